@@ -38,8 +38,8 @@ export interface ContainerSpec {
   readonly diskMb?: number | undefined;
   /** In addition to those of the files. */
   readonly mounts?: readonly SandboxMount[];
-  /** Continues the sandbox whose memory is in this folder, with the init that ran in it. */
-  readonly checkpoint?: { readonly folder: string; readonly initPath: string } | undefined;
+  /** The init that runs in a checkpoint; absent: the current one. */
+  readonly initPath?: string | undefined;
 }
 
 /** What is needed to find and remove all resources of a container. */
@@ -69,6 +69,9 @@ export interface Container {
   readonly group: ControlGroup;
 }
 
+/** A container in which nothing runs yet: it waits for a checkpoint. */
+export type PreparedContainer = Pick<Container, "record" | "network" | "group">;
+
 export interface ContainersOptions {
   /** The folder of the engine. */
   readonly folder: string;
@@ -82,6 +85,9 @@ export interface ContainersOptions {
   readonly self: ProcessIdentity;
   readonly runtime: (name: SandboxRuntime) => Promise<OciRuntime>;
 }
+
+/** How process 1 starts. */
+type Way = "run" | "prepare" | { readonly checkpoint: string };
 
 /** No program is expected to listen here. */
 export const INIT_PORT = 1;
@@ -103,8 +109,34 @@ export class Containers {
     this.#records = new Records(join(options.folder, "containers"), { noun: "container", format: 1, self: options.self });
   }
 
-  /** Resolves when the init is connected. If it fails or is aborted, nothing is left. */
-  async create({ runtime, files, limits, diskMb, mounts = [], checkpoint }: ContainerSpec, signal: AbortSignal): Promise<Container> {
+  /** Resolves when the init is connected. `checkpoint`: continues the sandbox whose memory is in this folder. */
+  async create(spec: ContainerSpec, signal: AbortSignal, checkpoint?: string): Promise<Container> {
+    if (checkpoint === undefined) return this.#connected(await this.#started(spec, "run", signal), false, signal);
+    return this.#connected(await this.#started(spec, { checkpoint }, signal), true, signal);
+  }
+
+  /** For a checkpoint of a container with the same files. */
+  prepare(spec: ContainerSpec, signal: AbortSignal): Promise<PreparedContainer> {
+    return this.#started(spec, "prepare", signal);
+  }
+
+  /** Continues a checkpoint in a container that was prepared for it. */
+  async restore(prepared: PreparedContainer, checkpoint: string, signal: AbortSignal): Promise<Container> {
+    try {
+      await this.#run(prepared.record, { checkpoint }, signal);
+    } catch (error) {
+      await this.remove(prepared.record);
+      throw error;
+    }
+    return this.#connected(prepared, true, signal);
+  }
+
+  /** If it fails or is aborted, nothing is left. */
+  async #started(
+    { runtime, files, limits, diskMb, mounts = [], initPath }: ContainerSpec,
+    way: Way,
+    signal: AbortSignal,
+  ): Promise<PreparedContainer> {
     // All of one length: runsc finds containers by the beginning of their ids.
     const id = `${this.#homeKey}${randomBytes(5).toString("hex")}`;
     // gVisor stores the changes of a root by itself, and limits them.
@@ -118,7 +150,7 @@ export class Containers {
       files,
       storage,
       diskMb: runtime === "runsc" ? (diskMb ?? null) : null,
-      initPath: checkpoint?.initPath ?? this.#options.initPath,
+      initPath: initPath ?? this.#options.initPath,
       network: null,
       process: null,
     };
@@ -135,18 +167,29 @@ export class Containers {
       ]);
       signal.throwIfAborted();
       writeFileSync(join(this.#records.folderOf(id), "config.json"), JSON.stringify(this.#configOf(written, network, limits, mounts)));
-      const started = await this.#run(written, checkpoint?.folder, signal);
-      const process = identityOf(this.#options.processes, started.pid) ?? { pid: started.pid, start: "" };
+      const { pid } = await this.#run(written, way, signal);
+      const process = identityOf(this.#options.processes, pid) ?? { pid, start: "" };
       const complete = { ...written, process };
       written = complete;
       this.#records.write(id, complete);
-      const init = await this.#connect(complete, network, signal);
-      // Before anything else runs a command in it.
-      if (checkpoint !== undefined) await init.restored({ entropy: randomBytes(64) });
-      await writeNetworkFiles(init, id, network);
-      return { record: complete, network, init, group: this.groupOf(complete) };
+      return { record: complete, network, group: this.groupOf(complete) };
     } catch (error) {
       await this.remove(written);
+      throw error;
+    }
+  }
+
+  /** Connects to the init of a container that was just started. If it fails or is aborted, nothing is left. */
+  async #connected(started: PreparedContainer, isRestored: boolean, signal: AbortSignal): Promise<Container> {
+    const { record, network } = started;
+    try {
+      const init = await this.#connect(record, network, signal);
+      // Before anything else runs a command in it.
+      if (isRestored) await init.restored({ entropy: randomBytes(64) });
+      await writeNetworkFiles(init, record.id, network);
+      return { ...started, init };
+    } catch (error) {
+      await this.remove(record);
       throw error;
     }
   }
@@ -228,13 +271,14 @@ export class Containers {
     }
   }
 
-  async #run({ id, runtime: name, diskMb }: ContainerRecord, checkpoint: string | undefined, signal: AbortSignal): Promise<StartedSandbox> {
+  async #run({ id, runtime: name, diskMb }: ContainerRecord, way: Way, signal: AbortSignal): Promise<StartedSandbox> {
     const runtime = await this.#options.runtime(name);
+    const bundle = this.#records.folderOf(id);
     const options = { logPath: this.logPath(id), signal, ...(diskMb !== null && { diskMb }) };
-    if (checkpoint === undefined) return runtime.run(id, this.#records.folderOf(id), options);
-    if (runtime.restore === undefined)
+    if (way === "run") return runtime.run(id, bundle, options);
+    if (runtime.restore === undefined || runtime.prepare === undefined)
       throw new PlatformError("sandbox.unsupported", `a snapshot with memory cannot be continued with the runtime ${name}; use runsc`);
-    return runtime.restore(id, this.#records.folderOf(id), checkpoint, options);
+    return way === "prepare" ? runtime.prepare(id, bundle, options) : runtime.restore(id, bundle, way.checkpoint, options);
   }
 
   async #prepare(record: ContainerRecord, limits: Limits): Promise<void> {

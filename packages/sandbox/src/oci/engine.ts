@@ -31,7 +31,7 @@ import { waitUntilReady } from "../probe.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { isSandboxId } from "../process/sandbox-folder.ts";
 import { findHierarchy } from "./cgroups/group.ts";
-import { type Container, Containers, initAddress, type RootFiles } from "./containers.ts";
+import { type Container, Containers, initAddress, type PreparedContainer, type RootFiles } from "./containers.ts";
 import { Images, type ImagesOptions } from "./images/images.ts";
 import { LayerStore } from "./images/layers.ts";
 import { Networks } from "./network/networks.ts";
@@ -82,12 +82,19 @@ export interface OciEngineOptions {
 /** What takes time to open: it is opened with the first call. */
 interface Parts {
   readonly containers: Containers;
-  readonly pool: ContainerPool;
+  readonly pools: Pools;
   readonly networks: Networks;
   readonly layers: LayerStore;
   readonly images: Images;
   readonly snapshots: SnapshotStore;
   readonly initPath: string;
+}
+
+interface Pools {
+  /** The init runs. */
+  readonly running: ContainerPool<Container>;
+  /** For snapshots of memory. */
+  readonly prepared: ContainerPool<PreparedContainer>;
 }
 
 /** Where programs listen that the engine tells it. */
@@ -157,7 +164,7 @@ export class OciEngine implements SandboxEngine {
     limitsOf: (sandbox) => sandbox.knownLimits,
     report: (reached) => this.#options.onLimit?.(reached),
   });
-  #pool: ContainerPool | undefined;
+  #pools: Pools | undefined;
   #networks: Networks | undefined;
   #filling: NodeJS.Timeout | undefined;
   #opened: Promise<Parts> | undefined;
@@ -174,9 +181,9 @@ export class OciEngine implements SandboxEngine {
     this.#records = new Records(join(this.#folder, "sandboxes"), { noun: "sandbox", format: 1, self: this.#self });
   }
 
-  /** How many containers wait for a program. */
+  /** How many containers wait for a program or for the memory of a snapshot. */
   get waitingContainers(): number {
-    return this.#pool?.size ?? 0;
+    return this.#pools === undefined ? 0 : this.#pools.running.size + this.#pools.prepared.size;
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
@@ -227,7 +234,7 @@ export class OciEngine implements SandboxEngine {
     // A caller may not wait for its destroy; if the server exited in between, files would be left.
     await Promise.allSettled(this.#destroying);
     const parts = await this.#opened?.catch(() => undefined);
-    await parts?.pool.close();
+    await Promise.all([parts?.pools.running.close(), parts?.pools.prepared.close()]);
     this.#running.close();
     this.#limits.close();
     for (const sandbox of this.#sandboxes.values()) await this.#leave(sandbox);
@@ -241,7 +248,8 @@ export class OciEngine implements SandboxEngine {
     this.#filling = setTimeout(() => {
       this.#filling = undefined;
       if (this.#starting.size > 0 || this.#closing.signal.aborted) return;
-      void this.#pool?.fill();
+      void this.#pools?.running.fill();
+      void this.#pools?.prepared.fill();
       this.#networks?.refill();
     }, FILL_AFTER_MS).unref();
   }
@@ -299,8 +307,28 @@ export class OciEngine implements SandboxEngine {
       self: this.#self,
       runtime: (name) => this.#runtime(name),
     });
-    const pool = new ContainerPool({ containers, size: poolSize, idleMs: POOL_IDLE_MS, now: Date.now });
-    this.#pool = pool;
+    const waiting = {
+      size: poolSize,
+      idleMs: POOL_IDLE_MS,
+      now: Date.now,
+      isRunning: ({ record }: PreparedContainer) => containers.isRunning(record),
+    };
+    const pools: Pools = {
+      running: new ContainerPool({
+        ...waiting,
+        create: (spec, signal) => containers.create(spec, signal),
+        remove: async ({ init, record }) => {
+          await init.close();
+          await containers.remove(record);
+        },
+      }),
+      prepared: new ContainerPool({
+        ...waiting,
+        create: (spec, signal) => containers.prepare(spec, signal),
+        remove: ({ record }) => containers.remove(record),
+      }),
+    };
+    this.#pools = pools;
     this.#networks = networks;
     const images = new Images({ folder: join(this.#folder, "images"), layers, architecture, ...registries });
     const snapshots = new SnapshotStore({
@@ -316,9 +344,10 @@ export class OciEngine implements SandboxEngine {
     collect();
     this.#collecting = setInterval(() => {
       collect();
-      void pool.fill();
+      void pools.running.fill();
+      void pools.prepared.fill();
     }, COLLECT_EVERY_MS).unref();
-    return { containers, pool, networks, layers, images, snapshots, initPath };
+    return { containers, pools, networks, layers, images, snapshots, initPath };
   }
 
   async #site(): Promise<Site> {
@@ -391,32 +420,37 @@ export class OciEngine implements SandboxEngine {
 
   async #containerFor(spec: SandboxSpec, signal: AbortSignal): Promise<Container> {
     await this.#adoptFirst();
-    const { containers, pool, snapshots } = await this.#open();
+    const { containers, pools, snapshots } = await this.#open();
     const snapshot = spec.snapshot === undefined ? null : snapshots.get(spec.snapshot);
     const runtime = spec.runtime ?? snapshot?.runtime ?? this.#options.runtime;
     // Its absence is reported before an image is pulled for it.
     await this.#runtime(runtime);
     const limits = this.#limitsOf(spec);
+    const limited = async <T extends PreparedContainer>(pool: ContainerPool<T>, waiting: T): Promise<T> => {
+      try {
+        await waiting.group.create(groupLimits(limits, runtime));
+        return waiting;
+      } catch (error) {
+        await pool.remove(waiting);
+        throw error;
+      }
+    };
+    // The CPU time of a container cannot be limited later.
+    const canWait = spec.cpuSeconds === undefined;
     if (snapshot?.memory) {
       const { diskMb, initPath } = snapshot.memory;
-      const checkpoint = { folder: snapshots.memoryFolder(snapshot.id), initPath };
-      return containers.create({ runtime, files: snapshot.files, limits, diskMb: diskMb ?? undefined, checkpoint }, signal);
+      const wanted = { runtime, files: snapshot.files, diskMb: diskMb ?? undefined, initPath };
+      const folder = snapshots.memoryFolder(snapshot.id);
+      const prepared = canWait ? pools.prepared.take(wanted) : null;
+      if (prepared === null) return containers.create({ ...wanted, limits }, signal, folder);
+      return containers.restore(await limited(pools.prepared, prepared), folder, signal);
     }
     const files = snapshot?.files ?? (await this.#filesFor(spec, signal));
     const { diskMb } = spec;
     const mounts = (spec.mounts ?? []).map((mount) => ({ kind: "bind" as const, ...mount }));
-    // The CPU time of a container cannot be limited once it runs, and nothing can be mounted any more.
-    const canWait = spec.cpuSeconds === undefined && mounts.length === 0;
-    const waiting = canWait ? pool.take({ runtime, files, diskMb }) : null;
-    if (waiting === null) return containers.create({ runtime, files, limits, diskMb, mounts }, signal);
-    try {
-      await waiting.group.create(groupLimits(limits, runtime));
-      return waiting;
-    } catch (error) {
-      await waiting.init.close();
-      await containers.remove(waiting.record);
-      throw error;
-    }
+    // Nothing can be mounted in a container that runs.
+    const waiting = canWait && mounts.length === 0 ? pools.running.take({ runtime, files, diskMb }) : null;
+    return waiting === null ? containers.create({ runtime, files, limits, diskMb, mounts }, signal) : limited(pools.running, waiting);
   }
 
   async #filesFor({ id, image }: SandboxSpec, signal: AbortSignal): Promise<RootFiles> {

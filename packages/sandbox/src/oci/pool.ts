@@ -1,7 +1,9 @@
-import type { Container, ContainerSpec, Containers } from "./containers.ts";
+import type { ContainerRecord, ContainerSpec } from "./containers.ts";
 
-export interface ContainerPoolOptions {
-  readonly containers: Containers;
+export interface ContainerPoolOptions<T> {
+  readonly create: (spec: ContainerSpec, signal: AbortSignal) => Promise<T>;
+  readonly isRunning: (waiting: T) => boolean;
+  readonly remove: (waiting: T) => Promise<void>;
   /** Containers that wait, of each kind that was asked for. */
   readonly size: number;
   /** A kind that nobody has asked for in this time keeps none. */
@@ -9,20 +11,20 @@ export interface ContainerPoolOptions {
   readonly now: () => number;
 }
 
-interface Kind {
+interface Kind<T> {
   readonly spec: ContainerSpec;
-  readonly waiting: Container[];
+  readonly waiting: T[];
   usedAt: number;
   filling: Promise<void> | null;
 }
 
-/** Containers whose init waits for a program. They have no limits but that of the disk; whoever takes one sets them. */
-export class ContainerPool {
-  readonly #options: ContainerPoolOptions;
-  readonly #kinds = new Map<string, Kind>();
+/** Containers that wait for a program or a checkpoint. They have no limits but that of the disk; whoever takes one sets them. */
+export class ContainerPool<T extends { readonly record: ContainerRecord }> {
+  readonly #options: ContainerPoolOptions<T>;
+  readonly #kinds = new Map<string, Kind<T>>();
   readonly #closing = new AbortController();
 
-  constructor(options: ContainerPoolOptions) {
+  constructor(options: ContainerPoolOptions<T>) {
     this.#options = options;
   }
 
@@ -32,9 +34,9 @@ export class ContainerPool {
   }
 
   /** A waiting container of this kind, or null. Either way, the next `fill` creates more. */
-  take(spec: Omit<ContainerSpec, "limits">): Container | null {
+  take(spec: Omit<ContainerSpec, "limits">): T | null {
     if (this.#options.size === 0 || this.#closing.signal.aborted) return null;
-    const key = `${spec.runtime} ${spec.diskMb ?? ""} ${spec.files.layers.join(" ")}`;
+    const key = JSON.stringify([spec.runtime, spec.files.layers, spec.diskMb, spec.initPath]);
     let kind = this.#kinds.get(key);
     if (kind === undefined) {
       kind = { spec: { ...spec, limits: {} }, waiting: [], usedAt: 0, filling: null };
@@ -68,31 +70,30 @@ export class ContainerPool {
     this.#kinds.clear();
   }
 
-  #firstRunning(kind: Kind): Container | null {
+  #firstRunning(kind: Kind<T>): T | null {
     for (let next = kind.waiting.shift(); next !== undefined; next = kind.waiting.shift()) {
-      if (this.#options.containers.isRunning(next.record)) return next;
-      void this.#remove(next);
+      if (this.#options.isRunning(next)) return next;
+      void this.remove(next);
     }
     return null;
   }
 
-  async #fillKind(kind: Kind): Promise<void> {
-    const { containers, size } = this.#options;
+  async #fillKind(kind: Kind<T>): Promise<void> {
+    const { create, size } = this.#options;
     while (kind.waiting.length < size && !this.#closing.signal.aborted) {
       // A failure is the same for the next sandbox, whose creator hears of it.
-      const created = await containers.create(kind.spec, this.#closing.signal).catch(() => null);
+      const created = await create(kind.spec, this.#closing.signal).catch(() => null);
       if (created === null) return;
       kind.waiting.push(created);
     }
   }
 
-  async #drop(kind: Kind): Promise<void> {
-    await Promise.all(kind.waiting.splice(0).map((container) => this.#remove(container)));
+  async #drop(kind: Kind<T>): Promise<void> {
+    await Promise.all(kind.waiting.splice(0).map((container) => this.remove(container)));
   }
 
-  /** What cannot be removed now is removed by the next engine. */
-  async #remove({ init, record }: Container): Promise<void> {
-    await init.close();
-    await this.#options.containers.remove(record).catch(() => undefined);
+  /** Removes a container that was taken and is of no use. What cannot be removed now is removed by the next engine. */
+  async remove(waiting: T): Promise<void> {
+    await this.#options.remove(waiting).catch(() => undefined);
   }
 }

@@ -75,13 +75,13 @@ export class CommandRuntime implements OciRuntime {
     return this.#records.list();
   }
 
-  /** `from`: the subcommand and options that replace `run`. */
+  /** `from`: the subcommand and options that replace those of `run`. */
   protected async start(
     id: string,
     bundle: string,
     options: RunOptions,
     problem: string,
-    from: readonly string[] = ["run"],
+    from: readonly string[] = ["run", "-detach"],
   ): Promise<StartedSandbox> {
     if ((await this.#records.find(id)) !== null) throw new PlatformError("sandbox.start_failed", `sandbox ${id} exists already`);
     const { linux } = JSON.parse(await readFile(join(bundle, "config.json"), "utf8")) as Pick<OciConfig, "linux">;
@@ -90,7 +90,7 @@ export class CommandRuntime implements OciRuntime {
     await this.#records.write(record);
     try {
       const pidPath = join(this.#records.folderOf(id), "pid");
-      const args = [...from, "-detach", "-bundle", bundle, "-pid-file", pidPath, containerId(id)];
+      const args = [...from, "-bundle", bundle, "-pid-file", pidPath, containerId(id)];
       await this.#call(record, args, { problem, logPath, signal });
       const pid = Number(await readFile(pidPath, "utf8"));
       const process = identityOf(this.#processes, pid);
@@ -101,6 +101,12 @@ export class CommandRuntime implements OciRuntime {
       await this.remove(id);
       throw error;
     }
+  }
+
+  /** The process of a sandbox that exists; null if there is no such sandbox. */
+  protected async processOf(id: string): Promise<StartedSandbox | null> {
+    const process = (await this.#records.find(id))?.process ?? null;
+    return process === null ? null : { pid: process.pid };
   }
 
   /** Runs a subcommand for a sandbox that exists. */

@@ -26,8 +26,17 @@ export class RunscRuntime extends CommandRuntime implements Required<OciRuntime>
     }
   }
 
-  restore(id: string, bundle: string, folder: string, options: RunOptions): Promise<StartedSandbox> {
-    return this.start(id, bundle, options, `sandbox ${id} could not be restored`, ["restore", "-image-path", folder]);
+  prepare(id: string, bundle: string, options: RunOptions): Promise<StartedSandbox> {
+    return this.start(id, bundle, options, `sandbox ${id} could not be prepared`, ["create"]);
+  }
+
+  async restore(id: string, bundle: string, folder: string, options: RunOptions): Promise<StartedSandbox> {
+    const problem = `sandbox ${id} could not be restored`;
+    const from = ["restore", "-image-path", folder, "-detach"];
+    const prepared = await this.processOf(id);
+    if (prepared === null) return this.start(id, bundle, options, problem, from);
+    await this.call(id, [...from, "-bundle", bundle], problem, options.signal);
+    return prepared;
   }
 
   /** The processes wait meanwhile, so that the files are those of one moment. */

@@ -30,7 +30,12 @@ export interface OciRuntime {
   list(): Promise<string[]>;
   /** Stores processes, memory and changed files in a new folder, and lets the sandbox go on. */
   checkpoint?(id: string, folder: string, signal: AbortSignal): Promise<void>;
-  /** Starts a sandbox from what `checkpoint` stored; any number of times. The bundle may have another host name, network and limits. */
+  /** Does what `restore` does before it needs a checkpoint: more than half of its work. */
+  prepare?(id: string, bundle: string, options: RunOptions): Promise<StartedSandbox>;
+  /**
+   * Starts a sandbox from what `checkpoint` stored; any number of times. It may have been prepared. The bundle may have another host
+   * name, network and limits.
+   */
   restore?(id: string, bundle: string, folder: string, options: RunOptions): Promise<StartedSandbox>;
   /** Writes the files that differ from the root of the bundle, as a layer of an image. For roots whose changes are not in their overlay. */
   writeChanges?(id: string, archive: string, signal: AbortSignal): Promise<void>;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -6,7 +6,7 @@ import { describeNeeding } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { ExportedSnapshot, Sandbox, SandboxAddress, SandboxRuntime, SandboxSnapshot, SnapshotPart } from "../../engine.ts";
 import { connectInit } from "../../init/connection.ts";
-import { OciEngine } from "../engine.ts";
+import { OciEngine, type OciEngineOptions } from "../engine.ts";
 import { testBase } from "../testing/base.ts";
 import { leftoversOf } from "../testing/leftovers.ts";
 
@@ -35,8 +35,8 @@ function openWorld(runtime: SandboxRuntime) {
   let home = "";
   let engine: OciEngine;
   let count = 0;
-  const open = (snapshotMb?: number) =>
-    new OciEngine({ home, runtime, base: testBase, storeFolder, networkPoolSize: 0, ...(snapshotMb !== undefined && { snapshotMb }) });
+  const open = (more: Partial<OciEngineOptions> = {}) =>
+    new OciEngine({ home, runtime, base: testBase, storeFolder, networkPoolSize: 0, ...more });
   beforeAll(() => {
     home = mkdtempSync(join(tmpdir(), "aenv-snapshots-"));
     engine = open();
@@ -52,10 +52,12 @@ function openWorld(runtime: SandboxRuntime) {
   });
   return {
     engine: () => engine,
-    reopen: async (snapshotMb?: number) => {
+    reopen: async (more?: Partial<OciEngineOptions>) => {
       await engine.close();
-      engine = open(snapshotMb);
+      engine = open(more);
     },
+    containers: () => readdirSync(join(home, "oci/containers")).filter((name) => !name.startsWith(".")),
+    containerOf: ({ id }: Sandbox): string => JSON.parse(readFileSync(join(home, "oci/sandboxes", id, "record.json"), "utf8")).container,
     create: (snapshot?: string) =>
       engine.create(
         {
@@ -121,7 +123,7 @@ for (const runtime of ["runc", "runsc"] as const) {
     }, 120_000);
 
     it("are refused when they need more space than there is, and nothing of them is left", async () => {
-      await reopen(8);
+      await reopen({ snapshotMb: 8 });
       const parent = await create();
       await sh(parent, "dd if=/dev/urandom of=/large bs=1000000 count=12");
       await expect(parent.snapshot?.("files", signal)).rejects.toMatchObject({
@@ -238,7 +240,7 @@ describeSnapshots("runc", ({ create }) => {
   }, 60_000);
 });
 
-describeSnapshots("runsc", ({ engine, create, sh }) => {
+describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerOf }) => {
   it("continue the program with its memory, under another name and address, and copies of copies too", async () => {
     const parent = await create();
     await sh(parent, "echo one > /kept");
@@ -306,4 +308,23 @@ describeSnapshots("runsc", ({ engine, create, sh }) => {
     await copy.destroy();
     await engine().removeSnapshot(snapshot?.id ?? "");
   }, 120_000);
+
+  it("continue in a container that waits for them, which is removed if none comes", async () => {
+    await reopen({ poolSize: 1 });
+    const parent = await create();
+    expect(await ask(parent)).toBe("1");
+    const snapshot = await parent.snapshot?.("memory", signal);
+    const first = await create(snapshot?.id);
+    // One for a program, and one for memory.
+    await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(2);
+    const waiting = containers().filter((id) => id !== containerOf(parent) && id !== containerOf(first));
+    const second = await create(snapshot?.id);
+    expect(waiting).toContain(containerOf(second));
+    expect([await ask(first), await ask(second)]).toEqual(["2", "2"]);
+    expect(await sh(second, "cat /etc/hosts")).toContain(containerOf(second));
+    await engine().removeSnapshot(snapshot?.id ?? "");
+    for (const one of [parent, first, second]) await one.destroy();
+    await reopen();
+    expect(containers()).toEqual([]);
+  }, 180_000);
 });
