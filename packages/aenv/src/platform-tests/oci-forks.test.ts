@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import type { SandboxProcess } from "@aenv/sdk";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Environment } from "../index.ts";
@@ -12,6 +13,15 @@ const node = async (platform: Platform, id: string, script: string) => {
   const body = { command: ["node", "-e", script], wait: true };
   return ((await platform.demand("POST", `/env-instance/${id}/exec`, body)) as { stdout: string }).stdout;
 };
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
+  let rest = "";
+  for await (const part of stream.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + part).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
 
 describeNeeding("runsc", "a platform whose sandboxes can be copied", () => {
   let platform: Platform;
@@ -38,6 +48,55 @@ describeNeeding("runsc", "a platform whose sandboxes can be copied", () => {
     for (const one of [left, right, again]) await one.release();
     expect(snapshotsOf(platform)).toBe(0);
   }, 120_000);
+
+  it("forks a sandbox with a shell, a server and work in progress into eight that go on from there", async () => {
+    await using parent = new Environment(await publish(platform, projects.tally), { systemUrl: platform.controlUrl });
+    await parent.callTool("add", { n: 5 });
+    const { sandbox } = parent;
+    await using shell = await sandbox.spawn(["node", "-i"]);
+    const printed = linesOf(shell.stdout);
+    const ask = async ({ stdin }: SandboxProcess, lines: AsyncIterator<string>, code: string) => {
+      const writer = stdin.getWriter();
+      await writer.write(Buffer.from(`${code}\n`)).finally(() => writer.releaseLock());
+      for (;;) {
+        const { value, done } = await lines.next();
+        if (done) throw new Error("the shell has ended");
+        if (value.includes("answer ")) return value.slice(value.indexOf("answer ") + "answer ".length);
+      }
+    };
+    const CALL = "console.log('answer', ++calls, fs.readFileSync('/kept', 'utf8'))";
+    expect(await ask(shell, printed, `let calls = 10; fs.writeFileSync('/kept', 'before'); ${CALL}`)).toBe("11 before");
+    const server = "let n = 0; http.createServer((_, response) => response.end(String(++n))).listen(9000)";
+    await using serving = await sandbox.spawn(["node", "-e", `${server}; console.log("up")`]);
+    await linesOf(serving.stdout).next();
+    await using _working = await sandbox.spawn([
+      "node",
+      "-e",
+      "let n = 0; setInterval(() => fs.writeFileSync('/progress', String(++n)), 20)",
+    ]);
+    const progress = async (env: Environment) => Number(await env.sandbox.files.readText("/progress").catch(() => "0"));
+    await expect.poll(() => progress(parent), { timeout: 60_000 }).toBeGreaterThan(0);
+    const served = async (env: Environment) => (await fetch(await env.sandbox.port(9000))).text();
+    expect(await served(parent)).toBe("1");
+
+    const forks = await parent.fork(8, { fidelity: "memory" });
+    const seen = await Promise.all(
+      forks.map(async (fork, at) => {
+        await using own = await fork.sandbox.attach(shell.id);
+        expect(await ask(own, linesOf(own.stdout), `fs.writeFileSync('/kept', 'fork ${at}'); ${CALL}`)).toBe(`12 fork ${at}`);
+        expect(await served(fork)).toBe("2");
+        expect((await fork.callTool("add", { n: at })).content).toEqual([{ type: "text", text: String(5 + at) }]);
+        const reached = await progress(fork);
+        await expect.poll(() => progress(fork), { timeout: 60_000 }).toBeGreaterThan(reached);
+        const facts = "[os.hostname(), os.networkInterfaces().eth0[0].address, crypto.randomUUID()].join()";
+        return (await fork.sandbox.exec(["node", "-p", facts])).stdout.trim().split(",");
+      }),
+    );
+    for (const of of [0, 1, 2]) expect(new Set(seen.map((facts) => facts[of])).size).toBe(8);
+    expect(await ask(shell, printed, CALL)).toBe("12 before");
+    expect(await served(parent)).toBe("2");
+    for (const fork of forks) await fork.release();
+  }, 240_000);
 
   it("forks the state together with the files of the sandbox", async () => {
     const parent = await platform.create(await publish(platform, projects.probe));

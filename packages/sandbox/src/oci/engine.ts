@@ -40,6 +40,7 @@ import { Records } from "./records.ts";
 import { openRuntime } from "./runtime/open.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";
 import { OciSandbox, type SandboxRecord } from "./sandbox.ts";
+import { describeCut } from "./snapshots/connections.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
 import { takeSnapshot } from "./snapshots/take.ts";
 import { exportSnapshot, importSnapshot, type Site } from "./snapshots/transfer.ts";
@@ -494,7 +495,11 @@ export class OciEngine implements SandboxEngine {
   async #run(sandbox: OciSandbox, spec: SandboxSpec, signal: AbortSignal): Promise<void> {
     const listening = spec.listening ?? APPENDED;
     const { memory } = spec.snapshot === undefined ? { memory: null } : (await this.#open()).snapshots.get(spec.snapshot);
-    if (memory !== null) return this.#continue(sandbox, spec, memory.program, listening, signal);
+    if (memory !== null) {
+      const lost = describeCut(memory.cut);
+      if (lost !== null) writeFileSync(this.#logPath(spec.id), `${lost}\n`, { flag: "a", mode: 0o600 });
+      return this.#continue(sandbox, spec, memory.program, listening, signal);
+    }
     // A sandbox that only runs commands does not start the program of its image, which often is a shell that would end at once.
     if (listening.kind === "none" && spec.command.length === 0) return;
     const program = mainProgram(withAddress(spec, listening), sandbox.container.record.files.config);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { outsideConnections } from "./connections.ts";
+import { describeCut, outsideConnections } from "./connections.ts";
 
 const header = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
 const row = (local: string, remote: string, state: string) =>
@@ -18,5 +18,10 @@ describe("connections of a sandbox to the outside", () => {
       "damaged",
     ].join("\n");
     expect(outsideConnections(table, new Set([1]))).toEqual(["10.0.0.7:443"]);
+  });
+
+  it("are named in the log of a copy, which does not have them", () => {
+    expect(describeCut(["10.0.0.7:443", "10.0.0.8:80"])).toContain("connections to 10.0.0.7:443, 10.0.0.8:80 were cut");
+    expect(describeCut([])).toBeNull();
   });
 });

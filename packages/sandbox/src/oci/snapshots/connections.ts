@@ -18,6 +18,12 @@ export function outsideConnections(table: string, ownPorts: ReadonlySet<number>)
   return [...found].toSorted();
 }
 
+/** A line for the log of a copy; null if it has lost nothing. */
+export function describeCut(cut: readonly string[]): string | null {
+  if (cut.length === 0) return null;
+  return `This sandbox is a copy. Its connections to ${cut.join(", ")} were cut: only the original has them.`;
+}
+
 /** `0100007F:1F90` is 127.0.0.1:8080: the address is a number in the byte order of the machine. */
 function parse(text: string): { readonly host: string; readonly port: number } | null {
   const [, address, port] = /^([0-9A-F]{8}):([0-9A-F]{4})$/.exec(text) ?? [];
