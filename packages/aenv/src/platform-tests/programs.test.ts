@@ -11,7 +11,7 @@ const server = `
     if (request.url === "/ready") return response.end("yes");
     writeFileSync("own.txt", "mine");
     const { envNAME, GREETING, PORT, AENV_TYPE } = process.env;
-    const sees = existsSync(process.argv[2]);
+    const sees = existsSync(String(process.argv[2]));
     response.end(JSON.stringify({ envNAME, GREETING, AENV_TYPE, isPort: Number(PORT) === request.socket.localPort, sees,
       price: readFileSync("prices.txt", "utf8"), url: request.url, kernel: readFileSync("/proc/version", "utf8") }));
   }).listen(process.env.PORT, process.env.HOST);

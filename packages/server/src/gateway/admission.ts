@@ -10,7 +10,7 @@ import { maySee as maySeeService, notFound } from "../services/services.ts";
 import { readSession, tagOf } from "../services/sessions.ts";
 import type { ServiceTargets } from "../services/targets.ts";
 import type { Call, Ready } from "./call.ts";
-import { type Destination, isAgentPath, PORT_LINKS, readDestination } from "./destination.ts";
+import { checkRoot, type Destination, isAgentPath, PORT_LINKS, readDestination } from "./destination.ts";
 import { linkNotFound, refusalOf } from "./refusal.ts";
 
 export interface AdmissionOptions {
@@ -180,6 +180,7 @@ function sessionNotFound(serviceId: string): PlatformError {
 }
 
 function admitTo(target: Ready, destination: Destination, query: string): Admitted {
+  checkRoot(destination.path, target.row.slot?.program !== undefined);
   return { target, destination, path: `${target.prefix}${destination.path}${query}` };
 }
 

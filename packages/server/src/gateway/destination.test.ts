@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readDestination } from "./destination.ts";
+import { checkRoot, readDestination } from "./destination.ts";
 
 const byHeaders = (id?: string, url?: string) => ({
   ...(id !== undefined && { "aenvcore-envinstance-id": id }),
@@ -17,7 +17,7 @@ describe("the destination of a call", () => {
     const headers = byHeaders("shop-abc", "http://shop-abc:8081");
     expect(readDestination("/env-service/tools/mcp", headers)).toEqual({ api: "service", serviceId: "tools", path: "/mcp" });
     expect(readDestination("/env-service/tools/task/reward", {})).toMatchObject({ serviceId: "tools", path: "/task/reward" });
-    for (const path of ["", "/", "/fork", "/%66ork", "/fork-spec", "/list/"]) {
+    for (const path of ["/fork", "/%66ork", "/fork-spec", "/list/"]) {
       expect(() => readDestination(`/env-service/tools${path}`, {})).toThrow(/is not a route of an instance/);
     }
     for (const path of ["/../b/mcp", "/%2e%2e/b/mcp"])
@@ -52,13 +52,23 @@ describe("the destination of a call", () => {
   });
 
   it("is never a route of the platform, however it is written", () => {
-    for (const verb of ["", "/", "/fork", "/fork-spec", "/list", "/fork/", "/%66ork", "/fork-spe%63/"]) {
+    for (const verb of ["/fork", "/fork-spec", "/list", "/fork/", "/%66ork", "/fork-spe%63/"]) {
       expect(() => readDestination(`/env-instance/a${verb}`, {})).toThrow(/is not a route of an instance/);
-      if (verb !== "") expect(() => readDestination(verb, byHeaders("shop-abc"))).toThrow(/is not a route of an instance/);
+      expect(() => readDestination(verb, byHeaders("shop-abc"))).toThrow(/is not a route of an instance/);
     }
     for (const path of ["/env-instance", "/env-instance/"])
       expect(() => readDestination(path, byHeaders("a"))).toThrow(/is not a route of an instance/);
     expect(readDestination("/env-instance/a/functions/fork", {})).toMatchObject({ path: "/functions/fork" });
+  });
+
+  it("is the root of an instance only if that is a program", () => {
+    const paths = ["/env-instance/a", "/env-instance/a/", "/env-service/a", "/env-service/a/"].map(
+      (path) => readDestination(path, {}).path,
+    );
+    expect([...paths, readDestination("/", byHeaders("a")).path]).toEqual(["/", "/", "/", "/", "/"]);
+    expect(() => checkRoot("/", false)).toThrow(/is not a route of an instance/);
+    expect(() => checkRoot("/", true)).not.toThrow();
+    expect(() => checkRoot("/mcp", false)).not.toThrow();
   });
 
   it("never leaves the instance's prefix through dot segments", () => {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { PlatformError } from "@aenv/contract";
-import { decodeSegment, type RouteRule, routeRuleFor } from "./route-rule.ts";
+import { decodeSegment, type RouteRule, routeNotFound, routeRuleFor } from "./route-rule.ts";
 
 /** The instance, service or port that a request on the data port is for, and the API it uses. */
 export type Destination =
@@ -12,7 +12,15 @@ export type Destination =
 /** Where presigned links to ports inside sandboxes begin. */
 export const PORT_LINKS = "/port/";
 
+/** Only instances that are programs have it. */
+const ROOT = "/";
+
 const routeRule = routeRuleFor();
+
+/** Throws for the root of an instance that is not a program: there, the sandbox has a route of the platform. */
+export function checkRoot(path: string, isProgram: boolean): void {
+  if (path === ROOT && !isProgram) throw routeNotFound(path);
+}
 
 /** Tools are all that an agent may use. */
 export const { isAgentPath } = routeRule;
@@ -29,10 +37,10 @@ export function readDestination(path: string, headers: IncomingHttpHeaders, rule
   const below = belowAt < 0 ? "/" : path.slice(belowAt);
   switch (first) {
     case "env-instance":
-      rule.check(below);
+      if (below !== ROOT || second === "") rule.check(below);
       return { api: "trainer", instanceId: decodeSegment(second), path: below };
     case "env-service":
-      rule.check(below);
+      if (below !== ROOT || second === "") rule.check(below);
       return { api: "service", serviceId: decodeSegment(second), path: below };
     case "agent": {
       const tools = below.endsWith("/") ? below.slice(0, -1) : below;
@@ -44,7 +52,7 @@ export function readDestination(path: string, headers: IncomingHttpHeaders, rule
       return { api: "port", token: second, path: below };
   }
   const instanceId = fromHeaders(headers);
-  rule.check(path);
+  if (path !== ROOT) rule.check(path);
   return { api: "trainer", instanceId, path };
 }
 

@@ -26,10 +26,14 @@ export function routeRuleFor(routes?: Readonly<Record<string, SandboxRoute>>): R
       const segments = path.split("/").slice(1).map(decodeSegment);
       if (segments.at(-1) === "") segments.pop();
       const isPlain = path.startsWith("/") && !segments.some((segment) => segment === "." || segment === "..");
-      if (!isPlain || !isOpen(segments)) throw new PlatformError("route.not_found", `${path} is not a route of an instance on this port`);
+      if (!isPlain || !isOpen(segments)) throw routeNotFound(path);
     },
     isAgentPath: (path) => agentPaths.has(path),
   };
+}
+
+export function routeNotFound(path: string): PlatformError {
+  return new PlatformError("route.not_found", `${path} is not a route of an instance on this port`);
 }
 
 export function decodeSegment(segment: string): string {
