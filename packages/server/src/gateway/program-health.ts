@@ -1,7 +1,12 @@
 import { isObject, messageOf, PlatformError, sandboxFailure } from "@aenv/contract";
 import { isReadyStatus } from "@aenv/sandbox";
 import type { Pool } from "undici";
-import type { SlotProgram } from "../slots/slot.ts";
+
+/** What is known about a program; see `Slot.program`. */
+export interface ServedProgram {
+  readonly hasServer: boolean;
+  readonly healthPath: string | null;
+}
 
 export interface HealthAnswer {
   readonly status: number;
@@ -15,7 +20,7 @@ const MAX_BYTES = 64 * 1024;
  * The health of an instance whose program is not an environment of the kit, as clients expect it. A program that reports its health in
  * the same form, as the original's servers do, speaks for itself.
  */
-export async function readProgramHealth(pool: Pool, { healthPath, hasServer }: SlotProgram, instanceId: string): Promise<HealthAnswer> {
+export async function readProgramHealth(pool: Pool, { healthPath, hasServer }: ServedProgram, instanceId: string): Promise<HealthAnswer> {
   if (!hasServer) return healthy("a sandbox for commands, files and ports");
   const path = healthPath ?? "/health";
   try {
