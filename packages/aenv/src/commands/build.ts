@@ -33,7 +33,7 @@ export function define(command: Command, terminal: Terminal): void {
     .description(
       "Bundles the environment, all it imports and the files of `buildConfig.data` into one archive that needs no installation. The same sources give the same bytes, and the archive's name contains their digest. With --image, builds a container image from the project's Dockerfile, or from its bundle if it has none, and writes its name into config.json.",
     )
-    .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
+    .option("-w, --work-dir <folder>", "the project, or the name of a built-in environment", ".")
     .option("-o, --out <folder>", "the folder of the archive, relative to the project", "dist")
     .addOption(loadTimeoutOption())
     .option("--image", "build a container image; the options below imply it")

@@ -45,7 +45,7 @@ export function define(command: Command, terminal: Terminal): void {
     .description(
       "Bundles the environment and publishes it. A published version never changes: publishing identical content again is a no-op, different content needs a new version.",
     )
-    .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
+    .option("-w, --work-dir <folder>", "the project, or the name of a built-in environment", ".")
     .option("-v, --version <version>", "publish under this version instead of config.json's")
     .option("--dry-run", "print what would be done, without doing it")
     .option(

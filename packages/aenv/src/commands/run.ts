@@ -26,7 +26,7 @@ interface Options {
 export function define(command: Command, terminal: Terminal): void {
   command
     .description("Checks the project, serves its environment, and reloads it whenever a file changes. Ctrl-C stops it.")
-    .option("-w, --work-dir <folder>", "the project, or the name of a built-in benchmark", ".")
+    .option("-w, --work-dir <folder>", "the project, or the name of a built-in environment", ".")
     .option("-p, --port <number>", "the port to listen on; 0 uses any free port", integer(0, 65_535), 8081)
     .option("--host <address>", "the address to listen on; 0.0.0.0 allows access from other machines", "127.0.0.1")
     .addOption(loadTimeoutOption())

@@ -33,6 +33,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "docs/guides/train.md": [],
   "docs/guides/use-an-environment.md": [],
   "docs/guides/write-an-environment.md": [],
+  "environments/mini-terminal/README.md": ["npm install aenvironment", "npx aenvironment server"],
   "environments/tau2/README.md": ["npx aenvironment server"],
 };
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { checkConfig, type EnvironmentConfig, misspelledFields, versionProblem } from "@aenv/contract";
 import { Failure, type Place, type Problem } from "../terminal/failure.ts";
-import { findBenchmark, findBuiltIn } from "./benchmarks.ts";
+import { findBuiltIn } from "./benchmarks.ts";
 import { parseJsonFile } from "./json-file.ts";
 
 /** An environment's folder and its config.json. */
@@ -60,10 +60,10 @@ function versionProblems(version: string, placeOf: Project["placeOf"]): Problem[
   return problem === null ? [] : [{ message: `version: ${problem}`, place: placeOf(["version"]) }];
 }
 
-/** The folder, or that of the built-in benchmark of this name if the folder does not exist. */
+/** The folder, or that of the built-in environment of this name if the folder does not exist. */
 function folderOf(workDir: string, cwd: string): string {
   const folder = resolve(cwd, workDir);
-  return existsSync(folder) ? folder : (findBenchmark(workDir)?.folder ?? folder);
+  return existsSync(folder) ? folder : (findBuiltIn(workDir) ?? folder);
 }
 
 function readConfig(file: string): string {
