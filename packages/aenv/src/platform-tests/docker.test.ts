@@ -1,6 +1,16 @@
-import { type DockerDaemon, describeNeeding, startDocker } from "@aenv/testing";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import {
+  type DockerDaemon,
+  describeNeeding,
+  dockerAuth,
+  pushSmallImage,
+  startDocker,
+  startImageRegistry,
+  temporaryTree,
+} from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { callTool, urlOf } from "./calls.ts";
+import { callFunction, callTool, urlOf } from "./calls.ts";
 import { projects, publish, startPlatform } from "./platform.ts";
 
 describeNeeding("docker", "a platform with the engine docker", () => {
@@ -30,4 +40,31 @@ describeNeeding("docker", "a platform with the engine docker", () => {
     expect(await platform.demand("POST", `/env-instance/${id}/exec`, { command, wait: true })).toMatchObject({ stdout: "false true\n" });
     await platform.demand("DELETE", `/env-instance/${id}`);
   }, 60_000);
+
+  describeNeeding("docker-registry", "and a registry", () => {
+    it("runs an environment with a second container, a shared folder and a fresh sandbox for its reward", async () => {
+      await using registry = await startImageRegistry();
+      using auth = temporaryTree({ "auth.json": dockerAuth(registry) });
+      const config = { WorkingDir: "/home/app", User: "app" };
+      await pushSmallImage(registry, { name: "team/tasks:one", files: { "task.txt": "task one\n" }, config });
+      const flags = { engine: "docker", dockerSocket: daemon.socket, registryAuth: join(auth.path, "auth.json") };
+      await using platform = await startPlatform({ flags });
+      const deployConfig = { podTemplate: "DualContainer", imagePrefix: `${registry.host}/team/tasks:` };
+      const ref = await publish(platform, projects.repair, { deployConfig });
+      const { id } = await platform.create(ref, { datasource: "one" });
+      const bash = async (command: string, more: object = {}) =>
+        JSON.parse((await callTool(urlOf(platform, id), "bash", { command, ...more })).text ?? "null");
+      expect(await bash("cat /task.txt; id -u; pwd")).toMatchObject({ exitCode: 0, stdout: "task one\n1000\n/home/app\n" });
+      await bash("echo from the agent > /shared/note");
+      expect(await callFunction(platform, id, "shared")).toBe("from the agent\n");
+      await bash("mkdir /planted; echo cheated > /task.txt; echo -n 42 > /answer", { user: "root" });
+      const scored = await fetch(urlOf(platform, id, "/task/reward"), { method: "POST", body: "{}" });
+      expect(await scored.json()).toMatchObject({ data: { reward: 1, seen: "task one\n" } });
+      const fork = await platform.ask("POST", `/env-instance/${id}/fork`, { count: 1 });
+      expect(fork).toMatchObject({ status: 501 });
+      await platform.demand("DELETE", `/env-instance/${id}`);
+      expect(readdirSync(join(platform.home, "docker/sandboxes")).filter((name) => name.startsWith("task-"))).toEqual([]);
+      expect(readdirSync(join(platform.home, "shared"))).toEqual([]);
+    }, 120_000);
+  });
 });

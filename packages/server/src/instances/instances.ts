@@ -277,9 +277,12 @@ export class Instances {
   /** Tells the owners of a sandbox's instances why a connection failed, a few times. */
   async noteRefused({ sandboxId, host, port }: RefusedConnection): Promise<void> {
     const to = port === null ? `the name ${host}` : `${host}:${port}`;
-    for (const { id, events } of await this.inSandbox(sandboxId)) {
+    const task = this.#options.tasks.instanceOf(sandboxId);
+    const row = task === null ? null : await this.#table.find(task);
+    const field = task === null ? "deployConfig.egress" : "deployConfig.taskSandboxes.egress";
+    for (const { id, events } of row === null ? await this.inSandbox(sandboxId) : [row]) {
       if (events.filter(({ what }) => what.startsWith(REFUSED)).length >= REFUSALS_KEPT) continue;
-      const what = `${REFUSED} to ${to}; the environment allows it with deployConfig.egress`;
+      const what = `${REFUSED} to ${to}; the environment allows it with ${field}`;
       await this.#table.change(id, (row, now) => withEvent(row, what, now));
     }
   }

@@ -34,21 +34,14 @@ export class Links {
     this.#options = options;
   }
 
-  /** Resolves when the process is connected. A connection that is lost later is opened again, until `forget`. */
+  /** Resolves when the process is connected. A connection that fails or is lost is opened again, until `forget`. */
   async open(host: Host): Promise<void> {
-    let link = this.#links.get(host.id);
-    if (link === undefined) {
-      const end = new AbortController();
-      link = { end, session: this.#connect(host, end.signal) };
-      this.#links.set(host.id, link);
-      void this.#keep(host, link);
-    }
-    await link.session;
+    await (this.#links.get(host.id) ?? this.#begin(host)).session;
   }
 
-  /** The same without waiting, for a process of a server that has ended. */
+  /** The same without waiting. */
   keep(host: Host): void {
-    this.open(host).catch(this.#options.onFailure);
+    if (!this.#links.has(host.id)) this.#begin(host);
   }
 
   forget(hostId: string): void {
@@ -60,6 +53,14 @@ export class Links {
     for (const id of [...this.#links.keys()]) this.forget(id);
   }
 
+  #begin(host: Host): Link {
+    const end = new AbortController();
+    const link: Link = { end, session: this.#connect(host, end.signal) };
+    this.#links.set(host.id, link);
+    void this.#keep(host, link);
+    return link;
+  }
+
   async #keep(host: Host, link: Link): Promise<void> {
     const { signal } = link.end;
     for (let failures = 0; !signal.aborted; failures++) {
@@ -68,9 +69,8 @@ export class Links {
         failures = 0;
         await closed(session);
       } catch (error) {
-        // The first attempt is reported to whoever opened it; later ones are retried.
+        // The first failure is thrown by `open`.
         if (failures > 0 && !signal.aborted) this.#options.onFailure(error);
-        else if (failures === 0) this.forget(host.id);
       }
       if (signal.aborted) return;
       await pause(RETRY_MS[Math.min(failures, RETRY_MS.length - 1)], undefined, { ref: false, signal }).catch(() => {});

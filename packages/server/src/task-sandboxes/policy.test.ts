@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { globMatches } from "./glob.ts";
 import { type PolicyInput, specFor, taskPolicyFor } from "./policy.ts";
 
-const input = (deployConfig: Record<string, unknown>, more: Partial<PolicyInput> = {}): PolicyInput => ({
+const input = (deployConfig: NonNullable<PolicyInput["config"]["deployConfig"]>, more: Partial<PolicyInput> = {}): PolicyInput => ({
   ref: "shop@1.0.0",
   config: { name: "shop", version: "1.0.0", deployConfig },
   image: null,
@@ -50,7 +50,7 @@ describe("what the code of an instance may open", () => {
   });
 
   it("may connect where the environment says, unless the request or the operator narrows it", () => {
-    const own = { taskSandboxes: { egress: "open" }, rewardEgress: "open" };
+    const own = { taskSandboxes: { egress: "open" }, rewardEgress: "open" } as const;
     expect(policyOf(own)).toMatchObject({ egress: "open", rewardEgress: "open" });
     expect(policyOf(own, { isNarrowed: true })).toMatchObject({ egress: "none" });
     expect(policyOf({ taskSandboxes: {} }, { egress: { agent: "open" } })).toMatchObject({ egress: "open" });

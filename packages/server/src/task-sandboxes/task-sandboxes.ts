@@ -149,6 +149,12 @@ export class TaskSandboxes {
     return all.findLast((sandbox) => instanceOf(sandbox) === instanceId && sandbox.labels.name === name) ?? null;
   }
 
+  /** The instance whose code has opened this sandbox; null if none has. */
+  instanceOf(sandboxId: string): string | null {
+    for (const [id, { open }] of this.#instances) if (open.has(sandboxId)) return id;
+    return null;
+  }
+
   of(instanceId: string): readonly Sandbox[] {
     return [...(this.#instances.get(instanceId)?.open.values() ?? [])].map(({ sandbox }) => sandbox);
   }
@@ -185,9 +191,7 @@ export class TaskSandboxes {
   }
 
   holds(sandboxId: string): boolean {
-    return (
-      [...this.#instances.values()].some(({ open }) => open.has(sandboxId)) || [...this.#undestroyed].some(({ id }) => id === sandboxId)
-    );
+    return this.instanceOf(sandboxId) !== null || [...this.#undestroyed].some(({ id }) => id === sandboxId);
   }
 
   async freeze(instanceId: string): Promise<void> {
