@@ -16,6 +16,7 @@ export const {
   PlatformError,
   SchedulerClient,
   ServiceClient,
+  SnapshotClient,
   TokenClient,
   ToolError,
   ToolResult,

@@ -15,6 +15,7 @@ export const {
   PlatformError,
   SchedulerClient,
   ServiceClient,
+  SnapshotClient,
   TokenClient,
   ToolError,
   ToolResult,

@@ -98,7 +98,9 @@ describe("every route of the control port", () => {
     const begun = await send(ada, "POST", "/sessions", { environment: ref });
     const { session } = begun as unknown as { session: string };
     await send(ada, "POST", "/rollouts", { rollouts: [{ id: "rollout-of-hers", environment: ref, agent: { kind: "noop" } }] });
+    const stored = (await platform.demand("POST", `/env-instance/${instance.id}/snapshot`, { name: "hers" }, ada)) as { id: string };
     const idFor = (path: string, id: string) => {
+      if (path.startsWith("/snapshots/")) return stored.id;
       if (path.startsWith("/sessions/")) return session;
       if (path.startsWith("/rollouts/")) return "rollout-of-hers";
       return path.startsWith("/env-service/") ? "service-of-hers" : id;
@@ -137,6 +139,7 @@ describe("every route of the control port", () => {
     for (const path of [
       "/env",
       "/env-instance/list",
+      "/snapshots",
       "/env-instance/*/list",
       "/env-instance/list?owner=ada",
       "/api/v1/environments/search?q=probe",

@@ -99,6 +99,12 @@ describe("the OpenAPI description", () => {
     await ask("POST", "/env-instance/{id}/renew", { id }, { ttl: "1h" });
     await ask("POST", "/env-instance/{id}/reset", { id }, {});
     await ask("POST", "/env-instance/{id}/snapshot", { id }, {});
+    const stored = (await ask("POST", "/env-instance/{id}/snapshot", { id }, { name: "stored" })).data;
+    await ask("POST", "/env-instance", {}, { snapshot: "stored" });
+    await ask("GET", "/snapshots", {}, undefined, "?limit=1");
+    await ask("GET", "/snapshots/{id}", { id: stored.id });
+    await ask("DELETE", "/snapshots/{id}", { id: "stored" });
+    await ask("GET", "/snapshots/{id}", { id: stored.id });
     await ask("POST", "/env-instance/{id}/fork", { id }, { count: 2 });
     await ask("POST", "/env-instance/{id}/presign-url", { id }, { port: 3_000 });
     await ask("DELETE", "/env-instance/{id}", { id });

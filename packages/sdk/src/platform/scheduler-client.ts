@@ -26,7 +26,7 @@ import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
 import { randomId } from "./ids.ts";
 import { readInstance } from "./read-instance.ts";
 import { readReset } from "./read-reset.ts";
-import { readSnapshot } from "./snapshot-client.ts";
+import { readSnapshot } from "./read-snapshot.ts";
 
 export interface SchedulerClientOptions extends ControlClientOptions {
   /**

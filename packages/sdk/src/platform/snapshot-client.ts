@@ -1,7 +1,8 @@
-import { fillPath, isObject, isPlatformError, type SnapshotRecord, snapshotRecord, snapshotRoutes } from "@aenv/contract";
+import { fillPath, isObject, isPlatformError, type SnapshotRecord, snapshotRoutes } from "@aenv/contract";
 import { ValidationError } from "../errors/errors.ts";
 import { withQuery } from "../http/json-client.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
+import { readSnapshot } from "./read-snapshot.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 
 export interface SnapshotPage {
@@ -66,10 +67,4 @@ export class SnapshotClient {
   #send(method: string, path: string, doing: string, options: RequestOptions): Promise<unknown> {
     return this.#control.send({ ...options, method, path, doing, rule: "idempotent", notFound: "snapshot.not_found" });
   }
-}
-
-export function readSnapshot(data: unknown): SnapshotRecord {
-  const parsed = snapshotRecord.safeParse(data);
-  if (parsed.success) return parsed.data;
-  throw new ValidationError(`the server described a snapshot in an unexpected shape: ${parsed.error.message}`);
 }

@@ -95,6 +95,16 @@ export class Starter {
     await Promise.allSettled(this.#inProgress);
   }
 
+  /** A snapshot that is being imported does not delay the end of the server. `occupy` fails once it is stopped. */
+  #unlessStopped<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#stop;
+    return new Promise((resolve, reject) => {
+      const stop = () => reject(signal.reason);
+      signal.addEventListener("abort", stop);
+      work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+    });
+  }
+
   async #start(
     environment: EnvironmentVersion,
     row: InstanceRow,
@@ -104,7 +114,7 @@ export class Starter {
     const occupy = (full: InitialState) => this.occupy(environment, row.owner, full);
     let slot: Slot;
     try {
-      slot = await (from === undefined ? occupy(initial) : from(initial, occupy));
+      slot = await (from === undefined ? occupy(initial) : this.#unlessStopped(from(initial, occupy)));
     } catch (cause) {
       const error = hideIn(cause, hidden);
       await this.#options.table.fail(row.id, error);

@@ -4,7 +4,7 @@ import { type Platform, projects, publish, startPlatform } from "../../platform-
 import { aenv } from "../../testing/cli.ts";
 import { type CommandOptions, runJson } from "../../testing/command.ts";
 
-describe("aenv snapshot", { timeout: 60_000 }, () => {
+describe("aenv snapshot", { timeout: 180_000 }, () => {
   let platform: Platform;
   beforeAll(async () => {
     platform = await startPlatform({ flags: { maxSnapshots: 2 } });
