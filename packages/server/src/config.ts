@@ -47,6 +47,12 @@ export const serverConfig = z.strictObject({
     .describe(
       "how sandboxes are run: runc (fast, the kernel of this machine; with docker: the daemon's default) or runsc (gVisor, a kernel of its own)",
     ),
+  sandboxUsers: z
+    .enum(["own", "machine"])
+    .default("own")
+    .describe(
+      "users of sandboxes with oci and runc: own (not users of the machine, where its kernel and file systems can do it) or machine (root is root, behind the other walls)",
+    ),
   runcOwners: z
     .array(z.string())
     .default([])

@@ -47,12 +47,13 @@ export function openEngine(options: OpenEngineOptions): { engine: SandboxEngine;
 }
 
 function openOci(options: OpenEngineOptions): OciEngine {
-  const { home, dataDir, runtime, runsc, sandboxesReady, registryAuth, insecureRegistries } = options.config;
+  const { home, dataDir, runtime, runsc, sandboxesReady, registryAuth, insecureRegistries, sandboxUsers } = options.config;
   const openBase = baseOf(options);
   return new OciEngine({
     home,
     runtime,
     poolSize: sandboxesReady,
+    users: sandboxUsers,
     onRefused: options.onRefused,
     onLimit: options.onLimit,
     ...(runsc !== null && { runscPath: runsc }),

@@ -2,7 +2,7 @@ import { createHash, type KeyObject, randomBytes } from "node:crypto";
 import { rmdirSync, writeFileSync } from "node:fs";
 import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { PlatformError } from "@aenv/contract";
+import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { SandboxAddress, SandboxRuntime } from "../engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
@@ -13,7 +13,8 @@ import { foldersOf, type Hierarchy } from "./cgroups/hierarchy.ts";
 import type { LayerId, LayerStore } from "./images/layers.ts";
 import type { ImageConfig } from "./images/layout.ts";
 import type { Networks, SandboxNetwork } from "./network/networks.ts";
-import { mountRoot, type OverlayRoot, removeRoot, rootPath, type UpperStorage } from "./overlay/root.ts";
+import { canMapUsers, newUserMapping, type UserMapping } from "./overlay/mapped.ts";
+import { type MappedContent, mountRoot, type OverlayRoot, removeRoot, rootPath, type UpperStorage } from "./overlay/root.ts";
 import { Records } from "./records.ts";
 import type { OciRuntime, StartedSandbox } from "./runtime/runtime.ts";
 import { ociConfig } from "./spec/config.ts";
@@ -52,6 +53,8 @@ export interface ContainerRecord {
   readonly groupPath: string;
   readonly files: RootFiles;
   readonly storage: UpperStorage;
+  /** Its users are not those of the machine. Missing in records of earlier versions. */
+  readonly users?: UserMapping | null;
   /** Of runsc, whose options must be the same for copies of the sandbox. */
   readonly diskMb: number | null;
   readonly initPath: string;
@@ -83,6 +86,8 @@ export interface ContainersOptions {
   readonly architecture: Architecture;
   readonly processes: ProcessTable;
   readonly self: ProcessIdentity;
+  /** `own`: users of sandboxes with runc are not those of the machine, if its kernel can translate the owners of files. */
+  readonly users: "own" | "machine";
   readonly runtime: (name: SandboxRuntime) => Promise<OciRuntime>;
 }
 
@@ -101,6 +106,7 @@ export class Containers {
   readonly #records: Records<ContainerRecord>;
   readonly #homeKey: string;
   readonly #self: ProcessIdentity;
+  #canMapUsers: Promise<boolean> | undefined;
 
   constructor(options: ContainersOptions) {
     this.#options = options;
@@ -140,6 +146,7 @@ export class Containers {
     // All of one length: runsc finds containers by the beginning of their ids.
     const id = `${this.#homeKey}${randomBytes(5).toString("hex")}`;
     // gVisor stores the changes of a root by itself, and limits them.
+    const users = runtime === "runc" && (await this.#mapsUsers()) ? newUserMapping() : null;
     const storage: UpperStorage = diskMb === undefined || runtime === "runsc" ? { kind: "folder" } : { kind: "disk", sizeMb: diskMb };
     const record: ContainerRecord = {
       format: 1,
@@ -149,6 +156,7 @@ export class Containers {
       groupPath: `/aenv-${this.#homeKey}/${id}`,
       files,
       storage,
+      users,
       diskMb: runtime === "runsc" ? (diskMb ?? null) : null,
       initPath: initPath ?? this.#options.initPath,
       network: null,
@@ -157,14 +165,17 @@ export class Containers {
     this.#records.create(id, record);
     let written = record;
     try {
-      const [network] = await allDone([
-        this.#options.networks.take(signal).then((taken) => {
-          written = { ...record, network: taken.name };
-          this.#records.write(id, written);
-          return taken;
-        }),
-        this.#prepare(record, limits),
-      ]);
+      const taking = this.#options.networks.take(signal).then((taken) => {
+        written = { ...written, network: taken.name };
+        this.#records.write(id, written);
+        return taken;
+      });
+      const unmapped = async () => {
+        written = { ...written, users: null };
+        this.#records.write(id, written);
+        return written;
+      };
+      const [network] = await allDone([taking, this.#prepare(record, { limits, mounts }, taking, unmapped)]);
       signal.throwIfAborted();
       writeFileSync(join(this.#records.folderOf(id), "config.json"), JSON.stringify(this.#configOf(written, network, limits, mounts)));
       const { pid } = await this.#run(written, way, signal);
@@ -262,9 +273,9 @@ export class Containers {
     for (const name of await this.#options.networks.list()) if (!used.has(name)) await this.#options.networks.remove(name);
   }
 
-  /** The group above those of the containers is removed once it is empty. */
+  /** What is above the groups and the mounted roots of the containers is removed once it is empty. */
   removeEmptyGroup(): void {
-    for (const folder of foldersOf(this.#options.hierarchy, `/aenv-${this.#homeKey}`)) {
+    for (const folder of [...foldersOf(this.#options.hierarchy, `/aenv-${this.#homeKey}`), mappedFolder(this.#homeKey)]) {
       try {
         rmdirSync(folder);
       } catch {}
@@ -281,19 +292,53 @@ export class Containers {
     return way === "prepare" ? runtime.prepare(id, bundle, options) : runtime.restore(id, bundle, way.checkpoint, options);
   }
 
-  async #prepare(record: ContainerRecord, limits: Limits): Promise<void> {
+  async #prepare(
+    record: ContainerRecord,
+    { limits, mounts }: Required<Pick<ContainerSpec, "limits" | "mounts">>,
+    network: Promise<SandboxNetwork>,
+    unmapped: () => Promise<ContainerRecord>,
+  ): Promise<void> {
     const { layers } = this.#options;
     // Throws for a limit that is not valid, before anything is created.
     const inGroup = groupLimits(limits, record.runtime);
     await layers.use(record.id, record.files.layers);
-    const mounted = mountRoot(this.rootOf(record), layers).then(() =>
-      record.runtime === "runsc" ? keepTemporary(this.rootOf(record)) : undefined,
-    );
-    await allDone([mounted, this.groupOf(record).create(inGroup)]);
+    const mounted = async () => {
+      if (record.users == null) await mountRoot(this.rootOf(record), layers);
+      else await this.#mountMapped(record, mounts, await network, unmapped);
+      if (record.runtime === "runsc") await keepTemporary(this.rootOf(record));
+    };
+    await allDone([mounted(), this.groupOf(record).create(inGroup)]);
+  }
+
+  /** Without its own users, if the file system of a mounted folder cannot translate owners. */
+  async #mountMapped(
+    record: ContainerRecord,
+    mounts: readonly SandboxMount[],
+    network: SandboxNetwork,
+    unmapped: () => Promise<ContainerRecord>,
+  ): Promise<void> {
+    const { layers, initPath } = this.#options;
+    const binds = [...(record.files.mounts ?? []), ...mounts].flatMap((mount) => (mount.kind === "bind" ? [mount] : []));
+    const content: MappedContent = { tool: initPath, network: network.namespacePath, binds };
+    try {
+      await mountRoot(this.rootOf(record), layers, content);
+    } catch (error) {
+      if (!isPlatformError(error, "sandbox.unsupported")) throw error;
+      await removeRoot(this.rootOf(record));
+      await mountRoot(this.rootOf(await unmapped()), layers);
+    }
+  }
+
+  #mapsUsers(): Promise<boolean> {
+    const { users, initPath, folder, layers } = this.#options;
+    if (users === "machine") return Promise.resolve(false);
+    this.#canMapUsers ??= canMapUsers(initPath, folder, layers.folder);
+    return this.#canMapUsers;
   }
 
   #configOf(record: ContainerRecord, network: SandboxNetwork, limits: Limits, mounts: readonly SandboxMount[]): object {
     const { architecture, key } = this.#options;
+    const isMapped = record.users != null;
     return ociConfig({
       runtime: record.runtime,
       architecture,
@@ -303,8 +348,9 @@ export class Containers {
       // All addresses: a fork of this sandbox has another one.
       initArguments: ["--listen", `tcp:0.0.0.0:${INIT_PORT}`, "--key", initKeyArgument(key)],
       networkNamespace: network.namespacePath,
-      userMapping: null,
-      mounts: [...(record.files.mounts ?? []), ...mounts],
+      userMapping: record.users ?? null,
+      isSysMounted: isMapped,
+      mounts: [...(record.files.mounts ?? []), ...mounts].filter(({ kind }) => !isMapped || kind !== "bind"),
       limits,
       groupPath: record.groupPath,
     });
@@ -322,13 +368,19 @@ export class Containers {
     }
   }
 
-  rootOf({ id, files: { layers }, storage }: ContainerRecord): OverlayRoot {
-    return { folder: join(this.#records.folderOf(id), "root"), layers, storage };
+  rootOf({ id, files: { layers }, storage, users }: ContainerRecord): OverlayRoot {
+    const mapped = users == null ? null : { ...users, path: join(mappedFolder(this.#homeKey), id) };
+    return { folder: join(this.#records.folderOf(id), "root"), layers, storage, mapped };
   }
 }
 
 const CONNECT_MS = 15_000;
 const ID_LENGTH = 16;
+
+/** Where roots with their own users are mounted: in a folder that every user can enter. */
+export function mappedFolder(homeKey: string): string {
+  return `/run/aenv-${homeKey}`;
+}
 
 /** Marks the control groups and the ids of containers of one home. */
 export function homeKey(folder: string): string {

@@ -29,6 +29,7 @@ for (const [runtime, seeds] of [
   describeNeeding(runtime, `a server with sandboxes of ${runtime}`, () => {
     let home: string;
     let storeFolder: string;
+    let running: ReturnType<typeof startServer> | undefined;
     const counts: Record<string, number> = { adopted: 0 };
 
     beforeAll(async () => {
@@ -37,11 +38,13 @@ for (const [runtime, seeds] of [
       await testBase(new LayerStore(storeFolder));
     });
     afterAll(async () => {
+      // After a failure, there may be some.
+      await running?.kill();
       const engine = new OciEngine({ home, storeFolder, base: testBase, runtime });
       for (const sandbox of await engine.list()) await sandbox.destroy();
       await engine.close();
       for (const folder of [home, storeFolder]) rmSync(folder, { recursive: true, force: true });
-    });
+    }, 60_000);
 
     it(
       `or a part of it is killed at ${seeds} random points, and the next one leaves nothing behind`,
@@ -52,13 +55,14 @@ for (const [runtime, seeds] of [
           });
         console.log(`${seeds} runs with ${runtime}: ${JSON.stringify(counts)}`);
       },
-      30_000 + seeds * 15_000,
+      60_000 + seeds * 40_000,
     );
 
     async function live(seed: number): Promise<void> {
       const random = new Random(seed);
       await using server = startServer(home, storeFolder, runtime, seed);
-      await server.lines(1 + random.below(12));
+      running = server;
+      await server.lines(1 + random.below(8));
       // Twice: also while it deals with the first one.
       for (const target of [random.pick(TARGETS), random.pick(TARGETS)]) {
         if (target === undefined || target === "server") break;
@@ -118,7 +122,7 @@ const TARGETS = ["server", "server", "runtime", "helper", "sandbox"] as const;
 /** A process to kill: one of the runtime's programs, any other program that the server runs, or one of a sandbox. Null if none appears. */
 async function find(target: (typeof TARGETS)[number], server: number, home: string, random: Random): Promise<number | null> {
   const groups = foldersOf(await findHierarchy(), `/aenv-${homeKey(join(home, "oci"))}`);
-  const deadline = Date.now() + 1_000;
+  const deadline = Date.now() + 500;
   while (Date.now() < deadline) {
     const found =
       target === "sandbox" ? processesBelow(groups) : childrenOf(server).filter((pid) => isRuntime(pid) === (target === "runtime"));

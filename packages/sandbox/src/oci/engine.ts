@@ -58,6 +58,11 @@ export interface OciEngineOptions {
   readonly base: (layers: LayerStore) => Promise<RootFiles>;
   /** The program `runsc`, if it is not in a standard place. */
   readonly runscPath?: string;
+  /**
+   * `own`, the default: users of sandboxes with runc are not users of the machine, where its kernel and its file systems can translate the
+   * owners of files. `machine`: they are the same, and root of a sandbox is root behind all other walls.
+   */
+  readonly users?: "own" | "machine";
   /** Credentials and exceptions for registries. */
   readonly images?: Pick<ImagesOptions, "authFile" | "insecureRegistries">;
   /** The unpacked layers of images; they can be shared by several homes. */
@@ -109,6 +114,7 @@ const FILL_AFTER_MS = 20;
 
 const DEFAULTS = {
   runtime: "runc",
+  users: "own",
   poolSize: 0,
   networkPoolSize: 2,
   keepImagesMs: 7 * 24 * 60 * 60_000,
@@ -306,6 +312,7 @@ export class OciEngine implements SandboxEngine {
       architecture,
       processes: this.#processes,
       self: this.#self,
+      users: this.#options.users,
       runtime: (name) => this.#runtime(name),
     });
     const waiting = {

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -107,12 +107,39 @@ for (const runtime of ["runc", "runsc"] as const) {
       expect(await sandbox.tail(1)).toEqual([]);
       await sandbox.thaw?.();
       await answered;
-      await expect.poll(() => sandbox.tail(1)).toEqual(["thawed"]);
+      await expect.poll(() => sandbox.tail(1), { timeout: 15_000 }).toEqual(["thawed"]);
     });
   });
 }
 
 describeNeeding("runc", "the oci engine", () => {
+  it("gives sandboxes users that are not those of the machine, and the same files as before", async () => {
+    using folder = temporaryTree({ "data/file": "from the machine" });
+    chmodSync(join(folder.path, "data"), 0o700);
+    const mounts = [{ kind: "bind", source: join(folder.path, "data"), target: "/data", isReadOnly: true }] as const;
+    const engine = open({ base: async (layers) => ({ ...(await testBase(layers)), mounts }) });
+    const sandbox = await create(engine);
+    const seen = async (script: string) => (await run(engine, sandbox, script)).stdout.toString().trim();
+    const owner = statSync(`/proc/${sandbox.pid}`).uid;
+    expect(owner).toBeGreaterThan(2 ** 30);
+    expect(await seen("cat /proc/self/uid_map")).toMatch(new RegExp(`^0\\s+${owner}\\s+65536$`));
+    // Owners, folders of the machine and /sys look as without a mapping.
+    expect(await seen("ls -ldn /etc /data/file | grep -c ' 0 *0 '")).toBe("2");
+    expect(await seen("cat /data/file; ls /sys/class/net; touch /data/new || echo refused")).toMatch(
+      /^from the machine\s?eth0\s+lo\s+refused$/,
+    );
+    // On disk they are the same too, so that snapshots and layers do not depend on the mapping.
+    await seen("echo text > /tmp/new");
+    const containers = join(opened.at(-1)?.home as string, "oci/containers");
+    const [container = ""] = readdirSync(containers);
+    expect(statSync(join(containers, container, "root/changes/upper/tmp/new")).uid).toBe(0);
+  });
+
+  it("gives sandboxes the users of the machine if it is told so", async () => {
+    const sandbox = await create(open({ users: "machine" }));
+    expect(statSync(`/proc/${sandbox.pid}`).uid).toBe(0);
+  });
+
   it("says that a program reached the limit of processes", async () => {
     const sandbox = await create(open(), {
       command: ["/bin/sh", "-c", "read go < /dev/null; for n in 1 2 3 4 5 6 7 8 9; do sleep 600 & done; exit 3"],
@@ -167,9 +194,9 @@ describeNeeding("runc", "the oci engine", () => {
     await post(prints, "/print?line=alone");
     await post(ends, "/exit?code=1").catch(() => undefined);
     const next = open({ home });
-    await expect.poll(async () => (await next.list()).map(({ id }) => id)).toEqual(["prints"]);
+    await expect.poll(async () => (await next.list()).map(({ id }) => id), { timeout: 15_000 }).toEqual(["prints"]);
     const [found] = await next.list();
-    await expect.poll(() => found?.tail(1)).toEqual(["alone"]);
+    await expect.poll(() => found?.tail(1), { timeout: 15_000 }).toEqual(["alone"]);
   });
 
   it("sees the sandboxes of another server process on the same home, which can end them", async () => {

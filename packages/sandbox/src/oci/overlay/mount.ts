@@ -25,11 +25,14 @@ export async function mount({ type, source, target, options, cwd }: MountRequest
   await run("mount", ["-t", type, "-o", joined, source, target], `${target} could not be mounted`, cwd);
 }
 
-/** No-op if nothing is mounted there. A mount that is still in use disappears from the path now, and entirely when its last user ends. */
-export async function unmount(target: string): Promise<void> {
+/**
+ * No-op if nothing is mounted there. A mount that is still in use disappears from the path now, and entirely when its last user ends.
+ * `isTree`: with what is mounted below it.
+ */
+export async function unmount(target: string, isTree = false): Promise<void> {
   while ((await mountPoints()).has(target)) {
     try {
-      await run("umount", [target], `${target} could not be unmounted`);
+      await run("umount", [...(isTree ? ["--recursive"] : []), target], `${target} could not be unmounted`);
     } catch {
       await run("umount", ["--lazy", target], `${target} could not be unmounted`).catch(async (error: unknown) => {
         // Another process may have been faster.

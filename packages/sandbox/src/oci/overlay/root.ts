@@ -1,7 +1,8 @@
-import { chmod, mkdir, open, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, mkdir, open, rm, rmdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import type { LayerId, LayerStore } from "../images/layers.ts";
+import { type Bind, mountMapped, type UserMapping } from "./mapped.ts";
 import { checkMountPath, mount, run, unmount } from "./mount.ts";
 
 /** Where the changes of a sandbox are stored. Only `folder` has no limit, and only its snapshots need no copy. */
@@ -19,23 +20,48 @@ export interface OverlayRoot {
   /** From the lowest to the highest. */
   readonly layers: readonly LayerId[];
   readonly storage: UpperStorage;
+  /** Its users are not those of the machine; null if they are. */
+  readonly mapped?: MappedRoot | null;
+}
+
+export interface MappedRoot extends UserMapping {
+  /** Where it is mounted: root of the sandbox must be able to get there, which is not the case in a private folder. */
+  readonly path: string;
+}
+
+/** What a root with its own users contains besides files: a user namespace may not mount these itself. */
+export interface MappedContent {
+  /** The init's program. */
+  readonly tool: string;
+  /** The network namespace of which it has the /sys. */
+  readonly network: string | null;
+  readonly binds: readonly Bind[];
 }
 
 /** ext4 needs some space for itself. */
 const MIN_DISK_MB = 4;
 
+const OVERLAY_OPTIONS = [
+  // Attributes that depend on other layers would make a snapshot unusable elsewhere.
+  "index=off",
+  "metacopy=off",
+  "redirect_dir=off",
+  // No data of a sandbox has to survive a crash of the machine, so nothing waits for the disk.
+  "volatile",
+];
+
 /** Where the root is mounted. */
-export function rootPath({ folder }: OverlayRoot): string {
-  return join(folder, "root");
+export function rootPath({ folder, mapped }: OverlayRoot): string {
+  return mapped?.path ?? join(folder, "root");
 }
 
-/** Mounts the root; the caller has called `store.use` for its layers. If it fails, nothing is left mounted. */
-export async function mountRoot(root: OverlayRoot, store: LayerStore): Promise<void> {
+/** Mounts the root; the caller has called `store.use` for its layers. If it fails, nothing is left mounted. A mapped root needs `content`. */
+export async function mountRoot(root: OverlayRoot, store: LayerStore, content?: MappedContent): Promise<void> {
   checkMountPath(root.folder);
   await mkdir(rootPath(root), { recursive: true });
   try {
     await mountStorage(root);
-    await mountOverlay(root, store);
+    await mountOverlay(root, store, content);
   } catch (error) {
     await unmountRoot(root);
     throw error;
@@ -44,13 +70,14 @@ export async function mountRoot(root: OverlayRoot, store: LayerStore): Promise<v
 
 /** Idempotent. The changes are kept, except those in memory. */
 export async function unmountRoot(root: OverlayRoot): Promise<void> {
-  await unmount(rootPath(root));
+  await unmount(rootPath(root), root.mapped != null);
   await unmount(changes(root));
 }
 
 /** Unmounts the root and deletes its changes. Idempotent. */
 export async function removeRoot(root: OverlayRoot): Promise<void> {
   await unmountRoot(root);
+  if (root.mapped != null) await rmdir(root.mapped.path).catch(() => undefined);
   await rm(root.folder, { recursive: true, force: true });
 }
 
@@ -122,7 +149,7 @@ async function createDisk(image: string, sizeMb: number): Promise<void> {
   }
 }
 
-async function mountOverlay(root: OverlayRoot, store: LayerStore): Promise<void> {
+async function mountOverlay(root: OverlayRoot, store: LayerStore, content: MappedContent | undefined): Promise<void> {
   const work = join(changes(root), "work");
   const empty = join(root.folder, "empty");
   // A work folder of an earlier mount is refused with `volatile`.
@@ -132,31 +159,19 @@ async function mountOverlay(root: OverlayRoot, store: LayerStore): Promise<void>
     if ((await mkdir(path, { recursive: true })) !== undefined) await chmod(path, 0o755);
   }
   // The highest layer comes first. An overlay needs at least one.
-  const lower =
-    root.layers.length === 0
-      ? empty
-      : root.layers
-          .toReversed()
-          .map((id) => store.filesOf(id))
-          .join(":");
+  const lower = root.layers.length === 0 ? [empty] : root.layers.toReversed().map((id) => store.filesOf(id));
+  if (root.mapped != null) {
+    if (content === undefined) throw new PlatformError("internal", `the root ${rootPath(root)} has its own users, and no content`);
+    const { path, ...users } = root.mapped;
+    const absolute = lower.map((name) => resolve(store.folder, name));
+    return mountMapped({ lower: absolute, changes: changes(root), target: path, options: OVERLAY_OPTIONS, users, ...content });
+  }
   await mount({
     type: "overlay",
     source: "overlay",
     target: rootPath(root),
     cwd: store.folder,
-    options: [
-      `lowerdir=${lower}`,
-      `upperdir=${upper(root)}`,
-      `workdir=${work}`,
-      // Attributes that depend on other layers would make a snapshot unusable elsewhere.
-      "index=off",
-      "metacopy=off",
-      "redirect_dir=off",
-      // No data of a sandbox has to survive a crash of the machine, so nothing waits for the disk.
-      "volatile",
-      "nodev",
-      "nosuid",
-    ],
+    options: [`lowerdir=${lower.join(":")}`, `upperdir=${upper(root)}`, `workdir=${work}`, ...OVERLAY_OPTIONS, "nodev", "nosuid"],
   });
 }
 

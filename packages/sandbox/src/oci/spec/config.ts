@@ -1,4 +1,5 @@
 import { PlatformError } from "@aenv/contract";
+import type { UserMapping } from "../overlay/mapped.ts";
 import { CPU_PERIOD_US, type GroupLimits, groupLimits, type Limits, type Runtime } from "./limits.ts";
 import { INIT_PATH, initMount, type OciMount, type SandboxMount, sandboxMount, systemMounts } from "./mounts.ts";
 import { type Architecture, type SeccompProfile, seccompProfile } from "./seccomp.ts";
@@ -11,13 +12,15 @@ export interface ConfigInput {
   /** The mounted root file system. */
   readonly rootPath: string;
   readonly isRootReadOnly?: boolean;
+  /** The root has a /sys of the network namespace. */
+  readonly isSysMounted?: boolean;
   /** The init program on this machine, and its arguments. */
   readonly initPath: string;
   readonly initArguments: readonly string[];
   /** The file of a prepared network namespace; null for a new one without a connection. There is no way to share the machine's. */
   readonly networkNamespace: string | null;
   /** Maps root of the sandbox to this user of the machine, and so on. Null: the sandbox's users are those of the machine. */
-  readonly userMapping: { readonly hostId: number; readonly size: number } | null;
+  readonly userMapping: UserMapping | null;
   readonly mounts: readonly SandboxMount[];
   readonly limits: Limits;
   /** The control group, below the root of each hierarchy. */
@@ -136,8 +139,7 @@ export function ociConfig(input: ConfigInput): OciConfig {
       oomScoreAdj: 500,
     },
     mounts: [
-      // The kernel refuses a sysfs of a network namespace that belongs to another user namespace.
-      ...systemMounts({ cgroup: isRunc, sys: input.userMapping === null || input.networkNamespace === null }),
+      ...systemMounts({ cgroup: isRunc, sys: sysOf(input) }),
       initMount(input.initPath),
       // Parents first: a mount hides what was mounted below it before.
       ...input.mounts.map(sandboxMount).toSorted((a, b) => a.destination.split("/").length - b.destination.split("/").length),
@@ -154,6 +156,12 @@ export function ociConfig(input: ConfigInput): OciConfig {
       readonlyPaths: READ_ONLY,
     },
   };
+}
+
+function sysOf({ isSysMounted = false, userMapping, networkNamespace }: ConfigInput): "new" | "empty" | "given" {
+  if (isSysMounted) return "given";
+  // The kernel refuses a sysfs of a network namespace that belongs to another user namespace.
+  return userMapping === null || networkNamespace === null ? "new" : "empty";
 }
 
 function namespaces({ networkNamespace, userMapping, runtime }: ConfigInput): { readonly type: string; readonly path?: string }[] {

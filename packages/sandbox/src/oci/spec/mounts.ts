@@ -20,8 +20,8 @@ export const INIT_PATH = "/.aenv/init";
 /** Paths that the runtime mounts itself, and whose content the isolation depends on. */
 const RESERVED = ["/proc", "/sys", "/dev", "/.aenv"];
 
-/** The file systems that Linux programs expect. */
-export function systemMounts({ cgroup, sys }: { readonly cgroup: boolean; readonly sys: boolean }): readonly OciMount[] {
+/** The file systems that Linux programs expect. `sys`: a new one, an empty folder, or nothing because the root has one. */
+export function systemMounts({ cgroup, sys }: { readonly cgroup: boolean; readonly sys: "new" | "empty" | "given" }): readonly OciMount[] {
   const inert = ["nosuid", "noexec", "nodev"];
   return [
     { destination: "/proc", type: "proc", source: "proc", options: inert },
@@ -34,9 +34,8 @@ export function systemMounts({ cgroup, sys }: { readonly cgroup: boolean; readon
     },
     { destination: "/dev/shm", type: "tmpfs", source: "shm", options: [...inert, "mode=1777", "size=64m"] },
     { destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: inert },
-    sys
-      ? { destination: "/sys", type: "sysfs", source: "sysfs", options: [...inert, "ro"] }
-      : { destination: "/sys", type: "tmpfs", source: "tmpfs", options: [...inert, "ro", "size=4k"] },
+    ...(sys === "new" ? [{ destination: "/sys", type: "sysfs", source: "sysfs", options: [...inert, "ro"] }] : []),
+    ...(sys === "empty" ? [{ destination: "/sys", type: "tmpfs", source: "tmpfs", options: [...inert, "ro", "size=4k"] }] : []),
     ...(cgroup ? [{ destination: "/sys/fs/cgroup", type: "cgroup", source: "cgroup", options: [...inert, "ro"] }] : []),
   ];
 }

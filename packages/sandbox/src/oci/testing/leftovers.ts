@@ -4,14 +4,16 @@ import { join } from "node:path";
 import { parseMountinfo } from "../../mountinfo.ts";
 import { findHierarchy } from "../cgroups/group.ts";
 import { foldersOf } from "../cgroups/hierarchy.ts";
-import { homeKey } from "../containers.ts";
+import { homeKey, mappedFolder } from "../containers.ts";
 import { prefixOf } from "../network/subnet.ts";
 
 /** What is left of the sandboxes of a home: folders, mounts, control groups, and networks that do not wait in the pool. */
 export async function leftoversOf(home: string): Promise<string[]> {
   const oci = join(realpathSync(home), "oci");
   const folders = ["sandboxes", "containers"].flatMap((name) => namesIn(join(oci, name)).map((id) => `folder ${name}/${id}`));
-  const mounts = parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8")).filter(({ target }) => target.startsWith(oci));
+  const mounts = parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8")).filter(
+    ({ target }) => target.startsWith(oci) || target.startsWith(mappedFolder(homeKey(oci))),
+  );
   const groups = foldersOf(await findHierarchy(), `/aenv-${homeKey(oci)}`).flatMap((folder) =>
     namesIn(folder)
       .filter((name) => name.startsWith(homeKey(oci)))
@@ -32,6 +34,8 @@ export async function allLeftoversOf(home: string): Promise<string[]> {
   );
   return [
     ...(await leftoversOf(home)),
+    ...namesIn(mappedFolder(key)).map((name) => `root ${name}`),
+    ...(existsSync(mappedFolder(key)) ? [mappedFolder(key)] : []),
     ...groups.map((folder) => `control group ${folder}`),
     ...namesIn("/run/netns")
       .filter((name) => name.startsWith(prefix))

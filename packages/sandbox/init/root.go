@@ -1,0 +1,234 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// A second use of this program, on the machine and not in a sandbox: it mounts the root of a sandbox whose users are not users of the machine.
+// The files keep their owners on disk, so layers and snapshots are the same for all sandboxes; the mounts translate the owners. It ends at once,
+// and what it mounts on the way disappears with it.
+
+type rootRequest struct {
+	Lower   []string `json:"lower"`   // the highest layer first
+	Changes string   `json:"changes"` // the folder of "upper" and "work"
+	Options []string `json:"options"` // of the overlay
+	Target  string   `json:"target"`
+	HostId  int      `json:"host_id"` // root of the sandbox, as the machine sees it
+	Size    int      `json:"size"`
+	Network string   `json:"network"` // the file of the sandbox's network namespace
+	Binds   []struct {
+		Source   string `json:"source"`
+		Target   string `json:"target"`
+		ReadOnly bool   `json:"read_only"`
+	} `json:"binds"`
+	Probe bool `json:"probe"` // mounts nothing
+}
+
+const (
+	prSetSecurebits = 28
+	noSetuidFixup   = 1 << 2 // SECBIT_NO_SETUID_FIXUP
+)
+
+// sysSetns is missing in package syscall for some architectures.
+var sysSetns = map[string]uintptr{"amd64": 308, "arm64": 268}[runtime.GOARCH]
+
+// exitUnsupported says that the kernel or a file system cannot translate owners.
+const exitUnsupported = 3
+
+var errUnsupported = errors.New("owners cannot be translated here")
+
+func mountRootMain(text string) int {
+	var request rootRequest
+	err := json.Unmarshal([]byte(text), &request)
+	if err == nil {
+		err = mountRoot(request)
+	}
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, err)
+	if errors.Is(err, errUnsupported) {
+		return exitUnsupported
+	}
+	return 1
+}
+
+func mountRoot(r rootRequest) error {
+	users, err := newUserNamespace(r.HostId, r.Size)
+	if err != nil {
+		return fmt.Errorf("%w: a user namespace could not be created: %v", errUnsupported, err)
+	}
+	defer users.Close()
+	overlay, err := asOwner(r.HostId, func() (int, error) { return newOverlay(r, users) })
+	if err != nil {
+		return err
+	}
+	if r.Probe {
+		return syscall.Close(overlay)
+	}
+	if err := attach(overlay, atWorkingDirectory, r.Target); err != nil {
+		return err
+	}
+	if _, err := asOwner(r.HostId, func() (int, error) { return 0, fillRoot(r, users) }); err != nil {
+		return errors.Join(err, syscall.Unmount(r.Target, syscall.MNT_DETACH))
+	}
+	return nil
+}
+
+// newOverlay returns an overlay that is mounted nowhere yet. Its layers are mounted only for this thread, which ends.
+func newOverlay(r rootRequest, users *os.File) (int, error) {
+	if err := syscall.Unshare(syscall.CLONE_NEWNS); err != nil {
+		return -1, fmt.Errorf("unshare: %w", err)
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return -1, fmt.Errorf("the mounts cannot be made private: %w", err)
+	}
+	// Short names in a folder that only this thread sees: the options of a mount have a limited length.
+	if err := syscall.Mount("layers", r.Target, "tmpfs", 0, "mode=755"); err != nil {
+		return -1, err
+	}
+	if err := os.Chdir(r.Target); err != nil {
+		return -1, err
+	}
+	var names []string
+	for index, path := range append([]string{r.Changes}, r.Lower...) {
+		name := strconv.Itoa(index)
+		mounted, err := translated(path, users, 0)
+		if err == nil {
+			err = syscall.Mkdir(name, 0o755)
+		}
+		if err == nil {
+			err = attach(mounted, atWorkingDirectory, name)
+		}
+		if err != nil {
+			return -1, err
+		}
+		names = append(names, name)
+	}
+	options := [][2]string{{"lowerdir", strings.Join(names[1:], ":")}, {"upperdir", "0/upper"}, {"workdir", "0/work"}}
+	for _, option := range r.Options {
+		name, value, _ := strings.Cut(option, "=")
+		options = append(options, [2]string{name, value})
+	}
+	return newMount("overlay", options, attrNoSuid|attrNoDev)
+}
+
+// fillRoot mounts what a user namespace may not mount, or would see with the owners of the machine.
+func fillRoot(r rootRequest, users *os.File) error {
+	root, err := os.OpenRoot(r.Target)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if r.Network != "" {
+		sys, err := newSys(r.Network)
+		if err != nil {
+			return err
+		}
+		if err := attachBelow(root, "sys", sys); err != nil {
+			return err
+		}
+	}
+	for _, bind := range r.Binds {
+		attributes := uint64(attrNoSuid | attrNoDev)
+		if bind.ReadOnly {
+			attributes |= attrReadOnly
+		}
+		mounted, err := translated(bind.Source, users, attributes)
+		if err != nil {
+			return err
+		}
+		if err := attachBelow(root, strings.TrimLeft(bind.Target, "/"), mounted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newUserNamespace returns a namespace that outlives the process for which it was created.
+func newUserNamespace(hostId, size int) (*os.File, error) {
+	holder := exec.Command("/proc/self/exe", "--wait")
+	input, err := holder.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	mapping := []syscall.SysProcIDMap{{ContainerID: 0, HostID: hostId, Size: size}}
+	holder.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER, UidMappings: mapping, GidMappings: mapping, GidMappingsEnableSetgroups: true,
+		Pdeathsig: syscall.SIGKILL,
+	}
+	if err := holder.Start(); err != nil {
+		return nil, err
+	}
+	namespace, err := os.Open("/proc/" + strconv.Itoa(holder.Process.Pid) + "/ns/user")
+	input.Close()
+	holder.Wait()
+	return namespace, err
+}
+
+// asOwner runs a function on a thread that creates files as root of the sandbox: for the machine's root there is no owner. It keeps its
+// capabilities.
+func asOwner(hostId int, run func() (int, error)) (int, error) {
+	return onThread(func() (int, error) {
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetSecurebits, noSetuidFixup, 0); errno != 0 {
+			return -1, fmt.Errorf("prctl(PR_SET_SECUREBITS): %w", errno)
+		}
+		// They return the former user, and no error.
+		syscall.RawSyscall(syscall.SYS_SETFSGID, uintptr(hostId), 0, 0)
+		syscall.RawSyscall(syscall.SYS_SETFSUID, uintptr(hostId), 0, 0)
+		return run()
+	})
+}
+
+// newSys returns the /sys of a network namespace, and lets every user of it listen on all ports: the namespace belongs to the users of the
+// machine, so no capability of the sandbox counts in it.
+func newSys(network string) (int, error) {
+	namespace, err := os.Open(network)
+	if err != nil {
+		return -1, err
+	}
+	defer namespace.Close()
+	return onThread(func() (int, error) {
+		if _, _, errno := syscall.RawSyscall(sysSetns, namespace.Fd(), syscall.CLONE_NEWNET, 0); errno != 0 {
+			return -1, fmt.Errorf("setns %s: %w", network, errno)
+		}
+		// The kernel shows the settings of the thread that opens the file.
+		if err := os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0); err != nil {
+			return -1, err
+		}
+		return newMount("sysfs", nil, attrReadOnly|attrNoSuid|attrNoDev|attrNoExec)
+	})
+}
+
+// attachBelow mounts at a path in the root. A link of the image leads nowhere else: os.Root follows none out of it.
+func attachBelow(root *os.Root, path string, mounted int) error {
+	if err := root.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	folder, err := root.OpenFile(path, syscall.O_DIRECTORY|os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return attach(mounted, folder.Fd(), "")
+}
+
+// onThread runs a function on a thread of its own, which ends with it.
+func onThread(run func() (int, error)) (result int, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked
+		result, err = run()
+	}()
+	<-done
+	return result, err
+}
