@@ -9,7 +9,11 @@ export interface PlatformServer extends AsyncDisposable {
   cpuUs(): Promise<number>;
   memory(): Promise<Memory>;
   /** Publishes a project and returns its `name@version`. */
-  publish(project: keyof typeof projects, isolation: "shared" | "instance"): Promise<string>;
+  publish(
+    project: keyof typeof projects,
+    isolation: "shared" | "instance",
+    deployConfig?: Readonly<Record<string, unknown>>,
+  ): Promise<string>;
   /** The pids of the processes that run environments or wait in the pool. */
   sandboxes(): Promise<readonly number[]>;
   /** Kills only the server; its sandboxes keep running. */
@@ -35,7 +39,7 @@ export async function startPlatformServer(settings: Readonly<Record<string, unkn
     dataUrl: await child.query<string>("url"),
     cpuUs: () => child.query("cpuUs"),
     memory: () => child.query("memory"),
-    publish: (project, isolation) => child.query("publish", { folder: projects[project], isolation }),
+    publish: (project, isolation, deployConfig) => child.query("publish", { folder: projects[project], isolation, deployConfig }),
     sandboxes: () => child.query("sandboxes"),
     kill: () => child.kill(),
     [Symbol.asyncDispose]: async () => {

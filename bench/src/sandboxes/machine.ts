@@ -1,26 +1,18 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  connectInit,
-  type InitConnection,
-  OciEngine,
-  type OciEngineOptions,
-  type Sandbox,
-  type SandboxEngine,
-  type SandboxSpec,
-} from "@aenv/sandbox";
+import { connectInit, type InitConnection, OciEngine, type OciEngineOptions, type Sandbox, type SandboxSpec } from "@aenv/sandbox";
 import { PROGRAM } from "./image.ts";
 
 const { signal } = new AbortController();
 
 /** An engine with a home of its own, and the sandboxes that it has created. */
 export class Machine implements AsyncDisposable {
-  readonly engine: SandboxEngine;
+  readonly engine: OciEngine;
   readonly home: string;
   #made = 0;
 
-  private constructor(engine: SandboxEngine, home: string) {
+  private constructor(engine: OciEngine, home: string) {
     this.engine = engine;
     this.home = home;
   }

@@ -16,7 +16,14 @@ answerParent(
   {
     ...usageAnswers(platform.dataUrl),
     controlUrl: () => platform.controlUrl,
-    publish: ({ folder, isolation }: { folder: string; isolation: "shared" | "instance" }) => publish(platform, folder, { isolation }),
+    publish: ({
+      folder,
+      ...options
+    }: {
+      folder: string;
+      isolation: "shared" | "instance";
+      deployConfig?: Readonly<Record<string, unknown>>;
+    }) => publish(platform, folder, options),
     sandboxes,
     close: () => platform.close(),
   },

@@ -6,7 +6,8 @@ import { connectInit, type InitConnection } from "./connection.ts";
 
 /** Connects to an init that was started just now and may not listen yet. */
 export async function connectStartingInit(address: SandboxAddress, key: KeyObject, signal: AbortSignal): Promise<InitConnection> {
-  for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 50)) {
+  // Grows slowly: most are ready after a few milliseconds, and a long pause would be most of the wait.
+  for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 1.2, 50)) {
     try {
       return await connectInit(address, key, signal);
     } catch (error) {

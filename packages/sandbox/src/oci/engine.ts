@@ -193,6 +193,13 @@ export class OciEngine implements SandboxEngine {
     return this.#pools === undefined ? 0 : this.#pools.running.size + this.#pools.prepared.size;
   }
 
+  /** Creates what the pools of containers and networks lack, as is done after each start. Never rejects. */
+  async fillPools(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    await Promise.all([this.#pools?.running.fill(), this.#pools?.prepared.fill()]);
+    await this.#networks?.refill();
+  }
+
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     assertValid(spec);
     if (this.#closing.signal.aborted)
@@ -204,7 +211,7 @@ export class OciEngine implements SandboxEngine {
       this.#starting.set(spec.id, starting);
       return await starting.finally(() => {
         this.#starting.delete(spec.id);
-        this.#fillPools();
+        this.#fillSoon();
       });
     } catch (error) {
       if (signal.aborted || this.#closing.signal.aborted) throw cancelled(spec.id);
@@ -250,14 +257,10 @@ export class OciEngine implements SandboxEngine {
   }
 
   /** When no sandbox starts: it would take longer if others were created at the same time. */
-  #fillPools(): void {
-    if (this.#filling !== undefined) return;
-    this.#filling = setTimeout(() => {
+  #fillSoon(): void {
+    this.#filling ??= setTimeout(() => {
       this.#filling = undefined;
-      if (this.#starting.size > 0 || this.#closing.signal.aborted) return;
-      void this.#pools?.running.fill();
-      void this.#pools?.prepared.fill();
-      this.#networks?.refill();
+      if (this.#starting.size === 0) void this.fillPools();
     }, FILL_AFTER_MS).unref();
   }
 
@@ -352,8 +355,7 @@ export class OciEngine implements SandboxEngine {
     collect();
     this.#collecting = setInterval(() => {
       collect();
-      void pools.running.fill();
-      void pools.prepared.fill();
+      void this.fillPools();
     }, COLLECT_EVERY_MS).unref();
     return { containers, pools, networks, layers, images, snapshots, initPath };
   }

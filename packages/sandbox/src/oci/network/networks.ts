@@ -175,20 +175,18 @@ export class Networks {
       if (this.#held.has(refusal.network)) this.#refusals.add(refusal);
   }
 
-  /** Creates the networks that the pool lacks, in the background. */
-  refill(): void {
+  /** Creates the networks that the pool lacks. Never rejects: the next sandbox creates its own network, and gets the error if there still is one. */
+  async refill(): Promise<void> {
     const size = this.#options.poolSize ?? DEFAULT_POOL_SIZE;
-    if (this.#refilling !== null || this.#closing.signal.aborted || this.#ready.length >= size) return;
-    this.#refilling = this.#create(size - this.#ready.length)
-      .then((created) => {
-        this.#ready.push(...created);
-        this.#refilling = null;
-        this.refill();
-      })
-      // The next sandbox creates its own network, and gets the error if there still is one.
-      .catch(() => {
+    this.#refilling ??= (async () => {
+      while (!this.#closing.signal.aborted && this.#ready.length < size)
+        this.#ready.push(...(await this.#create(size - this.#ready.length)));
+    })()
+      .catch(() => undefined)
+      .finally(() => {
         this.#refilling = null;
       });
+    await this.#refilling;
   }
 
   async #create(count: number): Promise<HeldNetwork[]> {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { mkdirSync } from "node:fs";
-import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import type { ProcessIdentity } from "../../process/process-table.ts";
@@ -33,8 +33,9 @@ export class RuntimeRecords {
     const folder = this.folderOf(record.id);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const part = join(folder, `.${FILE}`);
-    await writeFile(part, JSON.stringify(record));
-    await rename(part, join(folder, FILE));
+    // Not through the thread pool: each step of a start would wait for it.
+    writeFileSync(part, JSON.stringify(record));
+    renameSync(part, join(folder, FILE));
   }
 
   async find(id: string): Promise<RuntimeRecord | null> {

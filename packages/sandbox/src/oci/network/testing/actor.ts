@@ -46,7 +46,7 @@ const methods: Record<string, (...args: never[]) => unknown> = {
       return address === undefined ? [] : [{ address, ttl: 60 }];
     };
     networks = await Networks.open({ home, poolSize, resolve, onRefused: (refusal) => refused.push(refusal) });
-    networks.refill();
+    void networks.refill();
   },
   take: async () => describe(await opened().take(AbortSignal.timeout(60_000))),
   find: async (name: string) => {
