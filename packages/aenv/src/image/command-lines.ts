@@ -39,8 +39,13 @@ export function buildCommand(builder: BuilderName, plan: ImagePlan, dockerfile: 
 }
 
 export function pushCommand(builder: BuilderName, reference: string): CommandLine {
-  return { program: builder === "buildx" ? "docker" : builder, args: ["push", reference], variables: {} };
+  if (builder === "buildx" || builder === "docker") return { program: "docker", args: ["push", reference], variables: {} };
+  // Docker allows HTTP for registries on loopback without being asked.
+  const insecure = LOOPBACK.test(reference) ? ["--tls-verify=false"] : [];
+  return { program: builder, args: ["push", ...insecure, reference], variables: {} };
 }
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?\//;
 
 /** Prints the id of the image. */
 export function idCommand(builder: BuilderName, reference: string): CommandLine {

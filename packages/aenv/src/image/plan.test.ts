@@ -70,6 +70,15 @@ describe("the command line of a builder", () => {
     expect(idCommand(builder, "x:1").program).toBe(program);
   });
 
+  it.each([
+    ["buildah", "127.0.0.1:5000/a:1", ["push", "--tls-verify=false", "127.0.0.1:5000/a:1"]],
+    ["podman", "localhost/a:1", ["push", "--tls-verify=false", "localhost/a:1"]],
+    ["podman", "localhost.example.org/a:1", ["push", "localhost.example.org/a:1"]],
+    ["docker", "127.0.0.1:5000/a:1", ["push", "127.0.0.1:5000/a:1"]],
+  ] as const)("of %s allows HTTP for a registry on loopback only: %s", (builder, reference, args) => {
+    expect(pushCommand(builder, reference).args).toEqual(args);
+  });
+
   it("pushes an image for several platforms at once, because Docker cannot store it", () => {
     expect(buildCommand("buildx", plan({ platform: "linux/arm64,linux/amd64", push: true }), "D", "C").args).toContain("--push");
   });

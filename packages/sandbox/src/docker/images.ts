@@ -73,7 +73,8 @@ export class DockerImages {
     const name = `${repository}:${tag}`;
     const known = await this.find(name);
     if (known !== null) return known;
-    const query = { fromSrc: "-", repo: repository, tag };
+    // Podman ignores the parameter for the tag.
+    const query = { fromSrc: "-", repo: name };
     const body = await this.#api.stream("POST", "/images/create", { query, archive: root.archive(), headersTimeoutMs: 0 });
     for await (const { error } of jsonLines(body))
       if (error !== undefined) throw new Error(`the image ${name} could not be made: ${error}`);
