@@ -1,0 +1,6 @@
+/** The script prints these lines around the output of the tests. */
+export const START_MARKER = ">>>>> Start Test Output";
+export const END_MARKER = ">>>>> End Test Output";
+
+/** Before the exit code of the tests. */
+export const EXIT_CODE_MARKER = ">>>>> Test Exit Code:";

@@ -1,0 +1,118 @@
+import { Pattern } from "../../python/pattern.ts";
+import { RaisedError } from "../../python/raised.ts";
+import { afterLast, cutTail, isSpace, strip } from "../../python/text.ts";
+import { eachLine } from "../lines.ts";
+import type { ParserContext, StatusMap } from "../parser.ts";
+import { IndentStack } from "./indent-stack.ts";
+
+const RESULTS: Readonly<Record<string, string>> = { "✓": "PASSED", "✕": "FAILED", "○": "SKIPPED", "×": "FAILED", "↓": "SKIPPED" };
+const JEST_LINE = new Pattern("\\s*(✓|✕|○)\\s(.+?)(?:\\s\\((\\d+\\s*m?s)\\))?$");
+
+export function parseJest(log: string): StatusMap {
+  return parseMarks(log, JEST_LINE, strip);
+}
+
+const VITEST_LINE = new Pattern("\\s*(✓|×|↓)\\s(.+?)(?:\\s(\\d+\\s*m?s?|\\[skipped\\]))?$");
+
+export function parseVitest(log: string): StatusMap {
+  return parseMarks(log, VITEST_LINE, (name) => name);
+}
+
+function parseMarks(log: string, pattern: Pattern, clean: (name: string) => string): StatusMap {
+  const map: StatusMap = new Map();
+  eachLine(log, (line) => {
+    const text = strip(line);
+    if (RESULTS[text.charAt(0)] === undefined) return;
+    const [, mark = "", name = ""] = pattern.match(text) ?? [];
+    const status = RESULTS[mark];
+    if (status !== undefined) map.set(clean(name), status);
+  });
+  return map;
+}
+
+const JSON_LINE = new Pattern("\\[(PASSED|FAILED)\\]\\s(.+)$");
+
+export function parseJestJson(log: string): StatusMap {
+  const map: StatusMap = new Map();
+  eachLine(log, (line) => {
+    const found = line.includes("ED]") ? JSON_LINE.match(strip(line)) : null;
+    if (found !== null) map.set(found[2] ?? "", found[1] ?? "");
+  });
+  return map;
+}
+
+export function parseImmutableJs(log: string, { instanceId }: ParserContext): StatusMap {
+  const number = afterLast(instanceId, "-");
+  if (number === "2006") return parseJest(log);
+  if (number === "2005") return parseJestJson(log);
+  throw new RaisedError("ValueError", `no parser is known for instance '${instanceId}'`);
+}
+
+const SUITE_RESULTS = (["PASS", "FAIL"] as const).map((word) => ({
+  word,
+  status: `${word}ED`,
+  patterns: ["\\s\\([\\d.]+ms\\)", "\\s\\([\\d.]+\\ss\\)", "\\s\\([\\d.]+s\\)"].map((time) => new Pattern(`${word}\\s(.*)${time}`)),
+}));
+
+/** Files as tests: `PASS file (1.2 s)`. Text behind the time is dropped. */
+export function parseCarbon(log: string): StatusMap {
+  const map: StatusMap = new Map();
+  eachLine(log, (line) => {
+    const result = SUITE_RESULTS.find(({ word }) => line.startsWith(word));
+    if (result === undefined || !isSpace(line.charCodeAt(4))) return;
+    let name = line.slice(5);
+    if (line.includes("s)")) {
+      for (const pattern of result.patterns) {
+        const found = pattern.match(line);
+        if (found === null) continue;
+        name = found[1] ?? "";
+        break;
+      }
+    }
+    map.set(name, result.status);
+  });
+  return map;
+}
+
+const GROMMET = [
+  { pattern: new Pattern("^FAIL\\s(.*)", "M"), status: "FAILED" },
+  { pattern: new Pattern("^PASS\\s(.*)", "M"), status: "PASSED" },
+] as const;
+const GROMMET_TIME = new Pattern("\\s\\([\\d.]+\\s?(?:ms|s)\\)$");
+
+/** A file that both failed and passed has passed. */
+export function parseGrommet(log: string): StatusMap {
+  const map: StatusMap = new Map();
+  for (const { pattern, status } of GROMMET) {
+    for (const [, name = ""] of pattern.findAll(log)) map.set(GROMMET_TIME.replace(strip(name), ""), status);
+  }
+  return map;
+}
+
+const CALYPSO_COMMAND = " ./node_modules/.bin/jest ";
+const CALYPSO_TIME = new Pattern("\\(\\d+ms\\)");
+const CALYPSO_MARKS = [
+  { mark: "✓", status: "PASSED", timed: new Pattern("\\s+✓\\s(.*)\\(\\d+ms\\)$"), plain: new Pattern("\\s+✓\\s(.*)") },
+  { mark: "✕", status: "FAILED", timed: new Pattern("\\s+✕\\s(.*)\\(\\d+ms\\)$"), plain: new Pattern("\\s+✕\\s(.*)") },
+] as const;
+
+/** Names of tests outside of suites start with `- `, as in the reference. */
+export function parseCalypso(log: string): StatusMap {
+  const map: StatusMap = new Map();
+  const stack = new IndentStack();
+  for (const piece of cutTail(log, CALYPSO_COMMAND)) {
+    for (const line of piece.split("\n")) {
+      if (line.startsWith("Test Suites") || line.startsWith("  ● ")) break;
+      const text = strip(line);
+      const result = CALYPSO_MARKS.find(({ mark }) => text.startsWith(mark));
+      if (result === undefined) {
+        stack.add(line);
+        continue;
+      }
+      const found = (CALYPSO_TIME.search(line) === null ? result.plain : result.timed).match(line);
+      if (found === null) throw new RaisedError("AttributeError", `the line '${line}' has no name of a test`);
+      map.set(strip(`${stack.names.join(" - ")} - ${found[1] ?? ""}`), result.status);
+    }
+  }
+  return map;
+}

@@ -1,0 +1,47 @@
+import { Pattern } from "../../python/pattern.ts";
+import { afterLast, cutTail, lstrip, strip } from "../../python/text.ts";
+import { withoutAnsi } from "../ansi.ts";
+import type { ParserContext, StatusMap } from "../parser.ts";
+import { IndentStack } from "./indent-stack.ts";
+
+export function parseNext(log: string, { version }: ParserContext): StatusMap {
+  return version === "1.27" ? parseCypressRuns(log) : parseKarmaRuns(log);
+}
+
+const ASSERTION = new Pattern("AssertionError:\\s+#([\\s\\S]*?)\\n\\n");
+const IGNORED = ["ERROR", "LOG", "WARN", "Check", "in"] as const;
+
+function parseKarmaRuns(log: string): StatusMap {
+  const map: StatusMap = new Map();
+  const stack = new IndentStack();
+  for (const piece of cutTail(ASSERTION.replace(withoutAnsi(log), ""), " xvfb-run ")) {
+    for (const line of afterLast(piece, "Starting browser Chrome").split("\n")) {
+      if (line.startsWith("TOTAL")) break;
+      const text = strip(line);
+      if (IGNORED.some((word) => text.startsWith(word))) continue;
+      const name = (at: number): string => [...stack.names, lstrip(line.slice(at + 1))].join(" - ");
+      const failed = line.indexOf("✗");
+      const passed = line.indexOf("✓");
+      if (failed >= 0) map.set(name(failed), "FAILED");
+      else if (passed >= 0) map.set(name(passed), "PASSED");
+      else stack.add(line);
+    }
+  }
+  return map;
+}
+
+const RUN = new Pattern("Running:(.*)\\)\\n{3}\\s{2}(.*)\\n");
+const RUN_FAILURE = new Pattern("^\\s{4}\\d+\\)\\s(.*)", "M");
+const RUN_SUCCESS = new Pattern("^\\s{4}✓\\s(.*)\\(", "M");
+
+function parseCypressRuns(log: string): StatusMap {
+  const map: StatusMap = new Map();
+  const runs = [...RUN.findAll(log)];
+  for (const [i, run] of runs.entries()) {
+    const suite = run[2] ?? "";
+    const body = log.slice(run.index + run[0].length, runs[i + 1]?.index ?? log.length);
+    for (const [, name = ""] of RUN_FAILURE.findAll(body)) map.set(`${suite}: ${strip(name)}`, "FAILED");
+    for (const [, name = ""] of RUN_SUCCESS.findAll(body)) map.set(`${suite}: ${strip(name)}`, "PASSED");
+  }
+  return map;
+}

@@ -1,0 +1,108 @@
+/** Python's whitespace, as the inside of a character class. JavaScript's `\s` lacks U+001C-001F and U+0085 and has U+FEFF. */
+export const SPACES = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+
+export function isSpace(code: number): boolean {
+  if (code <= 0x20) return code === 0x20 || (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x1f);
+  if (code < 0x1680) return code === 0x85 || code === 0xa0;
+  return (
+    code === 0x1680 ||
+    (code >= 0x2000 && code <= 0x200a) ||
+    code === 0x2028 ||
+    code === 0x2029 ||
+    code === 0x202f ||
+    code === 0x205f ||
+    code === 0x3000
+  );
+}
+
+/** `text.lstrip()` */
+export function lstrip(text: string): string {
+  return text.slice(indentOf(text));
+}
+
+/** `text.rstrip()` */
+export function rstrip(text: string): string {
+  let end = text.length;
+  while (end > 0 && isSpace(text.charCodeAt(end - 1))) end--;
+  return end === text.length ? text : text.slice(0, end);
+}
+
+/** `text.strip()` */
+export function strip(text: string): string {
+  const start = indentOf(text);
+  let end = text.length;
+  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
+  return start === 0 && end === text.length ? text : text.slice(start, end);
+}
+
+/** The number of leading whitespace characters. All of them are single UTF-16 units. */
+export function indentOf(text: string): number {
+  let start = 0;
+  while (start < text.length && isSpace(text.charCodeAt(start))) start++;
+  return start;
+}
+
+/** `text.split()`, up to a number of words if one is given. */
+export function words(text: string, limit = Number.POSITIVE_INFINITY): string[] {
+  const found: string[] = [];
+  let at = 0;
+  while (found.length < limit) {
+    while (at < text.length && isSpace(text.charCodeAt(at))) at++;
+    if (at === text.length) break;
+    const start = at;
+    while (at < text.length && !isSpace(text.charCodeAt(at))) at++;
+    found.push(text.slice(start, at));
+  }
+  return found;
+}
+
+/** Each run of whitespace as one space, without those at the ends. */
+export function collapse(text: string): string {
+  return words(text).join(" ");
+}
+
+/** The text before the first separator; the whole text if there is none. */
+export function before(text: string, separator: string): string {
+  const at = text.indexOf(separator);
+  return at < 0 ? text : text.slice(0, at);
+}
+
+/** The text after the first separator; the whole text if there is none. */
+export function after(text: string, separator: string): string {
+  const at = text.indexOf(separator);
+  return at < 0 ? text : text.slice(at + separator.length);
+}
+
+/** The text before the last separator; the whole text if there is none. */
+export function beforeLast(text: string, separator: string): string {
+  const at = text.lastIndexOf(separator);
+  return at < 0 ? text : text.slice(0, at);
+}
+
+/** The text after the last separator; the whole text if there is none. */
+export function afterLast(text: string, separator: string): string {
+  const at = text.lastIndexOf(separator);
+  return at < 0 ? text : text.slice(at + separator.length);
+}
+
+/** The pieces after the first separator. */
+export function cutTail(text: string, separator: string): string[] {
+  return text.split(separator).slice(1);
+}
+
+/** By code point, as Python sorts strings; `<` compares UTF-16 units. */
+export function compareText(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at++) {
+    const left = a.charCodeAt(at);
+    const right = b.charCodeAt(at);
+    if (left !== right) return rank(left) - rank(right);
+  }
+  return a.length - b.length;
+}
+
+/** Moves surrogates behind U+E000-FFFF: they stand for larger code points. */
+function rank(unit: number): number {
+  if (unit < 0xd800) return unit;
+  return unit >= 0xe000 ? unit - 0x800 : unit + 0x2000;
+}

@@ -1,0 +1,27 @@
+import { isObject, type JsonObject } from "../python/json-reader.ts";
+import { replayGrading } from "./grading.ts";
+import { replayMisc } from "./misc.ts";
+import { replayParser } from "./parsers.ts";
+import { replayRow } from "./rows.ts";
+import { Tally } from "./tally.ts";
+import { ordered, readVectors } from "./vectors.ts";
+
+/** Compares a file of vectors with this environment. The form of each vector is recognized by its members. */
+export function replayFile(path: string): Tally {
+  const tally = new Tally();
+  for (const [i, record] of readVectors(path).entries()) {
+    const where = `vector ${i + 1}`;
+    if (!isObject(record)) tally.compare("unknown", where, "not an object", "a vector");
+    else replayRecord(record, where, tally);
+  }
+  return tally;
+}
+
+function replayRecord(record: JsonObject, where: string, tally: Tally): void {
+  const has = (...keys: readonly string[]): boolean => keys.every((key) => record.has(key));
+  if (has("kind", "input")) replayMisc(record, where, tally);
+  else if (has("parser", "log")) replayParser(record, where, tally);
+  else if (has("log", "log_parser", "eval_type")) replayGrading(record, where, tally);
+  else if (has("instance_id", "eval_script", "image")) replayRow(record, where, tally);
+  else tally.compare("unknown", where, { keys: ordered([...record.keys()]) }, "a vector of a parser, of grading, of a kind, or a row");
+}

@@ -1,0 +1,69 @@
+import { buildEvalScript } from "../eval-script/script.ts";
+import { isList, isObject, type Json, type JsonObject, readJson } from "../python/json-reader.ts";
+import { RaisedError } from "../python/raised.ts";
+
+/** What is needed to run the tests of an instance and to grade them. */
+export interface EvalSpec {
+  readonly instanceId: string;
+  readonly image: string;
+  readonly repo: string;
+  readonly version: unknown;
+  readonly logParser: string;
+  readonly evalType: string;
+  /** The script that is run in the sandbox. */
+  readonly evalScript: string;
+  readonly failToPass: readonly string[];
+  readonly passToPass: readonly string[];
+  /** Files that the tests need and that a patch cannot hold, as in the row. */
+  readonly imageAssets: JsonObject;
+}
+
+/** Reads the columns of a row. Raises if one of them is missing. */
+export function makeSpec(row: JsonObject): EvalSpec {
+  return {
+    instanceId: text(row, "instance_id"),
+    image: text(row, "image"),
+    repo: text(row, "repo"),
+    version: required(row, "version"),
+    failToPass: tests(row, "FAIL_TO_PASS"),
+    passToPass: tests(row, "PASS_TO_PASS"),
+    logParser: text(row, "log_parser"),
+    evalType: text(row, "eval_type"),
+    evalScript: buildEvalScript(text(row, "eval_script")),
+    imageAssets: assets(row.get("image_assets")),
+  };
+}
+
+function required(row: JsonObject, column: string): Json {
+  const value = row.get(column);
+  if (value === undefined) throw new RaisedError("KeyError", `the row of instance ${nameOf(row)} has no column '${column}'`);
+  return value;
+}
+
+function text(row: JsonObject, column: string): string {
+  const value = required(row, column);
+  if (typeof value !== "string") throw new RaisedError("TypeError", `'${column}' of instance ${nameOf(row)} is not a string`);
+  return value;
+}
+
+/** A list of names, or the text of one in JSON. */
+function tests(row: JsonObject, column: string): readonly string[] {
+  const value = required(row, column);
+  const list = typeof value === "string" ? readJson(value) : value;
+  if (!isList(list) || !list.every((name) => typeof name === "string"))
+    throw new RaisedError("TypeError", `'${column}' of instance ${nameOf(row)} is not a list of names`);
+  return list;
+}
+
+function assets(value: Json | undefined): JsonObject {
+  const given = typeof value === "string" && value !== "" ? readJson(value) : value;
+  if (given === undefined || given === null || given === "" || given === 0 || given === false) return new Map();
+  if (isList(given) && given.length === 0) return new Map();
+  if (!isObject(given)) throw new RaisedError("TypeError", "'image_assets' is not an object");
+  return given;
+}
+
+function nameOf(row: JsonObject): string {
+  const id = row.get("instance_id");
+  return typeof id === "string" ? id : "(without instance_id)";
+}
