@@ -16,13 +16,7 @@ export function buildEvalScript(rowScript: string): string {
 function captureExitCode(lines: readonly string[]): readonly string[] {
   const end = lines.findIndex((line) => line.includes(END_MARKER));
   if (end < 0) return lines;
-  return lines.toSpliced(
-    end,
-    1,
-    "SWEBENCH_TEST_EXIT_CODE=$?",
-    lines[end] ?? "",
-    `echo "${EXIT_CODE_MARKER} $SWEBENCH_TEST_EXIT_CODE"`,
-  );
+  return lines.toSpliced(end, 1, "SWEBENCH_TEST_EXIT_CODE=$?", lines[end] ?? "", `echo "${EXIT_CODE_MARKER} $SWEBENCH_TEST_EXIT_CODE"`);
 }
 
 /** The script with commands right before the tests; at its end if it does not mark their start. */

@@ -33,10 +33,10 @@ export function readTestLog(log: string, parse: LogParser, context: ParserContex
   if (BROKEN.some((text) => log.includes(text)) || !log.includes(START_MARKER) || !log.includes(END_MARKER)) return nothing;
   const ofTests = parse(testOutput(log), context);
   const map = ofTests.size > 0 ? ofTests : parse(log, context);
-  if (map.size === 0) return SUITE_RAN.search(log) === null ? nothing : { map, hasRun: true };
+  if (map.size === 0 && SUITE_RAN.search(log) === null) return nothing;
   // A log of successes only, of tests that failed, is not believed: a patch could have printed it.
   const code = EXIT_CODE.search(log)?.[1];
-  if (code !== undefined && !isZero(code) && !hasFailure(map)) return nothing;
+  if (code !== undefined && !isZero(code) && map.size > 0 && !hasFailure(map)) return nothing;
   return { map, hasRun: true };
 }
 

@@ -51,7 +51,7 @@ export function readOutput(spec: EvalSpec, output: Uint8Array): LogResult {
 
 /** The bytes of `report.json`. */
 export function writeInstanceReport(instanceId: string, report: InstanceReport): string {
-  return writeJson(new Map([[instanceId, { ...report }]]), 4);
+  return writeJson(new Map([[instanceId, report]]), 4);
 }
 
 const UNGRADED: InstanceReport = {

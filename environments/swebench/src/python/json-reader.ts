@@ -5,6 +5,7 @@ export type Json = null | boolean | number | string | readonly Json[] | JsonObje
 export type JsonObject = ReadonlyMap<string, Json>;
 
 const BLANK = /[ \t\n\r]*/y;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: strings of JSON have none
 const PLAIN = /[^"\\\x00-\x1f]*/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORDS: readonly (readonly [string, Json])[] = [

@@ -19,14 +19,15 @@ export function isZero(text: string): boolean {
 export function parseFloatText(text: unknown): number {
   if (typeof text !== "string") throw new RaisedError("TypeError", `'${String(text)}' is not the text of a number`);
   const plain = asciiDigits(strip(text));
-  if (NAMED.test(plain)) return /nan/i.test(plain) ? Number.NaN : plain.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  if (NAMED.test(plain))
+    return /nan/i.test(plain) ? Number.NaN : plain.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   if (!FLOAT.test(plain)) throw new RaisedError("ValueError", `'${text}' is not a number`);
   return Number(plain.replaceAll("_", ""));
 }
 
 /** Decimal digits of other scripts as ASCII digits. */
 function asciiDigits(text: string): string {
-  return /[^\0-\x7f]/.test(text) ? text.replace(/\p{Nd}/gu, (digit) => String(digitValue(digit))) : text;
+  return /[\x80-\uffff]/.test(text) ? text.replace(/\p{Nd}/gu, (digit) => String(digitValue(digit))) : text;
 }
 
 /** In Unicode, the digits 0 to 9 of a script are consecutive, and some scripts follow each other without a gap. */

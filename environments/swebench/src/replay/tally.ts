@@ -42,7 +42,6 @@ function aroundDifference(left: string, right: string): [string, string] {
   let at = 0;
   while (at < left.length && left[at] === right[at]) at++;
   const from = Math.max(0, at - CONTEXT);
-  const cut = (text: string): string =>
-    `${from > 0 ? "…" : ""}${text.slice(from, from + LENGTH)}${text.length > from + LENGTH ? "…" : ""}`;
+  const cut = (text: string): string => `${from > 0 ? "…" : ""}${text.slice(from, from + LENGTH)}${text.length > from + LENGTH ? "…" : ""}`;
   return [cut(left), cut(right)];
 }

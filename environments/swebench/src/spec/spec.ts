@@ -1,5 +1,5 @@
 import { buildEvalScript } from "../eval-script/script.ts";
-import { isList, isObject, type Json, type JsonObject, readJson } from "../python/json-reader.ts";
+import { isList, type Json, type JsonObject, readJson } from "../python/json-reader.ts";
 import { RaisedError } from "../python/raised.ts";
 
 /** What is needed to run the tests of an instance and to grade them. */
@@ -15,7 +15,7 @@ export interface EvalSpec {
   readonly failToPass: readonly string[];
   readonly passToPass: readonly string[];
   /** Files that the tests need and that a patch cannot hold, as in the row. */
-  readonly imageAssets: JsonObject;
+  readonly imageAssets: Json;
 }
 
 /** Reads the columns of a row. Raises if one of them is missing. */
@@ -55,12 +55,11 @@ function tests(row: JsonObject, column: string): readonly string[] {
   return list;
 }
 
-function assets(value: Json | undefined): JsonObject {
-  const given = typeof value === "string" && value !== "" ? readJson(value) : value;
-  if (given === undefined || given === null || given === "" || given === 0 || given === false) return new Map();
-  if (isList(given) && given.length === 0) return new Map();
-  if (!isObject(given)) throw new RaisedError("TypeError", "'image_assets' is not an object");
-  return given;
+/** Read where it is used. A string is the text of it in JSON; nothing is an object without members. */
+function assets(value: Json | undefined): Json {
+  const isNothing = value === undefined || value === null || value === "" || value === 0 || value === false;
+  if (isNothing || (isList(value) && value.length === 0)) return new Map();
+  return typeof value === "string" ? readJson(value) : value;
 }
 
 function nameOf(row: JsonObject): string {

@@ -1,9 +1,8 @@
 import type { Element } from "./element.ts";
 import { notWellFormed } from "./error.ts";
+import { NC_NAME } from "./names.ts";
 import { type Bindings, bind, expandAttributes, expandElement, ROOT_BINDINGS } from "./namespaces.ts";
 
-const START = "A-Za-z_\\xc0-\\xd6\\xd8-\\xf6\\xf8-\\u02ff\\u0370-\\u037d\\u037f-\\u1fff\\u200c\\u200d\\u2070-\\u218f\\u2c00-\\u2fef\\u3001-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\ufffd";
-const NC_NAME = `[${START}][${START}\\-.0-9\\xb7\\u0300-\\u036f\\u203f\\u2040]*`;
 const NAME = new RegExp(`${NC_NAME}(?::${NC_NAME})?`, "y");
 const TARGET = new RegExp(NC_NAME, "y");
 const BLANK = /[ \t\r\n]*/y;
@@ -12,6 +11,7 @@ const TEXT = /[^<]*/y;
 const REFERENCE = /&(?:#(\d+);|#x([0-9a-fA-F]+);|([^;&]*;)?)/g;
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
 /** Characters that XML does not allow. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are not allowed
 const FORBIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 interface Open {

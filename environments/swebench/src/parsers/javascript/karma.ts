@@ -2,7 +2,6 @@ import { Pattern } from "../../python/pattern.ts";
 import { RaisedError } from "../../python/raised.ts";
 import { collapse, indentOf, isSpace } from "../../python/text.ts";
 import { withoutAnsi } from "../ansi.ts";
-import { eachLine } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";
 
 const BPMN_FAILURES = [

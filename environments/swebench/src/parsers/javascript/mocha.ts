@@ -15,8 +15,7 @@ export function parseHighlightjs(log: string): StatusMap {
   let suite: readonly string[] = [];
   eachLine(log.slice(0, end), (line) => {
     const text = strip(line);
-    const set = (mark: string, status: Status) =>
-      map.set([...suite, strip(DURATION.replace(after(line, mark), ""))].join("."), status);
+    const set = (mark: string, status: Status) => map.set([...suite, strip(DURATION.replace(after(line, mark), ""))].join("."), status);
     if (text.startsWith("✓")) set("✓", "PASSED");
     else if (text.startsWith("✔")) set("✔", "PASSED");
     else if (NUMBERED.match(text) !== null) set(")", "FAILED");

@@ -65,6 +65,7 @@ function shortenOption(name: string): string {
 }
 
 const COLOUR = new Pattern("\\[(\\d+)m");
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
 const CONTROLS = /[\x01-\x1f]/g;
 
 function withoutColours(line: string): string {
