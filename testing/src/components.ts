@@ -119,6 +119,11 @@ export const components = {
     get: "these tests compare with recordings of the Python reference, which are not part of the repository and are not needed for a contribution; with a copy of them, set AENV_TAU2_TEST_DATA to the folder that holds data/ and golden/",
     isGiven: true,
   },
+  "swebench-data": {
+    probe: () => (existsSync(swebenchPath) ? null : "no folder with recorded answers of SWE-bench's reference"),
+    get: "these tests compare with recordings of the Python reference, which are not part of the repository and are not needed for a contribution; with a copy of them, set AENV_SWEBENCH_TEST_DATA to the folder that holds golden/",
+    isGiven: true,
+  },
 } as const satisfies Record<string, Component>;
 
 export type ComponentName = keyof typeof components;
@@ -140,6 +145,9 @@ export const torchPythonPath = join(process.env.XDG_CACHE_HOME || join(homedir()
 
 /** Folder with tau2's data and recorded answers, which are not part of the project. */
 export const tau2Path = process.env.AENV_TAU2_TEST_DATA || join(root, "../shared/tau2");
+
+/** Folder with recorded answers of SWE-bench's reference, which are not part of the project. */
+export const swebenchPath = process.env.AENV_SWEBENCH_TEST_DATA || join(root, "../shared/swebench");
 
 /** The Chromium of this machine; null if there is none. */
 export function chromiumPath(): string | null {

@@ -8,6 +8,7 @@ export {
   pythonPath,
   pythonRlPath,
   pythonVerifiersPath,
+  swebenchPath,
   tau2Path,
   torchPythonPath,
 } from "./components.ts";

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
 import { type Compressors, parquetReadObjects } from "hyparquet";
-import { jsonLines } from "../predictions/predictions.ts";
 import { decodeStrict } from "../python/bytes.ts";
+import { jsonLines } from "../python/json-lines.ts";
 import { isList, isObject, type Json, readJson } from "../python/json-reader.ts";
 import { RaisedError } from "../python/raised.ts";
 import { type Row, toJson } from "./row.ts";

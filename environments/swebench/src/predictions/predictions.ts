@@ -1,4 +1,4 @@
-import { universalNewlines } from "../python/bytes.ts";
+import { jsonLines } from "../python/json-lines.ts";
 import { isList, isObject, type Json, readJson } from "../python/json-reader.ts";
 import { RaisedError } from "../python/raised.ts";
 
@@ -44,13 +44,6 @@ export function modelOf({ instanceId, all }: Prediction): string {
   const model = all.get("model_name_or_path");
   if (typeof model !== "string") throw new RaisedError("KeyError", `the prediction for ${instanceId} has no model_name_or_path`);
   return model;
-}
-
-/** The lines of a JSONL file. An empty line in the middle is kept, and is an error for its reader. */
-export function jsonLines(text: string): string[] {
-  const lines = universalNewlines(text).split("\n");
-  if (lines.at(-1) === "") lines.pop();
-  return lines;
 }
 
 function listOf(value: Json): readonly Json[] {

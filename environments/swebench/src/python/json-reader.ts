@@ -19,6 +19,31 @@ const WORDS: readonly (readonly [string, Json])[] = [
 
 /** `json.loads`: also reads NaN and Infinity, which JSON does not have. Raises JSONDecodeError. */
 export function readJson(text: string): Json {
+  return readFast(text) ?? readOrdered(text);
+}
+
+/** Most texts: what JavaScript's own reader reads, in the same order. Null for the others, and for the value null. */
+function readFast(text: string): Json {
+  try {
+    return convert(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+/** Throws on a key such as "10": JavaScript has moved it before the others. */
+function convert(value: unknown): Json {
+  if (value === null || typeof value !== "object") return value as Json;
+  if (Array.isArray(value)) return value.map(convert);
+  const members = new Map<string, Json>();
+  for (const [key, member] of Object.entries(value)) {
+    if (/^\d/.test(key)) throw new Error(`the order of the key '${key}' is lost`);
+    members.set(key, convert(member));
+  }
+  return members;
+}
+
+function readOrdered(text: string): Json {
   const reader = new Reader(text);
   const value = reader.value();
   reader.end();

@@ -12,7 +12,7 @@ export function descendants(element: Element, name: string): Element[] {
   const open = element.children.toReversed();
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (next.name === name) found.push(next);
-    open.push(...next.children.toReversed());
+    for (let i = next.children.length - 1; i >= 0; i--) open.push(next.children[i] as Element);
   }
   return found;
 }

@@ -12,13 +12,17 @@ export const ROOT_BINDINGS: Bindings = new Map([["xml", XML_URI]]);
 export function bind(outer: Bindings, attributes: ReadonlyMap<string, string>): Bindings {
   let inner: Map<string, string> | null = null;
   for (const [name, uri] of attributes) {
-    if (name !== "xmlns" && !name.startsWith("xmlns:")) continue;
+    if (!isBinding(name)) continue;
     const prefix = name.slice("xmlns:".length);
     checkBinding(prefix, uri);
     inner ??= new Map(outer);
     inner.set(prefix, uri);
   }
   return inner ?? outer;
+}
+
+function isBinding(attribute: string): boolean {
+  return attribute.startsWith("xmlns") && (attribute.length === 5 || attribute[5] === ":");
 }
 
 function checkBinding(prefix: string, uri: string): void {
@@ -38,7 +42,7 @@ export function expandElement(name: string, bindings: Bindings): string {
 export function expandAttributes(attributes: ReadonlyMap<string, string>, bindings: Bindings): Map<string, string> {
   const expanded = new Map<string, string>();
   for (const [name, value] of attributes) {
-    if (name === "xmlns" || name.startsWith("xmlns:")) continue;
+    if (isBinding(name)) continue;
     const full = expand(name, bindings, "");
     if (expanded.has(full)) notWellFormed(`the attribute '${name}' occurs twice`);
     expanded.set(full, value);

@@ -4,6 +4,7 @@ import { NC_NAME } from "./names.ts";
 import { type Bindings, bind, expandAttributes, expandElement, ROOT_BINDINGS } from "./namespaces.ts";
 
 const NAME = new RegExp(`${NC_NAME}(?::${NC_NAME})?`, "y");
+const ASCII_NAME = /[A-Za-z_][\w.-]*(?=[ \t\r\n=/>])/y;
 const TARGET = new RegExp(NC_NAME, "y");
 const BLANK = /[ \t\r\n]*/y;
 const VALUE = /"[^<"]*"|'[^<']*'/y;
@@ -12,7 +13,7 @@ const REFERENCE = /&(?:#(\d+);|#x([0-9a-fA-F]+);|([^;&]*;)?)/g;
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
 /** Characters that XML does not allow. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are not allowed
-const FORBIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+const FORBIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/;
 
 interface Open {
   readonly tag: string;
@@ -22,7 +23,7 @@ interface Open {
 
 /** Reads one element with its content: XML 1.0 with namespaces, without a document type. Raises ParseError. */
 export function readXml(text: string): Element {
-  if (FORBIDDEN.test(text)) notWellFormed("it has a character that XML does not allow");
+  if (FORBIDDEN.test(text) || !text.isWellFormed()) notWellFormed("it has a character that XML does not allow");
   return new Reader(text).root();
 }
 
@@ -42,8 +43,7 @@ class Reader {
       if (this.#take("</")) {
         this.#endTag(path.pop());
         if (parent !== undefined && path.length === 0) return this.#whole(parent.element);
-      } else if (this.#take("<!--")) this.#comment();
-      else if (parent !== undefined && this.#take("<![CDATA[")) this.#until("]]>");
+      } else if (this.#take("<!")) this.#declaration(parent !== undefined);
       else if (this.#take("<?")) this.#instruction();
       else if (this.#take("<")) {
         const { open, isEmpty } = this.#startTag(parent?.bindings ?? ROOT_BINDINGS);
@@ -92,6 +92,12 @@ class Reader {
     if (name !== open?.tag) notWellFormed(`'${open?.tag ?? "nothing"}' is ended by '${name}'`);
   }
 
+  #declaration(isInside: boolean): void {
+    if (this.#take("--")) this.#comment();
+    else if (isInside && this.#take("[CDATA[")) this.#until("]]>");
+    else notWellFormed("a declaration is not allowed here");
+  }
+
   #comment(): void {
     const end = this.#text.indexOf("--", this.#at);
     if (end < 0 || this.#text[end + 2] !== ">") notWellFormed("a comment has no end, or has '--'");
@@ -113,7 +119,7 @@ class Reader {
   }
 
   #name(): string {
-    return this.#token(NAME) || notWellFormed(`a name is expected at character ${this.#at}`);
+    return this.#token(ASCII_NAME) || this.#token(NAME) || notWellFormed(`a name is expected at character ${this.#at}`);
   }
 
   #take(literal: string): boolean {
@@ -131,13 +137,14 @@ class Reader {
 }
 
 function checkText(text: string): void {
+  if (text === "") return;
   if (text.includes("]]>")) notWellFormed("text has ']]>'");
   resolveReferences(text);
 }
 
 /** Line ends and tabs become blanks; those that are written as references stay. */
 function attributeValue(raw: string): string {
-  return resolveReferences(raw.replace(/\r\n|[\t\n\r]/g, " "));
+  return resolveReferences(/[\t\n\r]/.test(raw) ? raw.replace(/\r\n|[\t\n\r]/g, " ") : raw);
 }
 
 function resolveReferences(text: string): string {

@@ -20,6 +20,7 @@ const MOCHA_RESULTS = [
   { pattern: new Pattern("\\d+\\)\\s(.*)\\s\\(\\d+m+s\\)"), status: "FAILED" },
   { pattern: new Pattern("\\d+\\)\\s(.*)"), status: "FAILED" },
 ] as const;
+const FAILURE_START = new Pattern("\\d+\\)");
 
 function parseMocha(log: string): StatusMap {
   const map: StatusMap = new Map();
@@ -36,8 +37,10 @@ function parseMocha(log: string): StatusMap {
 }
 
 function mochaResult(text: string): { readonly name: string; readonly status: string } | null {
-  if (!text.startsWith("✔") && !text.includes(")")) return null;
+  const isMarked = text.startsWith("✔");
+  if (!isMarked && FAILURE_START.match(text) === null) return null;
   for (const { pattern, status } of MOCHA_RESULTS) {
+    if (isMarked !== (status === "PASSED")) continue;
     const found = pattern.match(text);
     if (found !== null) return { name: found[1] ?? "", status };
   }
