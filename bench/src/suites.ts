@@ -1,3 +1,4 @@
+import { benchmarks } from "./benchmarks/suite.ts";
 import { kit } from "./kit/suite.ts";
 import { platform } from "./platform/suite.ts";
 import { rollout } from "./rollout/suite.ts";
@@ -6,4 +7,4 @@ import type { Suite } from "./suite.ts";
 import { tau2 } from "./tau2/suite.ts";
 
 /** All suites, in the order of a full run. */
-export const suites: readonly Suite[] = [kit, platform, rollout, sandboxes, tau2];
+export const suites: readonly Suite[] = [kit, platform, rollout, sandboxes, tau2, benchmarks];

@@ -1,31 +1,56 @@
 import { Pattern } from "../../python/pattern.ts";
 import { RaisedError } from "../../python/raised.ts";
-import { afterLast, cutTail, isSpace, strip } from "../../python/text.ts";
+import { afterLast, cutTail, indentOf, isSpace, strip } from "../../python/text.ts";
 import { eachLine } from "../lines.ts";
-import type { ParserContext, StatusMap } from "../parser.ts";
+import type { ParserContext, Status, StatusMap } from "../parser.ts";
 import { IndentStack } from "./indent-stack.ts";
 
-const RESULTS: Readonly<Record<string, string>> = { "✓": "PASSED", "✕": "FAILED", "○": "SKIPPED", "×": "FAILED", "↓": "SKIPPED" };
-const JEST_LINE = new Pattern("\\s*(✓|✕|○)\\s(.+?)(?:\\s\\((\\d+\\s*m?s)\\))?$");
+const JEST_MARKS: Marks = new Map([
+  [0x2713, "PASSED"], // ✓
+  [0x2715, "FAILED"], // ✕
+  [0x25cb, "SKIPPED"], // ○
+]);
+const JEST_TIME = new Pattern("\\s\\((\\d+\\s*m?s)\\)$");
 
 export function parseJest(log: string): StatusMap {
-  return parseMarks(log, JEST_LINE, strip);
+  return parseMarks(log, JEST_MARKS, (text) => (text.endsWith("s)") ? JEST_TIME.search(text) : null), strip);
 }
 
-const VITEST_LINE = new Pattern("\\s*(✓|×|↓)\\s(.+?)(?:\\s(\\d+\\s*m?s?|\\[skipped\\]))?$");
+const VITEST_MARKS: Marks = new Map([
+  [0x2713, "PASSED"], // ✓
+  [0x00d7, "FAILED"], // ×
+  [0x2193, "SKIPPED"], // ↓
+]);
+const VITEST_END = new Pattern("\\s(\\d+\\s*m?s?|\\[skipped\\])$");
 
+/** A number at the end is a time, also without a unit. */
 export function parseVitest(log: string): StatusMap {
-  return parseMarks(log, VITEST_LINE, (name) => name);
+  return parseMarks(
+    log,
+    VITEST_MARKS,
+    (text) => VITEST_END.search(text),
+    (name) => name,
+  );
 }
 
-function parseMarks(log: string, pattern: Pattern, clean: (name: string) => string): StatusMap {
+/** Statuses by the code of the first character. */
+type Marks = ReadonlyMap<number, Status>;
+
+/** Lines `✓ name (3 ms)`: the mark, one blank, a name of at least one character, and an ending that is no part of the name. */
+function parseMarks(
+  log: string,
+  marks: Marks,
+  findEnding: (text: string) => RegExpExecArray | null,
+  clean: (name: string) => string,
+): StatusMap {
   const map: StatusMap = new Map();
   eachLine(log, (line) => {
+    const status = marks.get(line.charCodeAt(indentOf(line)));
+    if (status === undefined) return;
     const text = strip(line);
-    if (RESULTS[text.charAt(0)] === undefined) return;
-    const [, mark = "", name = ""] = pattern.match(text) ?? [];
-    const status = RESULTS[mark];
-    if (status !== undefined) map.set(clean(name), status);
+    if (text.length < 3 || !isSpace(text.charCodeAt(1))) return;
+    const end = findEnding(text)?.index ?? text.length;
+    map.set(clean(text.slice(2, end >= 3 ? end : undefined)), status);
   });
   return map;
 }

@@ -1,0 +1,31 @@
+"""Parses generated logs with the parsers of SWE-bench, and prints the time and a digest of the results of each."""
+
+import contextlib
+import hashlib
+import io
+import json
+import sys
+import time
+from types import SimpleNamespace
+
+import swebench.harness.log_parsers as module
+
+registry = next(
+    value for value in vars(module).values() if isinstance(value, dict) and "parse_log_pytest" in value
+)
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    logs = json.load(file)
+
+measured = []
+for entry in logs:
+    spec = SimpleNamespace(instance_id=entry["instanceId"], version=entry["version"])
+    parse = registry[entry["parser"]]
+    started = time.process_time()
+    # Some parsers print warnings.
+    with contextlib.redirect_stdout(io.StringIO()):
+        results = parse(entry["log"], spec)
+    seconds = time.process_time() - started
+    digest = hashlib.sha256("".join(f"{name}\0{status}\n" for name, status in results.items()).encode()).hexdigest()
+    measured.append({"parser": entry["parser"], "seconds": seconds, "digest": digest})
+print(json.dumps(measured))
