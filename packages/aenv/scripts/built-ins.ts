@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 
@@ -9,6 +9,8 @@ import { build } from "esbuild";
 export async function writeBuiltIns(root: string, out: string): Promise<void> {
   const read = (path: string) => JSON.parse(readFileSync(join(root, "environments", path), "utf8"));
   for (const name of readdirSync(join(root, "environments"))) {
+    // Without one it is a library, and no project.
+    if (!existsSync(join(root, "environments", name, "config.json"))) continue;
     const { version, exports } = read(`${name}/package.json`);
     const data: string | undefined = exports["./data"];
     const config = read(`${name}/config.json`);

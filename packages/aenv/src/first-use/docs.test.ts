@@ -34,6 +34,8 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "docs/guides/use-an-environment.md": [],
   "docs/guides/write-an-environment.md": [],
   "environments/mini-terminal/README.md": ["npm install aenvironment", "npx aenvironment server"],
+  // Its code needs a sandbox and rows of the benchmark.
+  "environments/swebench/README.md": [],
   "environments/tau2/README.md": ["npx aenvironment server"],
 };
 
