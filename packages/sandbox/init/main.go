@@ -26,12 +26,7 @@ func main() {
 	listen := flag.String("listen", "", "tcp:ADDRESS:PORT, unix:PATH, or fd:NUMBER for a connection that was inherited")
 	key := flag.String("key", "", "the server's ed25519 public key, 32 bytes in base64")
 	root := flag.String("mount-root", "", "on the machine: mount the root of a sandbox that this JSON describes, and exit")
-	wait := flag.Bool("wait", false, "exit when standard input ends")
 	flag.Parse()
-	if *wait {
-		os.Stdin.Read(make([]byte, 1))
-		return
-	}
 	if *root != "" {
 		os.Exit(mountRootMain(*root))
 	}

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
+import { SYSTEM_PATH } from "../runtime/command.ts";
 
 /** Root of the sandbox is this user of the machine, and so on. */
 export interface UserMapping {
@@ -84,10 +85,15 @@ async function call({ tool, users, binds, network, ...mount }: MappedMount, isPr
     probe: isProbe,
   };
   await new Promise<void>((resolve, reject) => {
-    execFile(tool, ["--mount-root", JSON.stringify(request)], { cwd: "/", env: {}, timeout: TIMEOUT_MS }, (cause, _, stderr) => {
-      if (cause === null) return resolve();
-      const code = cause.code === UNSUPPORTED ? "sandbox.unsupported" : "sandbox.start_failed";
-      reject(new PlatformError(code, `${mount.target} could not be mounted: ${stderr.trim() || cause.message}`, { cause }));
-    });
+    execFile(
+      tool,
+      ["--mount-root", JSON.stringify(request)],
+      { cwd: "/", env: { PATH: SYSTEM_PATH }, timeout: TIMEOUT_MS },
+      (cause, _, stderr) => {
+        if (cause === null) return resolve();
+        const code = cause.code === UNSUPPORTED ? "sandbox.unsupported" : "sandbox.start_failed";
+        reject(new PlatformError(code, `${mount.target} could not be mounted: ${stderr.trim() || cause.message}`, { cause }));
+      },
+    );
   });
 }
