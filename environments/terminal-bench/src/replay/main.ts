@@ -1,0 +1,13 @@
+import { replayFile } from "./replay.ts";
+
+const files = process.argv.slice(2);
+
+if (files.length === 0) {
+  console.error("usage: npm run -s terminal-bench:replay -- FILE...");
+  process.exitCode = 2;
+}
+for (const file of files) {
+  const tally = replayFile(file);
+  console.log(tally.print(file));
+  if (!tally.allMatch) process.exitCode = 1;
+}

@@ -1,0 +1,128 @@
+import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
+import { parseTrajectory, REFERENCE_VERSIONS } from "../atif/trajectory.ts";
+import { datasetHash } from "../checksum/dataset-hash.ts";
+import { sha256 } from "../checksum/files.ts";
+import { packageContentOf } from "../checksum/package-hash.ts";
+import { treeHash } from "../checksum/tree-hash.ts";
+import { InvalidValue } from "../fields/field.ts";
+import { eligibleKs, passAtK } from "../metrics/pass-at-k.ts";
+import { parsePackageReference } from "../packages/reference.ts";
+import { resolveVersion } from "../packages/version.ts";
+import { stripCanary } from "../task/instruction.ts";
+import { isResolvedUpstream, PARSERS, parseTestLog } from "../tb1/parsers.ts";
+import { MissingHostVariable, resolveTemplate } from "../templates/template.ts";
+import { replayReward } from "./rewards.ts";
+import { Tally } from "./tally.ts";
+import { readTaskToml } from "./task-toml.ts";
+import { isVector, numberAt, textAt, textsAt, type Vector, vectorAt, vectorsAt } from "./vectors.ts";
+
+/** The kinds of vectors by the keys of a file. */
+const kinds: Readonly<Record<string, (file: Vector, tally: Tally) => void>> = {
+  reward: each("reward", replayReward),
+  env_template: replayTemplates,
+  task_toml: each("task_toml", (vector, tally) => {
+    const toml = textAt(vector, "toml");
+    tally.compare("task_toml", JSON.stringify(toml), readTaskToml(toml), vector.upstream);
+  }),
+  strip_canary: each("strip_canary", (vector, tally) => {
+    const text = textAt(vector, "in");
+    tally.compare("strip_canary", JSON.stringify(text), stripCanary(text), vector.out);
+  }),
+  package_ref: each("package_ref", replayPackageReference),
+  resolve_version: each("resolve_version", (vector, tally) => {
+    const versions = textsAt(vector, "versions");
+    tally.compare("resolve_version", versions.join(" "), resolveVersion(versions), vector.picked);
+  }),
+  pass_at_k: replayPassAtK,
+  hashes: each("hashes", replayHashes),
+  dataset_hash: each("dataset_hash", replayDatasetHash),
+  tb1_parsers: each("tb1_parsers", replayParser),
+  atif: each("atif", (vector, tally) => tally.compare("atif", String(vector.case), isTrajectory(vector.doc), vector.valid)),
+};
+
+/** Compares a file of vectors with this implementation. */
+export function replayFile(path: string): Tally {
+  const tally = new Tally();
+  const bytes = readFileSync(path);
+  const file: unknown = JSON.parse((bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString("utf8"));
+  if (!isVector(file)) throw new Error(`${path}: expected an object whose keys are kinds of vectors`);
+  for (const kind of Object.keys(file)) {
+    const replay = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+    if (replay === undefined) tally.compare(kind, path, "an unknown kind of vectors", "a known kind");
+    else replay(file, tally);
+  }
+  return tally;
+}
+
+function each(kind: string, replay: (vector: Vector, tally: Tally) => void): (file: Vector, tally: Tally) => void {
+  return (file, tally) => {
+    for (const vector of vectorsAt(file, kind)) replay(vector, tally);
+  };
+}
+
+function replayTemplates(file: Vector, tally: Tally): void {
+  for (const group of vectorsAt(file, "env_template")) {
+    const host = vectorAt(group, "host") as Readonly<Record<string, string>>;
+    for (const vector of vectorsAt(group, "cases")) {
+      const value = textAt(vector, "value");
+      const got = attempt(() => ({ result: resolveTemplate(value, host) }), MissingHostVariable, { error: "missing host variable" });
+      tally.compare("env_template", JSON.stringify(value), got, "error" in vector ? { error: vector.error } : { result: vector.result });
+    }
+  }
+}
+
+function replayPackageReference(vector: Vector, tally: Tally): void {
+  const text = textAt(vector, "in");
+  const got = attempt<unknown>(() => ({ in: text, ...parsePackageReference(text) }), InvalidValue, { in: text, error: true });
+  tally.compare("package_ref", text, got, vector);
+}
+
+function replayPassAtK(file: Vector, tally: Tally): void {
+  for (const group of vectorsAt(file, "pass_at_k")) {
+    for (const [m, ks] of Object.entries(vectorAt(group, "eligible_k"))) tally.compare("pass_at_k", `m = ${m}`, eligibleKs(Number(m)), ks);
+    for (const vector of vectorsAt(group, "estimator")) {
+      const [n, c, k] = [numberAt(vector, "n"), numberAt(vector, "c"), numberAt(vector, "k")];
+      tally.compare("pass_at_k", `n ${n}, c ${c}, k ${k}`, passAtK(n, c, k), vector.value);
+    }
+  }
+}
+
+function replayHashes(vector: Vector, tally: Tally): void {
+  const contents = Object.entries(vectorAt(vector, "files")).map(([path, content]) => ({ path, content: String(content) }));
+  const files = contents.map(({ path, content }) => ({ path, sha256: sha256(content) }));
+  const where = contents.map(({ path }) => path).join(" ");
+  const content = packageContentOf(files, contents.find(({ path }) => path === ".gitignore")?.content ?? null);
+  if ("dirhash_sha256" in vector) tally.compare("hashes", `tree of ${where}`, treeHash(files), vector.dirhash_sha256);
+  if ("package_content_hash" in vector) tally.compare("hashes", `package of ${where}`, content.hash, vector.package_content_hash);
+  if ("package_files" in vector) tally.compare("hashes", `files of ${where}`, content.files, vector.package_files);
+}
+
+function replayDatasetHash(vector: Vector, tally: Tally): void {
+  const files = (Array.isArray(vector.files) ? vector.files : []).map(([path, digest]: [string, string]) => ({ path, digest }));
+  tally.compare("dataset_hash", JSON.stringify(vector), datasetHash(textsAt(vector, "tasks"), files), vector.hash);
+}
+
+function replayParser(vector: Vector, tally: Tally): void {
+  const parser = PARSERS.find((name) => name === vector.parser);
+  if (parser === undefined) throw new Error(`there is no parser '${String(vector.parser)}'`);
+  const log = textAt(vector, "log");
+  const results = parseTestLog(parser, log);
+  const got = results === null ? { error: "parse_error" } : { results: Object.fromEntries(results), is_resolved: isResolvedUpstream(results) };
+  const { parser: _, log: __, ...wanted } = vector;
+  tally.compare("tb1_parsers", `${parser} ${JSON.stringify(log)}`, got, wanted);
+}
+
+function isTrajectory(document: unknown): boolean {
+  return attempt(() => parseTrajectory(document, REFERENCE_VERSIONS) !== null, InvalidValue, false);
+}
+
+/** The result, or the fallback if it throws an error of the given class. */
+function attempt<T>(run: () => T, type: abstract new (...args: never[]) => Error, fallback: T extends boolean ? boolean : unknown): unknown {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof type) return fallback;
+    throw error;
+  }
+}

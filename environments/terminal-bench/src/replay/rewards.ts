@@ -1,0 +1,25 @@
+import { readRewards, upstreamRewards } from "../verifier/rewards.ts";
+import type { Tally } from "./tally.ts";
+import { isVector, textAt, type Vector, vectorAt } from "./vectors.ts";
+
+/** Compares with the reference, and then with our rules on top of its answer: stricter values, one exception for all of them. */
+export function replayReward(vector: Vector, tally: Tally): void {
+  const file = textAt(vector, "file") === "reward.json" ? "reward.json" : "reward.txt";
+  const content = textAt(vector, "content");
+  const upstream = vectorAt(vector, "upstream");
+  tally.compare("reward", `${file} ${JSON.stringify(content)}`, upstreamRewards(file, content), upstream);
+  const outcome = readRewards(file === "reward.json" ? { json: content, text: null } : { json: null, text: content });
+  const got = outcome.ok ? { rewards: outcome.rewards } : { error: outcome.error };
+  tally.compare("reward, our rules", `${file} ${JSON.stringify(content)}`, got, withOurRules(file, content, upstream));
+}
+
+function withOurRules(file: string, content: string, upstream: Vector): Vector {
+  const rejected = { error: "VerifierOutputParseError" };
+  if (typeof upstream.error === "string") return upstream.error === "ValidationError" ? rejected : upstream;
+  if (!isVector(upstream.rewards)) return rejected;
+  // Non-finite numbers are texts in the vectors.
+  if (Object.values(upstream.rewards).some((value) => typeof value !== "number")) return rejected;
+  if (file === "reward.txt") return /^[\s\d.eE+-]*$/.test(content) ? upstream : rejected;
+  const given: unknown = JSON.parse(content);
+  return isVector(given) && Object.values(given).every((value) => typeof value === "number") ? upstream : rejected;
+}

@@ -1,0 +1,34 @@
+/** Typed access to the members of vectors, whose files are not checked otherwise. */
+export type Vector = Readonly<Record<string, unknown>>;
+
+export function isVector(value: unknown): value is Vector {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function vectorsAt(record: Vector, key: string): readonly Vector[] {
+  const value = record[key];
+  const list = Array.isArray(value) ? value : value === undefined ? [] : [value];
+  return list.filter(isVector);
+}
+
+export function vectorAt(record: Vector, key: string): Vector {
+  const value = record[key];
+  return isVector(value) ? value : {};
+}
+
+export function textAt(record: Vector, key: string): string {
+  const value = record[key];
+  if (typeof value !== "string") throw new Error(`a vector has no string '${key}'`);
+  return value;
+}
+
+export function textsAt(record: Vector, key: string): readonly string[] {
+  const value = record[key];
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
+export function numberAt(record: Vector, key: string): number {
+  const value = record[key];
+  if (typeof value !== "number") throw new Error(`a vector has no number '${key}'`);
+  return value;
+}

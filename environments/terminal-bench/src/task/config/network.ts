@@ -1,0 +1,61 @@
+import { list } from "../../fields/containers.ts";
+import { type Field, InvalidValue, optional, refine } from "../../fields/field.ts";
+import { oneOf, text } from "../../fields/scalars.ts";
+import { strip } from "../../python/text.ts";
+
+export const NETWORK_MODES = ["public", "no-network", "allowlist"] as const;
+export type NetworkMode = (typeof NETWORK_MODES)[number];
+
+/** Which editions of the format are read: that of the recorded reference, or also the additions of later releases. */
+export type Edition = "reference" | "later";
+
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+export const networkMode = oneOf(...NETWORK_MODES);
+
+/** Hosts in lower case without trailing dots. */
+export const allowedHosts = refine(list(text), (hosts, at) => hosts.map((host, i) => parseHost(host, `${at}[${i}]`)));
+
+/** A phase's policy: without a mode there are no hosts either. */
+export const phaseNetworkFields = { network_mode: optional(networkMode), allowed_hosts: optional(allowedHosts) };
+
+interface NetworkFields {
+  readonly network_mode: NetworkMode | null;
+  readonly allowed_hosts: readonly string[] | null;
+}
+
+/** Hosts and mode must fit together. Later editions accept an allowlist without hosts: nothing can be reached. */
+export function checkHosts({ network_mode, allowed_hosts }: NetworkFields, at: string, edition: Edition): void {
+  const where = at === "" ? "allowed_hosts" : `${at}.allowed_hosts`;
+  if (network_mode === "allowlist") {
+    if (allowed_hosts === null) throw new InvalidValue(where, 'required with network_mode = "allowlist"');
+    if (allowed_hosts.length === 0 && edition === "reference") throw new InvalidValue(where, "an allowlist needs at least one host");
+    return;
+  }
+  if (allowed_hosts === null) return;
+  if (network_mode === null) throw new InvalidValue(where, 'only allowed together with network_mode = "allowlist"');
+  if (allowed_hosts.length > 0) throw new InvalidValue(where, `must be empty with network_mode = "${network_mode}"`);
+}
+
+export function checkedHosts<T extends NetworkFields>(field: Field<T>, edition: Edition): Field<T> {
+  return refine(field, (value, at) => {
+    checkHosts(value, at, edition);
+    return value;
+  });
+}
+
+/** A host name, or `*.` and a domain. */
+export function parseHost(given: string, at = ""): string {
+  const host = strip(given).toLowerCase().replace(/\.+$/, "");
+  const domain = host.startsWith("*.") ? host.slice(2) : host;
+  if (!domain.split(".").every((label) => LABEL.test(label))) {
+    throw new InvalidValue(at, `'${given}' is not a host name; write a name such as pypi.org, or *.pypi.org for its subdomains`);
+  }
+  return host;
+}
+
+/** Whether a policy's host covers a name. */
+export function hostMatches(pattern: string, name: string): boolean {
+  const host = name.toLowerCase().replace(/\.+$/, "");
+  return pattern.startsWith("*.") ? host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1 : host === pattern;
+}

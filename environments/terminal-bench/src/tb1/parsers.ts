@@ -1,0 +1,101 @@
+import { firstWord, SPACE_CLASS, splitLines, strip } from "../python/text.ts";
+
+export const PARSERS = ["pytest", "swebench", "swelancer", "mlebench", "sweperf"] as const;
+export type ParserName = (typeof PARSERS)[number];
+
+/** Results by the names of tests, in order. */
+export type TestResults = ReadonlyMap<string, "passed" | "failed">;
+
+/** Python matches these letters without regard to case: `ſ` is an s, `İ` and `ı` are an i. */
+const HEADING_TEXT = [..."short test summary info"]
+  .map((letter) => (letter === " " ? " " : `[${letter}${letter.toUpperCase()}${letter === "s" ? "ſ" : letter === "i" ? "İı" : ""}]`))
+  .join("");
+const HEADING = new RegExp(`=+[${SPACE_CLASS}]*${HEADING_TEXT}[${SPACE_CLASS}]*=+`);
+
+const STATUS: Readonly<Record<string, "passed" | "failed">> = {
+  PASSED: "passed",
+  XFAIL: "passed",
+  SKIPPED: "passed",
+  FAILED: "failed",
+  XPASS: "failed",
+  ERROR: "failed",
+};
+
+/** The results in a test log, or null if the log cannot be parsed. */
+export function parseTestLog(parser: ParserName, log: string): TestResults | null {
+  switch (parser) {
+    case "pytest":
+      return pytest(log);
+    case "swebench":
+      return marked(log, "SWEBench");
+    case "sweperf":
+      return marked(log, "SWE-Perf");
+    case "mlebench":
+      return single("tests", strip(between(log, "MLEBench") ?? log) === "ALL TESTS PASSED");
+    case "swelancer":
+      return single("swelancer_task", isSwelancerSuccess(log.toLowerCase()));
+  }
+}
+
+/** Whether all tests passed. An empty map is not a success; the reference takes it for one. */
+export function isResolved(results: TestResults): boolean {
+  return results.size > 0 && isResolvedUpstream(results);
+}
+
+export function isResolvedUpstream(results: TestResults): boolean {
+  return [...results.values()].every((result) => result === "passed");
+}
+
+/** The log of a command as text that can be parsed: LF, without terminal sequences. */
+export function plainLog(output: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: terminal sequences start with ESC.
+  return output.replace(/\r\n?/g, "\n").replace(/\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])/g, "");
+}
+
+function pytest(log: string): TestResults | null {
+  const heading = HEADING.exec(log);
+  if (heading === null) return null;
+  const results = new Map<string, "passed" | "failed">();
+  for (const line of splitLines(log.slice(heading.index + heading[0].length))) {
+    const parsed = pytestLine(line);
+    if (parsed !== null) results.set(parsed.name, parsed.result);
+  }
+  return results;
+}
+
+function pytestLine(line: string): { readonly name: string; readonly result: "passed" | "failed" } | null {
+  // The message of a failure is cut at the last dash, even if the dash belongs to the name.
+  const dash = line.startsWith("FAILED") ? line.lastIndexOf(" - ") : -1;
+  const words = firstWord(dash < 0 ? line : line.slice(0, dash));
+  if (words?.rest == null) return null;
+  const word = words.word.replace(/^:+|:+$/g, "");
+  const result = Object.hasOwn(STATUS, word) ? STATUS[word] : undefined;
+  const at = words.rest.indexOf("::");
+  const name = strip(at < 0 ? words.rest : words.rest.slice(at + 2));
+  return result === undefined || name === "" ? null : { name, result };
+}
+
+function marked(log: string, title: string): TestResults | null {
+  const text = between(log, title);
+  return text === null ? null : single("tests", strip(text) === "PASSED");
+}
+
+/** The text after the first start and before the last end; null if a marker is missing. */
+function between(log: string, title: string): string | null {
+  const [startMarker, endMarker] = [`${title} results starts here`, `${title} results ends here`];
+  const start = log.indexOf(startMarker);
+  if (start < 0 || !log.includes(endMarker)) return null;
+  const rest = log.slice(start + startMarker.length);
+  const end = rest.lastIndexOf(endMarker);
+  return end < 0 ? rest : rest.slice(0, end);
+}
+
+function isSwelancerSuccess(log: string): boolean {
+  if (log.includes("swe lancer success")) return true;
+  if (log.includes("swe lancer failure")) return false;
+  return log.includes("user_tool") && log.includes("completed");
+}
+
+function single(name: string, isPassed: boolean): TestResults {
+  return new Map([[name, isPassed ? "passed" : "failed"]]);
+}
