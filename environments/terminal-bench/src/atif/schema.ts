@@ -1,5 +1,5 @@
 import { either, list, map, object } from "../fields/containers.ts";
-import { type Field, InvalidValue, optional, refine, withDefault } from "../fields/field.ts";
+import { type Field, InvalidValue, optional, refine } from "../fields/field.ts";
 import { anything, bool, float, int, oneOf, text } from "../fields/scalars.ts";
 import { isIsoDateTime } from "../python/isoformat.ts";
 
@@ -15,10 +15,7 @@ const timestamp = refine(text, (value, at) => {
   return value;
 });
 
-const imageSource = object(
-  { media_type: oneOf("image/jpeg", "image/png", "image/gif", "image/webp"), path: text },
-  "forbid",
-);
+const imageSource = object({ media_type: oneOf("image/jpeg", "image/png", "image/gif", "image/webp"), path: text }, "forbid");
 
 const part = refine(
   object({ type: oneOf("text", "image"), text: optional(text), source: optional(imageSource) }, "forbid"),
@@ -37,7 +34,8 @@ const toolCall = object({ tool_call_id: text, function_name: text, arguments: ma
 const subagentReference = refine(
   object({ trajectory_id: optional(text), trajectory_path: optional(text), session_id: optional(text), extra }, "forbid"),
   (value, at) => {
-    if (value.trajectory_id === null && value.trajectory_path === null) throw new InvalidValue(at, "needs trajectory_id or trajectory_path");
+    if (value.trajectory_id === null && value.trajectory_path === null)
+      throw new InvalidValue(at, "needs trajectory_id or trajectory_path");
     return value;
   },
 );
@@ -74,7 +72,7 @@ const stepFields = object(
     reasoning_effort: optional(either(text, float)),
     reasoning_content: optional(text),
     tool_calls: optional(list(toolCall)),
-    observation: optional(object({ results: withDefault(list(result), []) }, "forbid")),
+    observation: optional(object({ results: list(result) }, "forbid")),
     metrics: optional(metrics),
     is_copied_context: optional(bool),
     llm_call_count: optional(notNegative),

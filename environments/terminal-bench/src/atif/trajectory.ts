@@ -38,7 +38,9 @@ function trajectoryField(versions: readonly string[]): Field<AtifTrajectory> {
       final_metrics: optional(finalMetrics),
       continued_trajectory_ref: optional(text),
       // Built when it is needed: the format contains itself.
-      subagent_trajectories: optional<readonly AtifTrajectory[]>({ parse: (value, at) => list(trajectoryField(versions)).parse(value, at) }),
+      subagent_trajectories: optional<readonly AtifTrajectory[]>({
+        parse: (value, at) => list(trajectoryField(versions)).parse(value, at),
+      }),
       extra,
     },
     "forbid",

@@ -3,7 +3,10 @@ interface Pattern {
   readonly matches: RegExp;
 }
 
-/** Whether a path is ignored: the last pattern that matches it, or a folder above it, decides. */
+/**
+ * Whether a path is ignored: the last pattern that matches it, or a folder above it, decides. As in the reference, `folder/*` means only
+ * the files in the folder itself, and `/` means everything.
+ */
 export function gitignore(source: string): (path: string) => boolean {
   const patterns = source.split(/\r?\n/).flatMap((line) => parsePattern(line) ?? []);
   return (path) => patterns.findLast(({ matches }) => matches.test(path))?.isNegated === false;
@@ -16,13 +19,13 @@ function parsePattern(line: string): Pattern | null {
   if (isNegated) text = text.slice(1);
   const isFolder = text.endsWith("/");
   const parts = text.replace(/\/$/, "").split("/");
-  if (parts.length === 1 && parts[0] === "") return null;
+  if (parts.length === 1 && parts[0] === "") return isFolder ? { isNegated, matches: /^/ } : null;
   // A slash at the start or in the middle ties the pattern to the root.
   const isAnchored = parts.length > 1;
   if (parts[0] === "") parts.shift();
   const inner = parts.map((part, i) => segment(part, i === 0, i === parts.length - 1));
   const start = isAnchored || parts[0] === "**" ? "" : "(?:.*/)?";
-  const end = parts.at(-1) === "**" ? "" : isFolder ? "/.*" : "(?:/.*)?";
+  const end = isFolder ? "/.*" : parts.at(-1) === "**" || (isAnchored && parts.at(-1) === "*") ? "" : "(?:/.*)?";
   return { isNegated, matches: new RegExp(`^${start}${inner.join("")}${end}$`, "su") };
 }
 

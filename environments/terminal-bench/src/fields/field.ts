@@ -41,6 +41,7 @@ export function before<T>(change: (value: unknown, at: string) => unknown, field
 
 /** A value as it is shown in a message. */
 export function shown(value: unknown): string {
-  const text = typeof value === "bigint" ? String(value) : JSON.stringify(value, (_, inner) => (typeof inner === "bigint" ? String(inner) : inner));
+  const text =
+    typeof value === "bigint" ? String(value) : JSON.stringify(value, (_, inner) => (typeof inner === "bigint" ? String(inner) : inner));
   return text === undefined ? String(value) : text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

@@ -6,7 +6,10 @@ import { type Field, InvalidValue, shown } from "./field.ts";
 const SPACES = "[\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]*";
 const INT_TEXT = new RegExp(`^${SPACES}([+-]?)([0-9]+(?:_[0-9]+)*)(?:\\.0+)?${SPACES}$`);
 const DIGITS = "[0-9](?:_?[0-9])*";
-const FLOAT_TEXT = new RegExp(`^${SPACES}([+-]?)(?:((?:${DIGITS}\\.?(?:${DIGITS})?|\\.${DIGITS})(?:[eE][+-]?${DIGITS})?)|(inf|infinity|nan))${SPACES}$`, "i");
+const FLOAT_TEXT = new RegExp(
+  `^${SPACES}([+-]?)(?:((?:${DIGITS}\\.?(?:${DIGITS})?|\\.${DIGITS})(?:[eE][+-]?${DIGITS})?)|(inf|infinity|nan))${SPACES}$`,
+  "i",
+);
 /** Python converts no longer text into an int. */
 const MOST_DIGITS = 4300;
 /** Larger floats are not taken for ints. */
@@ -81,7 +84,8 @@ export function toFloat(value: unknown): number | null {
   if (typeof value === "bigint" || typeof value === "boolean") return Number(value);
   if (typeof value !== "string") return null;
   const [, sign, digits, name] = FLOAT_TEXT.exec(value) ?? [];
-  const size = digits !== undefined ? Number(digits.replaceAll("_", "")) : name === undefined ? null : /nan/i.test(name) ? Number.NaN : Infinity;
+  const size =
+    digits !== undefined ? Number(digits.replaceAll("_", "")) : name === undefined ? null : /nan/i.test(name) ? Number.NaN : Infinity;
   return size === null ? null : sign === "-" ? -size : size;
 }
 

@@ -1,3 +1,4 @@
+import { isDigits } from "../python/text.ts";
 import { parsePackageName } from "../task/config/config.ts";
 
 export interface PackageReference {
@@ -27,6 +28,6 @@ export function isTagName(tag: string): boolean {
 
 function parseRef(ref: string): Pick<PackageReference, "type" | "value"> {
   if (ref === "") return { type: "tag", value: "latest" };
-  if (/^[0-9]+$/.test(ref)) return { type: "revision", value: ref };
+  if (isDigits(ref)) return { type: "revision", value: ref };
   return { type: ref.startsWith("sha256:") ? "digest" : "tag", value: ref };
 }

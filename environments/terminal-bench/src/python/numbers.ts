@@ -1,11 +1,13 @@
-import { strip } from "./text.ts";
+import { SPACE_CLASS } from "./text.ts";
 
+// Of the ASCII control characters, `float` skips fewer than `str.strip`.
+const AROUND = new RegExp(`^(?:(?![\\x1c-\\x1f])[${SPACE_CLASS}])+|(?:(?![\\x1c-\\x1f])[${SPACE_CLASS}])+$`, "g");
 const DIGITS = "[0-9](?:_?[0-9])*";
 const FLOAT = new RegExp(`^[+-]?(?:(?:${DIGITS}\\.?(?:${DIGITS})?|\\.${DIGITS})(?:e[+-]?${DIGITS})?|inf(?:inity)?|nan)$`, "i");
 
 /** `float(text)`: null where Python raises. Underscores, `nan`, `inf` and the digits of every script are numbers. */
 export function parseFloatText(text: string): number | null {
-  const plain = asciiDigits(strip(text));
+  const plain = asciiDigits(text.replace(AROUND, ""));
   if (!FLOAT.test(plain)) return null;
   const lower = plain.toLowerCase().replaceAll("_", "");
   if (lower.includes("nan")) return Number.NaN;

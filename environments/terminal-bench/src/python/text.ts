@@ -38,8 +38,19 @@ export function compareText(a: string, b: string): number {
   for (;;) {
     const one = left.next();
     const other = right.next();
-    if (one.done || other.done) return Number(other.done === true ? one.done !== true : 0) - Number(one.done === true ? other.done !== true : 0);
+    if (one.done || other.done)
+      return Number(other.done === true ? one.done !== true : 0) - Number(one.done === true ? other.done !== true : 0);
     const difference = (one.value.codePointAt(0) ?? 0) - (other.value.codePointAt(0) ?? 0);
     if (difference !== 0) return difference;
   }
+}
+
+/** What Python counts as digits beside the decimal ones: superscripts, subscripts, digits in circles and the like. */
+const OTHER_DIGITS =
+  "\\xb2\\xb3\\xb9\\u1369-\\u1371\\u19da\\u2070\\u2074-\\u2079\\u2080-\\u2089\\u2460-\\u2468\\u2474-\\u247c\\u2488-\\u2490\\u24ea\\u24f5-\\u24fd\\u24ff\\u2776-\\u277e\\u2780-\\u2788\\u278a-\\u2792\\u{10a40}-\\u{10a43}\\u{10e60}-\\u{10e68}\\u{11052}-\\u{1105a}\\u{1f100}-\\u{1f10a}";
+const DIGITS = new RegExp(`^[\\p{Nd}${OTHER_DIGITS}]+$`, "u");
+
+/** `str.isdigit()`. */
+export function isDigits(text: string): boolean {
+  return DIGITS.test(text);
 }

@@ -28,7 +28,10 @@ export function parseVersion(text: string): Version | null {
     preNumber: Number(groups.preNumber || 0),
     post: isPost ? Number(groups.implicit || groups.postNumber || 0) : -1,
     dev: isDev ? Number(groups.devNumber || 0) : Number.POSITIVE_INFINITY,
-    local: (groups.local ?? "").split(/[-_.]/).filter((part) => part !== "").map((part) => (/^\d+$/.test(part) ? Number(part) : part.toLowerCase())),
+    local: (groups.local ?? "")
+      .split(/[-_.]/)
+      .filter((part) => part !== "")
+      .map((part) => (/^\d+$/.test(part) ? Number(part) : part.toLowerCase())),
   };
 }
 

@@ -66,7 +66,9 @@ function replayTemplates(file: Vector, tally: Tally): void {
     const host = vectorAt(group, "host") as Readonly<Record<string, string>>;
     for (const vector of vectorsAt(group, "cases")) {
       const value = textAt(vector, "value");
-      const got = attempt(() => ({ result: resolveTemplate(value, host) }), MissingHostVariable, { error: "missing host variable" });
+      const got = attempt<Vector>(() => ({ result: resolveTemplate(value, host) }), MissingHostVariable, {
+        error: "missing host variable",
+      });
       tally.compare("env_template", JSON.stringify(value), got, "error" in vector ? { error: vector.error } : { result: vector.result });
     }
   }
@@ -108,7 +110,8 @@ function replayParser(vector: Vector, tally: Tally): void {
   if (parser === undefined) throw new Error(`there is no parser '${String(vector.parser)}'`);
   const log = textAt(vector, "log");
   const results = parseTestLog(parser, log);
-  const got = results === null ? { error: "parse_error" } : { results: Object.fromEntries(results), is_resolved: isResolvedUpstream(results) };
+  const got =
+    results === null ? { error: "parse_error" } : { results: Object.fromEntries(results), is_resolved: isResolvedUpstream(results) };
   const { parser: _, log: __, ...wanted } = vector;
   tally.compare("tb1_parsers", `${parser} ${JSON.stringify(log)}`, got, wanted);
 }
@@ -118,7 +121,7 @@ function isTrajectory(document: unknown): boolean {
 }
 
 /** The result, or the fallback if it throws an error of the given class. */
-function attempt<T>(run: () => T, type: abstract new (...args: never[]) => Error, fallback: T extends boolean ? boolean : unknown): unknown {
+function attempt<T>(run: () => T, type: abstract new (...args: never[]) => Error, fallback: T): T {
   try {
     return run();
   } catch (error) {

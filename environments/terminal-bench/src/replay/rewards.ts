@@ -19,7 +19,7 @@ function withOurRules(file: string, content: string, upstream: Vector): Vector {
   if (!isVector(upstream.rewards)) return rejected;
   // Non-finite numbers are texts in the vectors.
   if (Object.values(upstream.rewards).some((value) => typeof value !== "number")) return rejected;
-  if (file === "reward.txt") return /^[\s\d.eE+-]*$/.test(content) ? upstream : rejected;
+  if (file === "reward.txt") return /^[ \t\r\n\v\f\d.eE+-]*$/.test(content) ? upstream : rejected;
   const given: unknown = JSON.parse(content);
   return isVector(given) && Object.values(given).every((value) => typeof value === "number") ? upstream : rejected;
 }

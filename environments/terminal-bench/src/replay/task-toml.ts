@@ -28,7 +28,9 @@ function dump(config: TaskConfig): Table {
     metadata: JSON.parse(JSON.stringify(config.metadata)),
     verifier: dumpVerifier(config.verifier),
     artifacts: config.artifacts.map(dumpArtifact),
-    steps: config.steps?.map((step) => ({ ...step, verifier: dumpVerifier(step.verifier), artifacts: step.artifacts.map(dumpArtifact) })) ?? null,
+    steps:
+      config.steps?.map((step) => ({ ...step, verifier: dumpVerifier(step.verifier), artifacts: step.artifacts.map(dumpArtifact) })) ??
+      null,
   };
 }
 

@@ -31,7 +31,7 @@ export function parseTestLog(parser: ParserName, log: string): TestResults | nul
     case "sweperf":
       return marked(log, "SWE-Perf");
     case "mlebench":
-      return single("tests", strip(between(log, "MLEBench") ?? log) === "ALL TESTS PASSED");
+      return single("tests", strip(between(log, "MLEBench")) === "ALL TESTS PASSED");
     case "swelancer":
       return single("swelancer_task", isSwelancerSuccess(log.toLowerCase()));
   }
@@ -70,24 +70,28 @@ function pytestLine(line: string): { readonly name: string; readonly result: "pa
   if (words?.rest == null) return null;
   const word = words.word.replace(/^:+|:+$/g, "");
   const result = Object.hasOwn(STATUS, word) ? STATUS[word] : undefined;
-  const at = words.rest.indexOf("::");
-  const name = strip(at < 0 ? words.rest : words.rest.slice(at + 2));
+  const id = strip(words.rest);
+  const at = id.indexOf("::");
+  const name = at < 0 ? id : id.slice(at + 2);
   return result === undefined || name === "" ? null : { name, result };
 }
 
 function marked(log: string, title: string): TestResults | null {
-  const text = between(log, title);
-  return text === null ? null : single("tests", strip(text) === "PASSED");
+  const { start, end } = markers(title);
+  return log.includes(start) && log.includes(end) ? single("tests", strip(between(log, title)) === "PASSED") : null;
 }
 
-/** The text after the first start and before the last end; null if a marker is missing. */
-function between(log: string, title: string): string | null {
-  const [startMarker, endMarker] = [`${title} results starts here`, `${title} results ends here`];
-  const start = log.indexOf(startMarker);
-  if (start < 0 || !log.includes(endMarker)) return null;
-  const rest = log.slice(start + startMarker.length);
-  const end = rest.lastIndexOf(endMarker);
-  return end < 0 ? rest : rest.slice(0, end);
+/** The text after the first start and before the last end; a missing marker cuts nothing. */
+function between(log: string, title: string): string {
+  const { start, end } = markers(title);
+  const startAt = log.indexOf(start);
+  const rest = startAt < 0 ? log : log.slice(startAt + start.length);
+  const endAt = rest.lastIndexOf(end);
+  return endAt < 0 ? rest : rest.slice(0, endAt);
+}
+
+function markers(title: string): { readonly start: string; readonly end: string } {
+  return { start: `${title} results starts here`, end: `${title} results ends here` };
 }
 
 function isSwelancerSuccess(log: string): boolean {

@@ -1,5 +1,5 @@
 /** A template is a whole value: `${NAME}` or `${NAME:-default}`. */
-const TEMPLATE = /^\$\{([^}:]+)(?::-(.*))?\}\n?$/;
+const TEMPLATE = /^\$\{([^}:]+)(?::-([^\n]*))?\}$/;
 
 export interface Template {
   readonly name: string;
@@ -26,9 +26,7 @@ export function resolveTemplate(value: string, host: HostVariables): string {
   const found = Object.hasOwn(host, template.name) ? host[template.name] : undefined;
   const result = found ?? template.fallback;
   if (result !== null) return result;
-  throw new MissingHostVariable(
-    `the task needs the variable ${template.name} of the host; set it, and allow the task to read it`,
-  );
+  throw new MissingHostVariable(`the task needs the variable ${template.name} of the host; set it, and allow the task to read it`);
 }
 
 export function resolveTemplates(env: Readonly<Record<string, string>>, host: HostVariables): Record<string, string> {

@@ -40,7 +40,10 @@ export function scalarReward(rewards: Readonly<Record<string, number>> | null): 
 }
 
 /** What the reference answers for one file: its rewards, null for none, or the name of its exception. */
-export function upstreamRewards(file: "reward.json" | "reward.txt", content: string): { readonly rewards: Rewards["rewards"] | null } | { readonly error: string } {
+export function upstreamRewards(
+  file: "reward.json" | "reward.txt",
+  content: string,
+): { readonly rewards: Rewards["rewards"] | null } | { readonly error: string } {
   if (content === "") return { error: "RewardFileEmptyError" };
   if (file === "reward.txt") {
     const number = parseUpstreamRewardText(content);
@@ -54,7 +57,8 @@ export function upstreamRewards(file: "reward.json" | "reward.txt", content: str
 function readText(content: string): RewardOutcome {
   if (content === "") return failed("RewardFileEmptyError", "reward.txt is empty");
   const reward = parseRewardText(content);
-  if (reward === null) return failed("VerifierOutputParseError", `reward.txt is not one finite number: ${JSON.stringify(content.slice(0, 80))}`);
+  if (reward === null)
+    return failed("VerifierOutputParseError", `reward.txt is not one finite number: ${JSON.stringify(content.slice(0, 80))}`);
   return { ok: true, rewards: { reward }, integers: [] };
 }
 

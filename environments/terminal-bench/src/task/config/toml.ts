@@ -1,5 +1,5 @@
 import { parse, TomlDate, TomlError } from "smol-toml";
-import { type TaskConfig, parseTaskConfig } from "./config.ts";
+import { parseTaskConfig, type TaskConfig } from "./config.ts";
 import type { Edition } from "./network.ts";
 
 /** A file that is not TOML. */
@@ -9,6 +9,7 @@ export class TomlSyntaxError extends Error {
 
 /** A document of TOML: whole numbers are bigint, dates are objects. */
 export function parseToml(source: string): Record<string, unknown> {
+  if (source.startsWith("\uFEFF")) throw new TomlSyntaxError("the file starts with a byte order mark; save it as UTF-8 without one");
   try {
     return parse(source, { integersAsBigInt: true });
   } catch (error) {
