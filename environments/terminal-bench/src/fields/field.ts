@@ -10,9 +10,14 @@ export class InvalidValue extends Error {
   }
 }
 
+/** Collects what is accepted but worth a warning: keys that are ignored. */
+export interface Notes {
+  readonly ignored: string[];
+}
+
 /** Turns a value of a document into a typed one, or throws `InvalidValue`. */
 export interface Field<T> {
-  readonly parse: (value: unknown, at: string) => T;
+  readonly parse: (value: unknown, at: string, notes?: Notes) => T;
   /** The value of a missing key. Without it the key is required. */
   readonly absent?: () => T;
 }
@@ -26,17 +31,17 @@ export function withDefault<T>(field: Field<T>, value: T): Field<T> {
 
 /** The key may be missing or null. */
 export function optional<T>(field: Field<T>): Field<T | null> {
-  return { parse: (value, at) => (value === null ? null : field.parse(value, at)), absent: () => null };
+  return { parse: (value, at, notes) => (value === null ? null : field.parse(value, at, notes)), absent: () => null };
 }
 
 /** Checks or changes a parsed value. */
 export function refine<T, U>(field: Field<T>, change: (value: T, at: string) => U): Field<U> {
-  return { parse: (value, at) => change(field.parse(value, at), at) };
+  return { parse: (value, at, notes) => change(field.parse(value, at, notes), at) };
 }
 
 /** Changes the document before it is parsed. */
 export function before<T>(change: (value: unknown, at: string) => unknown, field: Field<T>): Field<T> {
-  return { parse: (value, at) => field.parse(change(value, at), at), ...(field.absent && { absent: field.absent }) };
+  return { parse: (value, at, notes) => field.parse(change(value, at), at, notes), ...(field.absent && { absent: field.absent }) };
 }
 
 /** A value as it is shown in a message. */

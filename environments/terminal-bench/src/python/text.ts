@@ -19,9 +19,12 @@ export function firstWord(text: string): { readonly word: string; readonly rest:
   return { word: match[1], rest: match[2] === undefined || match[2] === "" ? null : match[2] };
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: Python ends lines at them too.
+const LINE_END = /\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/;
+
 /** `str.splitlines()`. */
 export function splitLines(text: string): string[] {
-  const lines = text.split(/\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/);
+  const lines = text.split(LINE_END);
   if (lines.at(-1) === "") lines.pop();
   return lines;
 }

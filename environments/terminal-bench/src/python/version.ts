@@ -1,3 +1,5 @@
+import { strip } from "./text.ts";
+
 const PATTERN =
   /^v?(?:(?<epoch>\d+)!)?(?<release>\d+(?:\.\d+)*)(?:[-_.]?(?<pre>a|b|c|rc|alpha|beta|pre|preview)[-_.]?(?<preNumber>\d*))?(?<post>-(?<implicit>\d+)|[-_.]?(?:post|rev|r)[-_.]?(?<postNumber>\d*))?(?<dev>[-_.]?dev[-_.]?(?<devNumber>\d*))?(?:\+(?<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?$/i;
 
@@ -16,7 +18,7 @@ interface Version {
 
 /** Null if the text is not a version. */
 export function parseVersion(text: string): Version | null {
-  const groups = PATTERN.exec(text.replace(/^[\t-\r\x1c-\x20\x85\xa0]+|[\t-\r\x1c-\x20\x85\xa0]+$/g, ""))?.groups;
+  const groups = PATTERN.exec(strip(text))?.groups;
   if (groups === undefined) return null;
   const pre = groups.pre === undefined ? null : (PRE[groups.pre.toLowerCase()] ?? "rc");
   const isPost = groups.post !== undefined;

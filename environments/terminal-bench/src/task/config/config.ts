@@ -1,5 +1,5 @@
 import { either, isTable, list, map, object } from "../../fields/containers.ts";
-import { before, type Field, InvalidValue, optional, refine, withDefault } from "../../fields/field.ts";
+import { before, type Field, InvalidValue, type Notes, optional, refine, withDefault } from "../../fields/field.ts";
 import { anything, float, oneOf, text } from "../../fields/scalars.ts";
 import { type ArtifactConfig, artifactsField } from "./artifact.ts";
 import { type EnvironmentConfig, environmentField } from "./environment.ts";
@@ -42,8 +42,8 @@ export interface TaskConfig {
 }
 
 /** Checks the values of a parsed document. Throws `InvalidValue`. */
-export function parseTaskConfig(document: unknown, edition: Edition = "later"): TaskConfig {
-  return taskField(edition).parse(document, "");
+export function parseTaskConfig(document: unknown, edition: Edition = "later", notes?: Notes): TaskConfig {
+  return taskField(edition).parse(document, "", notes);
 }
 
 export function parsePackageName(name: string, at = ""): string {

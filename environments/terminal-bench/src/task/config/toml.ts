@@ -1,4 +1,5 @@
 import { parse, TomlDate, TomlError } from "smol-toml";
+import type { Notes } from "../../fields/field.ts";
 import { parseTaskConfig, type TaskConfig } from "./config.ts";
 import type { Edition } from "./network.ts";
 
@@ -19,8 +20,8 @@ export function parseToml(source: string): Record<string, unknown> {
 }
 
 /** `task.toml`. Throws `TomlSyntaxError` or `InvalidValue`. */
-export function parseTaskToml(source: string, edition: Edition = "later"): TaskConfig {
-  const config = parseTaskConfig(parseToml(source), edition);
+export function parseTaskToml(source: string, edition: Edition = "later", notes?: Notes): TaskConfig {
+  const config = parseTaskConfig(parseToml(source), edition, notes);
   return { ...config, metadata: jsonOf(config.metadata) as TaskConfig["metadata"] };
 }
 

@@ -1,0 +1,60 @@
+import type { PlainBuild } from "../compose/collapse.ts";
+import type { ComposeFile } from "../compose/compose.ts";
+import type { SolutionCommand } from "../tb1/config.ts";
+import type { ParserName } from "../tb1/parsers.ts";
+import type { StepConfig, TaskConfig } from "./config/config.ts";
+
+/** A task of either format, as it was read from its folder. */
+export interface Task {
+  readonly format: "harbor" | "terminal-bench-1";
+  readonly folder: string;
+  /** `org/name` of the package, or the folder's name. */
+  readonly name: string;
+  readonly shortName: string;
+  /** Empty for a task with steps. */
+  readonly instruction: string;
+  readonly config: TaskConfig;
+  /** Empty for a task without steps. */
+  readonly steps: readonly TaskStep[];
+  readonly definition: EnvironmentDefinition;
+  readonly tests: TestScript | null;
+  readonly solution: Solution | null;
+  /** Only of Terminal-Bench 1. */
+  readonly parser: ParserName | null;
+  readonly warnings: readonly string[];
+}
+
+export interface TaskStep {
+  readonly config: StepConfig;
+  readonly instruction: string;
+  /** Folders of the host; null if the step has none. */
+  readonly testsFolder: string | null;
+  readonly hasTestScript: boolean;
+  readonly solution: Solution | null;
+  readonly workdirFolder: string | null;
+  readonly hasSetup: boolean;
+}
+
+/** What the container of the agent is made from. */
+export type EnvironmentDefinition =
+  | { readonly kind: "image"; readonly image: string /** Files for the working directory. */; readonly files: string | null }
+  | {
+      readonly kind: "dockerfile";
+      readonly context: string;
+      readonly dockerfile: string;
+      readonly plain: PlainBuild | null;
+      readonly hidden: readonly string[];
+    }
+  | { readonly kind: "compose"; readonly file: string; readonly compose: ComposeFile; readonly mainService: string };
+
+export interface TestScript {
+  /** The folder whose content goes to `/tests`; null if there is only the script. */
+  readonly folder: string | null;
+  /** The script on the host, if it is not in the folder. */
+  readonly script: string | null;
+}
+
+/** The reference solution: a script in a folder, or commands for a terminal. */
+export type Solution =
+  | { readonly kind: "script"; readonly folder: string; readonly script: string }
+  | { readonly kind: "commands"; readonly commands: readonly SolutionCommand[] };
