@@ -1,0 +1,82 @@
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Solution } from "../task/model.ts";
+import { type HostVariables, resolveTemplates } from "../templates/template.ts";
+import { TrialFailure } from "./failure.ts";
+import type { OutputFolder } from "./folder.ts";
+import type { StepPlan } from "./plan.ts";
+import type { TrialSandbox } from "./sandbox.ts";
+import type { MainOptions } from "./start.ts";
+
+export interface AgentRun {
+  readonly sandbox: TrialSandbox;
+  readonly plan: StepPlan;
+  readonly options: MainOptions;
+  readonly output: OutputFolder;
+  readonly timeoutMs: number | undefined;
+}
+
+/** An agent of a trial. It throws `TrialFailure` for a timeout or a command that failed; both are recorded and verified. */
+export interface TrialAgent {
+  readonly name: string;
+  readonly version: string;
+  /** `provider/model`; null without one. */
+  readonly model: string | null;
+  readonly run: (run: AgentRun) => Promise<void>;
+}
+
+/** Does nothing. */
+export const nop: TrialAgent = { name: "nop", version: "1.0.0", model: null, run: async () => {} };
+
+export interface OracleSettings {
+  readonly solutionEnv: Readonly<Record<string, string>>;
+  readonly agentEnv?: Readonly<Record<string, string>>;
+  readonly host: HostVariables;
+  /** Terminal-Bench 1 keeps its solution elsewhere. */
+  readonly isTb1: boolean;
+}
+
+/** Runs the reference solution, as the agent's user. Its exit code is recorded; it does not end the trial. */
+export function oracle(settings: OracleSettings): TrialAgent {
+  return {
+    name: "oracle",
+    version: "1.0.0",
+    model: null,
+    run: async ({ sandbox, plan, options, output, timeoutMs }) => {
+      if (plan.solution === null) throw new TrialFailure("SolutionNotFoundError", "the task has no solution, which the oracle needs");
+      const folder = settings.isTb1 ? "/oracle" : "/solution";
+      const command = await uploadSolution(sandbox, plan.solution, folder);
+      const env = {
+        ...options.env,
+        DEBIAN_FRONTEND: "noninteractive",
+        ...settings.agentEnv,
+        ...resolveTemplates(settings.solutionEnv, settings.host),
+      };
+      const shell = `(${command}) > /logs/agent/oracle.txt 2>&1`;
+      const result = await sandbox.exec(shell, { ...options, env, user: plan.agent.user, timeoutMs });
+      await sandbox.exec(`rm -rf ${folder}`, { user: "root", cwd: "/" });
+      if (result.isTimedOut)
+        throw new TrialFailure("AgentTimeoutError", `the solution took longer than ${(timeoutMs ?? 0) / 1000} seconds`);
+      if (result.exitCode !== 0) await writeFile(join(output.agent, "exit-code.txt"), String(result.exitCode));
+    },
+  };
+}
+
+/** Copies the solution into the sandbox; answers the command that runs it. */
+async function uploadSolution(sandbox: TrialSandbox, solution: Solution, folder: string): Promise<string> {
+  const copy = await mkdtemp(join(tmpdir(), "solution-"));
+  try {
+    if (solution.kind === "commands") {
+      await writeFile(join(copy, "solution.sh"), `${solution.commands.map(({ command }) => command).join("\n")}\n`);
+    } else if (folder === "/oracle") await cp(join(solution.folder, solution.script), join(copy, "solution.sh"));
+    await sandbox.exec(`rm -rf ${folder} && mkdir -p ${folder}`, { user: "root", cwd: "/" });
+    await sandbox.upload(solution.kind === "script" && folder !== "/oracle" ? solution.folder : copy, folder);
+  } finally {
+    await rm(copy, { recursive: true, force: true });
+  }
+  if (folder === "/oracle") return "bash /oracle/solution.sh";
+  const { exitCode } = await sandbox.exec(`chmod -R a+rX ${folder} && chmod +x ${folder}/solve.sh`, { user: "root", cwd: "/" });
+  if (exitCode !== 0) throw new TrialFailure("SolutionNotFoundError", "the solution has no solve.sh");
+  return `${folder}/solve.sh`;
+}

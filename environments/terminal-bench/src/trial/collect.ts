@@ -1,0 +1,67 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type ArtifactStatus, guessedType, type ManifestEntry, manifestEntry, type PlannedArtifact } from "../artifacts/plan.ts";
+import type { CollectHook } from "../task/config/phases.ts";
+import { type OutputFolder, writeFiles } from "./folder.ts";
+import type { TrialSandbox } from "./sandbox.ts";
+import { quoted } from "./shell.ts";
+
+/** The services of a compose task by name; `main` is the agent's container. */
+export type Services = (service: string) => TrialSandbox | null;
+
+/** Copies agent logs out of the sandbox. */
+export async function collectAgentLogs(sandbox: TrialSandbox, output: OutputFolder): Promise<void> {
+  await writeFiles(output.agent, await sandbox.download("/logs/agent"));
+}
+
+/** Runs the hooks of the agent's container, then of the other services. A hook that fails changes nothing. */
+export async function runCollectHooks(hooks: readonly CollectHook[], services: Services): Promise<void> {
+  const ordered = [...hooks.filter(({ service }) => service === "main"), ...hooks.filter(({ service }) => service !== "main")];
+  for (const { command, service, timeout_sec, user } of ordered) {
+    await services(service)
+      ?.exec(command, { user, timeoutMs: timeout_sec * 1000 })
+      .catch(() => null);
+  }
+}
+
+/** Collects artifacts and writes the manifest. Every entry is best effort: none fails the trial. */
+export async function collectArtifacts(
+  artifacts: readonly PlannedArtifact[],
+  services: Services,
+  output: OutputFolder,
+): Promise<ManifestEntry[]> {
+  const manifest: ManifestEntry[] = [];
+  for (const artifact of artifacts) manifest.push(await collectArtifact(artifact, services, output));
+  await writeFile(join(output.artifacts, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  return manifest;
+}
+
+async function collectArtifact(artifact: PlannedArtifact, services: Services, output: OutputFolder): Promise<ManifestEntry> {
+  const entry = (type: ManifestEntry["type"], status: ArtifactStatus): ManifestEntry => manifestEntry(artifact, type, status);
+  const sandbox = services(artifact.service ?? "main");
+  if (artifact.isSkipped || sandbox === null) return entry(guessedType(artifact.source), artifact.isSkipped ? "skipped" : "failed");
+  let type = guessedType(artifact.source);
+  try {
+    const probe = await sandbox.exec(
+      `if [ -d ${quoted(artifact.source)} ]; then echo directory; elif [ -e ${quoted(artifact.source)} ]; then echo file; fi`,
+      {
+        user: "root",
+      },
+    );
+    const found = probe.output.trim();
+    if (found !== "directory" && found !== "file") return entry(type, "failed");
+    type = found;
+    const files = await sandbox.download(artifact.source, artifact.exclude);
+    if (type === "directory" && files.length === 0) return entry(type, "empty");
+    const target = join(output.artifacts, artifact.hostPath);
+    if (type === "directory") await writeFiles(target, files);
+    else
+      await writeFiles(
+        output.artifacts,
+        files.map((file) => ({ ...file, path: artifact.hostPath })),
+      );
+    return entry(type, "ok");
+  } catch {
+    return entry(type, "failed");
+  }
+}

@@ -1,0 +1,42 @@
+import type { NetworkPolicy } from "../network/policy.ts";
+
+export interface ExecOptions {
+  /** Name or id; null is the image's user. */
+  readonly user?: string | number | null;
+  /** Null is the image's working directory. */
+  readonly cwd?: string | null;
+  readonly env?: Readonly<Record<string, string>>;
+  /** After it the process group is ended. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface ExecResult {
+  /** Null if the command was ended by its timeout or by a signal. */
+  readonly exitCode: number | null;
+  /** Standard output and standard error, interleaved and capped. */
+  readonly output: string;
+  readonly isTimedOut: boolean;
+}
+
+/** A file that was read from a sandbox. */
+export interface SandboxFile {
+  /** Relative to the given path; empty if that is the file itself. */
+  readonly path: string;
+  readonly content: Uint8Array;
+  /** In seconds, by the sandbox's clock. */
+  readonly modifiedSec: number;
+}
+
+/** What a trial needs of a running sandbox. */
+export interface TrialSandbox {
+  /** Runs a command with `bash -c`. */
+  exec(command: string, options?: ExecOptions): Promise<ExecResult>;
+  /** Copies the content of a folder of the host into a directory of the sandbox, as root and without following links. */
+  upload(folder: string, path: string): Promise<void>;
+  /** The regular files below a path, or the file itself. Links and special files are left out, and sizes are capped. */
+  download(path: string, exclude?: readonly string[]): Promise<readonly SandboxFile[]>;
+  /** Ends the process groups of the commands that still run. Daemons that left their group stay: many tasks need them. */
+  endProcesses(): Promise<void>;
+  setNetwork(policy: NetworkPolicy): Promise<void>;
+  stop(): Promise<void>;
+}

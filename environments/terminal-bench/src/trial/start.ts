@@ -1,0 +1,60 @@
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Task } from "../task/model.ts";
+import { type HostVariables, resolveTemplates } from "../templates/template.ts";
+import { TrialFailure } from "./failure.ts";
+import { writeFiles } from "./folder.ts";
+import { type HealthcheckTools, waitUntilHealthy } from "./healthcheck.ts";
+import type { RunSettings } from "./plan.ts";
+import type { TrialSandbox } from "./sandbox.ts";
+import { realDirectory } from "./shell.ts";
+
+/** Every exec in the agent's container. */
+export interface MainOptions {
+  readonly cwd: string | null;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Working directory and variables of the agent's container. With compose, the variables are only for the compose file. */
+export function mainOptions(task: Task, run: RunSettings, host: HostVariables): MainOptions {
+  const env = { ...resolveTemplates(task.config.environment.env, host), ...run.environmentEnv };
+  return { cwd: task.config.environment.workdir, env: task.definition.kind === "compose" ? {} : env };
+}
+
+/** Prepares a started sandbox: the log directories, files of an image without a Dockerfile, and the healthcheck. */
+export async function prepareSandbox(
+  task: Task,
+  sandbox: TrialSandbox,
+  options: MainOptions,
+  tools: Omit<HealthcheckTools, "attempt">,
+): Promise<void> {
+  const directories = ["/logs/agent", "/logs/verifier", "/logs/artifacts"];
+  const made = ["/logs", ...directories].map(realDirectory).join(" && ");
+  const { exitCode, output } = await sandbox.exec(`${made} && chmod 777 ${directories.join(" ")}`, { user: "root", cwd: "/" });
+  if (exitCode !== 0) throw new TrialFailure("SandboxBuildFailedError", `/logs could not be created: ${output.trim()}`);
+  if (task.definition.kind === "image" && task.definition.files !== null) {
+    await sandbox.upload(task.definition.files, await workingDirectory(sandbox, options));
+  }
+  const { healthcheck } = task.config.environment;
+  if (healthcheck !== null) await waitUntilHealthy(healthcheck, { ...tools, attempt: attemptIn(sandbox, options) });
+}
+
+export function attemptIn(sandbox: TrialSandbox, options: MainOptions): HealthcheckTools["attempt"] {
+  return async (command, timeoutMs) => (await sandbox.exec(command, { ...options, timeoutMs })).exitCode === 0;
+}
+
+export async function workingDirectory(sandbox: TrialSandbox, options: MainOptions, user: string | number | null = null): Promise<string> {
+  const { exitCode, output } = await sandbox.exec("pwd", { ...options, user });
+  if (exitCode !== 0) throw new TrialFailure("SandboxBuildFailedError", `the working directory is not known: ${output.trim()}`);
+  return output.trim();
+}
+
+/** A copy of the tests that are part of the image, on the host: the directory is cleared before a verification. Null if there are none. */
+export async function keepBakedTests(sandbox: TrialSandbox): Promise<string | null> {
+  const files = await sandbox.download("/tests").catch(() => []);
+  if (files.length === 0) return null;
+  const folder = await mkdtemp(join(tmpdir(), "baked-tests-"));
+  await writeFiles(folder, files);
+  return folder;
+}
