@@ -1,0 +1,2 @@
+#!/bin/bash
+cp /run/service/ready token.txt

@@ -1,0 +1,2 @@
+#!/bin/bash
+sed -n "s/^ *\([^:]*\):.*/\1/p" /proc/net/dev > interfaces.txt

@@ -1,0 +1,2 @@
+#!/bin/bash
+LC_ALL=C sort -o words.txt words.txt

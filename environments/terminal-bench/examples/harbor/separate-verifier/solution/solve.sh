@@ -1,0 +1,4 @@
+#!/bin/bash
+sum=0
+while read -r number; do sum=$((sum + number)); done < numbers.txt
+echo "$sum" > answer.txt

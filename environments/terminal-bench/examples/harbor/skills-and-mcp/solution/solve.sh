@@ -1,0 +1,2 @@
+#!/bin/bash
+/bin/bash /opt/skills/stamp/stamp.sh page.txt

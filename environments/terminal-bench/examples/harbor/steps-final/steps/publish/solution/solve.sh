@@ -1,0 +1,3 @@
+#!/bin/bash
+mkdir -p published
+cp draft.txt published/page.txt

@@ -1,0 +1,2 @@
+#!/bin/bash
+echo "$(cat first.txt) $(cat extra.txt)" > both.txt

@@ -1,0 +1,2 @@
+#!/bin/bash
+printf "%s\n%s\n" "$GREETING" "$SIGNATURE" > letter.txt

@@ -1,0 +1,2 @@
+#!/bin/bash
+id -un > /home/worker/name.txt

@@ -1,0 +1,2 @@
+#!/bin/bash
+echo "$CITY" > city.txt

@@ -1,0 +1,1 @@
+[ "$(cat /app/hello.txt 2> /dev/null)" = "Hello, world!" ]

@@ -1,0 +1,1 @@
+[ -f /app/hello.txt ]

@@ -1,0 +1,116 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describeNeeding } from "@aenv/testing";
+import { afterAll, describe, expect, it } from "vitest";
+import { examplesFolder, loadExample, localSandboxes, localSettings, oracleOf } from "../fixtures/examples.ts";
+import { scalarReward } from "../verifier/rewards.ts";
+import { nop, type TrialAgent } from "./agents.ts";
+import { runTrial, type TrialReport } from "./trial.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "trials-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const harbor = (await readdir(join(examplesFolder, "harbor"), { withFileTypes: true })).filter((entry) => entry.isDirectory());
+const examples = [
+  ...harbor.map(({ name }) => `harbor/${name}`).filter((path) => path !== "harbor/compose"),
+  ...["hello-world", "environment", "typed-commands"].map((name) => `terminal-bench-1/${name}`),
+];
+
+let trials = 0;
+async function play(path: string, agent?: TrialAgent): Promise<TrialReport & { readonly folder: string }> {
+  const task = await loadExample(path);
+  const trialFolder = join(folder, `${path.replaceAll("/", "-")}-${++trials}`);
+  return { ...(await runTrial(task, agent ?? oracleOf(task), localSandboxes, trialFolder, localSettings)), folder: trialFolder };
+}
+
+/** An agent that runs one command as root. */
+function command(text: string): TrialAgent {
+  return {
+    name: "command",
+    version: "1",
+    model: null,
+    run: async ({ sandbox }) => {
+      await sandbox.exec(text, { user: "root" });
+    },
+  };
+}
+
+describeNeeding("tmpfs", "trials in local roots", { timeout: 60_000 }, () => {
+  it.each(examples)("give the oracle 1 and an idle agent 0: %s", async (path) => {
+    for (const [agent, wanted] of [
+      [undefined, 1],
+      [nop, 0],
+    ] as const) {
+      const report = await play(path, agent);
+      expect([report.failure, ...report.steps.map(({ failure }) => failure)].filter((failure) => failure !== null)).toEqual([]);
+      expect(scalarReward(report.rewards)).toBe(wanted);
+    }
+  });
+
+  it("collect artifacts with a manifest before the verification", async () => {
+    const { folder: trial } = await play("harbor/artifacts");
+    const manifest = JSON.parse(readFileSync(join(trial, "artifacts/manifest.json"), "utf8"));
+    expect(manifest).toEqual([
+      { source: "/logs/artifacts", destination: "artifacts/logs/artifacts", type: "directory", status: "ok", service: null },
+      { source: "/app/report.txt", destination: "artifacts/app/report.txt", type: "file", status: "ok", service: null },
+      { source: "/app/data", destination: "artifacts/tables", type: "directory", status: "ok", service: null },
+    ]);
+    expect(readFileSync(join(trial, "artifacts/logs/artifacts/status.txt"), "utf8")).toBe("done\n");
+    expect(await readdir(join(trial, "artifacts/tables"))).toEqual(["table.csv"]);
+  });
+
+  it("put the files of steps into folders of their own", async () => {
+    const { folder: trial, steps } = await play("harbor/steps-mean");
+    expect(steps.map(({ name, verification }) => [name, verification?.rewards])).toEqual([
+      ["collect", { reward: 1 }],
+      ["combine", { reward: 1 }],
+    ]);
+    expect(readFileSync(join(trial, "steps/collect/artifacts/app/first.txt"), "utf8")).toBe("one\n");
+    expect(await readdir(trial)).toEqual(["steps"]);
+  });
+
+  it("stop after a step whose reward is below its threshold", async () => {
+    expect((await play("harbor/steps-mean", nop)).steps.map(({ name }) => name)).toEqual(["collect"]);
+  });
+
+  describe("do not believe what the agent planted", () => {
+    const cheats: readonly (readonly [string, string])[] = [
+      ["a reward file", "echo '{\"reward\": 1}' > /logs/verifier/reward.json"],
+      ["a reward file that cannot be removed by its user", "mkdir -p /logs/verifier/reward.json && touch /logs/verifier/reward.json/x"],
+      [
+        "a link instead of the tests",
+        "rm -rf /tests; ln -s /app /tests; mkdir -p /app; echo 'echo 1 > /logs/verifier/reward.txt' > /app/test.sh",
+      ],
+      ["a link instead of the logs", "rm -rf /logs; mkdir /elsewhere; ln -s /elsewhere /logs"],
+      ["a pipe in place of the reward", "rm -rf /logs/verifier; mkfifo /logs/verifier"],
+      ["a helper beside the tests", "mkdir -p /tests; echo 'echo 1 > /logs/verifier/reward.txt; exit' > /tests/helper.sh"],
+    ];
+    it.each(cheats)("%s", async (_, text) => {
+      const report = await play("harbor/hello-file", command(text));
+      expect(report.failure).toBeNull();
+      expect(report.rewards).toEqual({ reward: 0 });
+    });
+  });
+
+  it("verify the work of an agent that ran out of time", async () => {
+    const slow: TrialAgent = {
+      ...oracleOf(await loadExample("harbor/hello-file")),
+      run: async ({ sandbox }) => {
+        const { isTimedOut } = await sandbox.exec("echo hello > greeting.txt; sleep 600", { timeoutMs: 500 });
+        const { TrialFailure } = await import("./failure.ts");
+        if (isTimedOut) throw new TrialFailure("AgentTimeoutError", "too slow");
+      },
+    };
+    const report = await play("harbor/hello-file", slow);
+    expect(report.rewards).toEqual({ reward: 1 });
+    expect(report.failure).toMatchObject({ type: "AgentTimeoutError" });
+  });
+
+  it("have no reward when the agent crashed", async () => {
+    const broken: TrialAgent = { ...nop, run: () => Promise.reject(new Error("no model")) };
+    const report = await play("harbor/hello-file", broken);
+    expect([report.rewards, report.failure?.message]).toEqual([null, "no model"]);
+  });
+});
