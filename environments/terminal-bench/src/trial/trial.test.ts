@@ -37,8 +37,8 @@ function command(text: string): TrialAgent {
   };
 }
 
-describeNeeding("tmpfs", "trials in local roots", { timeout: 60_000 }, () => {
-  it.each(examples)("give the oracle 1 and an idle agent 0: %s", async (path) => {
+describeNeeding("tmpfs", "trials in local roots", () => {
+  it.each(examples)("give the oracle 1 and an idle agent 0: %s", { timeout: 60_000 }, async (path) => {
     for (const [agent, wanted] of [
       [undefined, 1],
       [nop, 0],
