@@ -114,6 +114,16 @@ export const components = {
     probe: () => (run("docker-registry", ["--version"]).ok ? null : "no docker-registry on the PATH"),
     get: "apt-get install docker-registry (no service needs to run)",
   },
+  harbor: {
+    probe: () => probePackage("interop/harbor", harborPythonPath, "harbor"),
+    get: "interop/harbor/venv.sh, which needs Python 3.12 or newer and downloads a gigabyte, or AENV_HARBOR_PYTHON with a Python that has harbor",
+    isGiven: true,
+  },
+  "terminal-bench-vectors": {
+    probe: () => (existsSync(terminalBenchVectors) ? null : "no file with recorded answers"),
+    get: "these tests compare with recordings of the Python reference, which are not part of the repository and are not needed for a contribution; with a copy of them, set AENV_TERMINAL_BENCH_VECTORS to the file",
+    isGiven: true,
+  },
   "tau2-data": {
     probe: () => (existsSync(tau2Path) ? null : "no folder with the benchmark's data and recorded answers"),
     get: "these tests compare with recordings of the Python reference, which are not part of the repository and are not needed for a contribution; with a copy of them, set AENV_TAU2_TEST_DATA to the folder that holds data/ and golden/",
@@ -148,6 +158,12 @@ export const tau2Path = process.env.AENV_TAU2_TEST_DATA || join(root, "../shared
 
 /** Folder with recorded answers of SWE-bench's reference, which are not part of the project. */
 export const swebenchPath = process.env.AENV_SWEBENCH_TEST_DATA || join(root, "../shared/swebench");
+
+/** The Python of the tests with Harbor. */
+export const harborPythonPath = process.env.AENV_HARBOR_PYTHON || join(root, "interop/harbor/.venv/bin/python");
+
+/** File with recorded answers for the formats of Terminal-Bench, which is not part of the project. */
+export const terminalBenchVectors = process.env.AENV_TERMINAL_BENCH_VECTORS || join(root, "../shared/terminal-bench/vectors.json");
 
 /** The Chromium of this machine; null if there is none. */
 export function chromiumPath(): string | null {

@@ -3,6 +3,7 @@ export {
   type ComponentName,
   chromiumPath,
   components,
+  harborPythonPath,
   oldGymnasiumPath,
   oldNode,
   pythonPath,
@@ -10,6 +11,7 @@ export {
   pythonVerifiersPath,
   swebenchPath,
   tau2Path,
+  terminalBenchVectors,
   torchPythonPath,
 } from "./components.ts";
 export { type DockerDaemon, startDocker } from "./docker.ts";
