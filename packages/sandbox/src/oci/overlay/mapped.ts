@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
-import { SYSTEM_PATH } from "../runtime/command.ts";
+import { SYSTEM_PATH } from "../launcher.ts";
 
 /** Root of the sandbox is this user of the machine, and so on. */
 export interface UserMapping {
