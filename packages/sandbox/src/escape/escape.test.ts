@@ -11,8 +11,9 @@ import { testRoot } from "../fixtures/test-root.ts";
 import { connectInit, type InitConnection } from "../init/connection.ts";
 import { OciEngine } from "../oci/engine.ts";
 import { testBase } from "../oci/testing/base.ts";
-import { attacks, type Targets } from "./testing/attacks.ts";
+import { attacks } from "./testing/attacks.ts";
 import { WeakSandboxes } from "./testing/weak-sandbox.ts";
+import type { Targets } from "./testing/weaken.ts";
 
 const { signal } = new AbortController();
 const WORD = "s3cret-of-the-machine";

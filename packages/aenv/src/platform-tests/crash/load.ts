@@ -1,5 +1,4 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Random } from "@aenv/testing";
 import type { ServerProcess } from "./server-process.ts";
 import type { Known, Request, World } from "./world.ts";
 
@@ -8,16 +7,24 @@ const MOST_APART = 5;
 const MOST_SHARED = 12;
 const WORKERS = 4;
 
+/** Decides what happens: `Random` with a seed. */
+interface Choices {
+  next(): number;
+  below(limit: number): number;
+  isOneIn(chances: number): boolean;
+  pick<T>(choices: readonly T[]): T | undefined;
+}
+
 /** Sends requests like several concurrent clients; a request that is cut off is only recorded as sent. */
 export class Load {
   readonly #servers: ServerProcess[];
   readonly #world: World;
-  readonly #random: Random;
+  readonly #random: Choices;
   readonly #refs: readonly [apart: string, shared: string];
   #begun = 0;
   #isStopped = false;
 
-  constructor(servers: readonly ServerProcess[], world: World, random: Random, refs: readonly [string, string]) {
+  constructor(servers: readonly ServerProcess[], world: World, random: Choices, refs: readonly [string, string]) {
     if (servers.length === 0) throw new Error("there is no server to send requests to");
     this.#servers = [...servers];
     this.#world = world;

@@ -1,18 +1,5 @@
 import { allCapabilities, allDevices, type Weaken, weaken } from "./weaken.ts";
 
-/** What scripts find in their environment: things of the machine that no sandbox may reach. */
-export interface Targets {
-  /** A file, and a word that is only in it. */
-  readonly FILE: string;
-  readonly WORD: string;
-  /** A process that has the word as a variable. */
-  readonly VICTIM: string;
-  /** A TCP port on the machine's loopback interface, a unix socket with a path, and one without. */
-  readonly PORT: string;
-  readonly SOCKET: string;
-  readonly ABSTRACT: string;
-}
-
 export interface Attack {
   /** Completes "a sandbox cannot ...". */
   readonly name: string;

@@ -7,7 +7,8 @@ import { findHierarchy } from "../../oci/cgroups/group.ts";
 import { foldersOf } from "../../oci/cgroups/hierarchy.ts";
 import { ociConfig } from "../../oci/spec/config.ts";
 import type { Architecture } from "../../oci/spec/seccomp.ts";
-import type { Attack, Targets } from "./attacks.ts";
+import type { Attack } from "./attacks.ts";
+import type { Targets } from "./weaken.ts";
 
 /** Sandboxes that lack a wall, by runc itself. */
 export class WeakSandboxes implements Disposable {

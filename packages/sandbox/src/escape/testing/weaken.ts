@@ -1,5 +1,17 @@
 import type { OciConfig } from "../../oci/spec/config.ts";
-import type { Targets } from "./attacks.ts";
+
+/** What scripts find in their environment: things of the machine that no sandbox may reach. */
+export interface Targets {
+  /** A file, and a word that is only in it. */
+  readonly FILE: string;
+  readonly WORD: string;
+  /** A process that has the word as a variable. */
+  readonly VICTIM: string;
+  /** A TCP port on the machine's loopback interface, a unix socket with a path, and one without. */
+  readonly PORT: string;
+  readonly SOCKET: string;
+  readonly ABSTRACT: string;
+}
 
 /** A configuration that lacks a wall. The types of the real one do not allow that. */
 export type WeakConfig = Omit<OciConfig, "process" | "linux"> & {
