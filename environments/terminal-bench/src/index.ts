@@ -14,7 +14,7 @@ export { type MetricType, metric } from "./metrics/metrics.ts";
 export { passAtKs } from "./metrics/pass-at-k.ts";
 export { type NetworkAbilities, type NetworkPlan, type NetworkPolicy, networkPlan, unsupportedPolicies } from "./network/policy.ts";
 export { parsePackageReference } from "./packages/reference.ts";
-export { type JobFolder, readJob, writeJob, writeTrial, writeTrialConfig } from "./results/job-folder.ts";
+export { type JobFolder, readJob, readTrial, writeJob, writeTrial, writeTrialConfig } from "./results/job-folder.ts";
 export { type JobProgress, type JobResult, jobResultOf } from "./results/job-result.ts";
 export { evalKey, jobName, trialName, verifierSessionId } from "./results/names.ts";
 export { type TrialIdentity, trialResultOf } from "./results/report.ts";

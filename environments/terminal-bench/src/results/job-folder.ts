@@ -25,6 +25,11 @@ export async function writeJob(folder: string, result: JobResult, config?: unkno
   await writeWhole(join(folder, "result.json"), writeJobResult(result));
 }
 
+/** Reads a trial's result, also one that Harbor wrote. */
+export async function readTrial(path: string): Promise<TrialResult> {
+  return readTrialResult(await readFile(path, "utf8"));
+}
+
 export interface JobFolder {
   readonly result: JobResult | null;
   readonly trials: readonly { readonly folder: string; readonly result: TrialResult }[];
