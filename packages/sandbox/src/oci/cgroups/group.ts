@@ -52,7 +52,11 @@ export class ControlGroup {
     try {
       // Not through the thread pool: they are in memory, and each would take longer to hand over than to create.
       for (const folder of usedFoldersOf(this.#hierarchy, this.path)) mkdirSync(folder, { recursive: true });
-      if (this.#hierarchy.version === 2) await this.#enable(new Set(settings.map(({ controller }) => controller)));
+      if (this.#hierarchy.version === 2) {
+        await this.#enable(new Set(settings.map(({ controller }) => controller)));
+        // Not a limit: with it, groups share the processors evenly, however many processes one has.
+        await this.#enable(new Set(["cpu"])).catch(() => undefined);
+      }
       for (const setting of settings) await this.#set(setting);
     } catch (error) {
       await this.remove();
