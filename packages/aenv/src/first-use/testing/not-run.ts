@@ -21,6 +21,7 @@ export const notRun: readonly NotRun[] = [
   { text: 'TAU2_DOMAIN: "airline"', why: "it needs the benchmark's data, which the project does not contain", needs: "tau2-data" },
   { text: "TAU2_DOMAIN=airline", why: "it needs the benchmark's data, which the project does not contain", needs: "tau2-data" },
   { text: "tau2:replay -- FILE", why: "FILE is a placeholder for a recording that the project does not contain" },
+  { text: "terminal-bench:replay -- FILE", why: "FILE is a placeholder for a recording that the project does not contain" },
   { text: "OPENAI_MODEL=...", why: "it needs a model; examples/agent has a test with a scripted one" },
   { text: "node examples/agent/main.ts", why: "it needs a model; examples/agent has a test with a scripted one" },
 ];
