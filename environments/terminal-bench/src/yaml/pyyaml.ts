@@ -42,11 +42,11 @@ const wholeNumber: ScalarTag = {
   resolve: (text) => intOf(text),
 };
 
-// A float needs a dot: `1e3` is a string.
+// A float needs a dot, and one that starts with it has no sign: `1e3` and `-.5` are strings.
 const fraction: ScalarTag = {
   tag: "tag:yaml.org,2002:float",
   default: true,
-  test: /^[-+]?(?:(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+][0-9]+)?|[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|\.(?:inf|Inf|INF|nan|NaN|NAN))$/,
+  test: /^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/,
   resolve: (text) => floatOf(text.toLowerCase()),
 };
 

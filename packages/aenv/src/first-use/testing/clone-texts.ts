@@ -1,2 +1,8 @@
 /** The documents for users of a clone, which `clone.test.ts` runs. The others are run with the published package. */
-export const cloneTexts = ["README.md", "environments/echo/README.md", "examples/agent/README.md", "examples/all-in-one/README.md"];
+export const cloneTexts = [
+  "README.md",
+  "environments/echo/README.md",
+  "environments/terminal-bench/README.md",
+  "examples/agent/README.md",
+  "examples/all-in-one/README.md",
+];
