@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { removeFolder } from "../process/sandbox-folder.ts";
+import { readReplacedFile, replaceFile } from "./replaced-file.ts";
 
 const RECORD = "record.json";
 /** Prefix of folders that are being created or removed; the process that does so is part of the name. */
@@ -45,16 +46,14 @@ export class Records<T extends { readonly format: number }> {
   }
 
   write(id: string, record: T): void {
-    const part = join(this.folderOf(id), `${RECORD}.part`);
-    writeFileSync(part, JSON.stringify(record), { mode: 0o600 });
-    renameSync(part, join(this.folderOf(id), RECORD));
+    replaceFile(join(this.folderOf(id), RECORD), JSON.stringify(record));
   }
 
   /** Null if it is missing, damaged or of another format. */
   find(id: string): T | null {
     try {
-      const record = JSON.parse(readFileSync(join(this.folderOf(id), RECORD), "utf8")) as T;
-      return record.format === this.#format ? record : null;
+      const record = JSON.parse(readReplacedFile(join(this.folderOf(id), RECORD)) ?? "null") as T | null;
+      return record?.format === this.#format ? record : null;
     } catch {
       return null;
     }

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { readdir, readFile, rm } from "node:fs/promises";
+import { mkdirSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import type { ProcessIdentity } from "../../process/process-table.ts";
+import { readReplacedFile, replaceFile } from "../replaced-file.ts";
 
 export interface RuntimeRecord {
   readonly id: string;
@@ -32,10 +33,7 @@ export class RuntimeRecords {
   async write(record: RuntimeRecord): Promise<void> {
     const folder = this.folderOf(record.id);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const part = join(folder, `.${FILE}`);
-    // Not through the thread pool: each step of a start would wait for it.
-    writeFileSync(part, JSON.stringify(record));
-    renameSync(part, join(folder, FILE));
+    replaceFile(join(folder, FILE), JSON.stringify(record));
   }
 
   async find(id: string): Promise<RuntimeRecord | null> {
@@ -58,7 +56,7 @@ export class RuntimeRecords {
   }
 
   async #read(name: string): Promise<RuntimeRecord | null> {
-    const text = await readFile(join(this.#folder, name, FILE), "utf8").catch(() => null);
+    const text = readReplacedFile(join(this.#folder, name, FILE));
     return text === null ? null : (JSON.parse(text) as RuntimeRecord);
   }
 }
