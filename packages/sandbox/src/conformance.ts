@@ -63,6 +63,8 @@ export function describeEngine(name: string, engineCase: EngineCase): void {
   const { open, command, processes, leftovers, startTimeoutMs = 15_000, skip = {}, skipAll = false } = engineCase;
   describe.skipIf(skipAll !== false)(`engine ${name}${skipAll === false ? "" : ` (${skipAll})`}`, () => {
     const ends: (() => unknown)[] = [];
+    /** Starts that a test which failed has not waited for. */
+    const starting = new Set<Promise<unknown>>();
     let made = 0;
 
     afterEach(async () => {
@@ -74,6 +76,7 @@ export function describeEngine(name: string, engineCase: EngineCase): void {
     function start(home = newHome()): { engine: SandboxEngine; home: string } {
       const engine = open(home);
       ends.push(async () => {
+        await Promise.allSettled(starting);
         for (const sandbox of await engine.list()) await sandbox.destroy();
         await engine.close();
       });
@@ -91,7 +94,11 @@ export function describeEngine(name: string, engineCase: EngineCase): void {
     }
 
     function make(engine: SandboxEngine, more: Partial<SandboxSpec> = {}): Promise<Sandbox> {
-      return engine.create(spec("serve", more), new AbortController().signal);
+      const start = engine.create(spec("serve", more), new AbortController().signal);
+      starting.add(start);
+      const forget = () => starting.delete(start);
+      start.then(forget, forget);
+      return start;
     }
 
     /** Starts children; those of an engine that numbers processes itself are all found by it. */
@@ -121,7 +128,7 @@ export function describeEngine(name: string, engineCase: EngineCase): void {
 
     function claim(title: Claim, body: () => Promise<void>): void {
       const reason = skip[title];
-      it.skipIf(reason !== undefined)(reason === undefined ? title : `${title} (${reason})`, body, startTimeoutMs + 5_000);
+      it.skipIf(reason !== undefined)(reason === undefined ? title : `${title} (${reason})`, body, 4 * startTimeoutMs);
     }
 
     claim("a sandbox answers when create resolves", async () => {
