@@ -58,7 +58,7 @@ export const components = {
     get: "apt-get install redis-server (no service needs to run)",
   },
   go: {
-    probe: () => (run("go", ["version"]).ok ? null : "no go on the PATH"),
+    probe: probeGo,
     get: "install Go 1.25 or newer: https://go.dev/doc/install",
   },
   "npm-registry": {
@@ -75,8 +75,8 @@ export const components = {
     isGiven: true,
   },
   overlay: {
-    probe: probeOverlay,
-    get: "run the tests as root on Linux, where an overlay may be mounted",
+    probe: () => probeOverlay() ?? probeGo(),
+    get: "run the tests as root on Linux, where an overlay may be mounted, with Go on the PATH",
     isGiven: true,
   },
   "control-groups": {
@@ -85,26 +85,27 @@ export const components = {
     isGiven: true,
   },
   "network-namespaces": {
-    probe: probeNetworkNamespaces,
-    get: "apt-get install iproute2 nftables util-linux, and run the tests as root on Linux",
+    probe: () => probeNetworkNamespaces() ?? probeGo(),
+    get: "apt-get install iproute2 nftables util-linux, and run the tests as root on Linux with Go on the PATH",
   },
   skopeo: {
     probe: () => (run("skopeo", ["--version"]).ok ? null : "no skopeo on the PATH"),
     get: "apt-get install skopeo",
   },
   runc: {
-    probe: () => (isRootOnLinux() ? (run("runc", ["--version"]).ok ? null : "no runc on the PATH") : "only root on Linux can use it here"),
-    get: "apt-get install runc, and run the tests as root on Linux",
+    probe: () =>
+      isRootOnLinux() ? (run("runc", ["--version"]).ok ? probeGo() : "no runc on the PATH") : "only root on Linux can use it here",
+    get: "apt-get install runc, and run the tests as root on Linux with Go on the PATH",
   },
   runsc: {
-    probe: () => (isRootOnLinux() ? (runscPath() === null ? "no runsc here" : null) : "only root on Linux can use it here"),
-    get: "install gVisor (https://gvisor.dev/docs/user_guide/install) or set AENV_RUNSC to its program, and run the tests as root on Linux",
+    probe: () => (isRootOnLinux() ? (runscPath() === null ? "no runsc here" : probeGo()) : "only root on Linux can use it here"),
+    get: "install gVisor (https://gvisor.dev/docs/user_guide/install) or set AENV_RUNSC to its program, and run the tests as root on Linux with Go on the PATH",
     isGiven: true,
   },
   docker: {
     probe: () =>
-      isRootOnLinux() ? (run("dockerd", ["--version"]).ok ? null : "no dockerd on the PATH") : "only root on Linux can start a daemon",
-    get: "apt-get install docker.io, and run the tests as root on Linux (no service needs to run)",
+      isRootOnLinux() ? (run("dockerd", ["--version"]).ok ? probeGo() : "no dockerd on the PATH") : "only root on Linux can start a daemon",
+    get: "apt-get install docker.io, and run the tests as root on Linux with Go on the PATH (no service needs to run)",
   },
   mmdebstrap: {
     probe: probeMmdebstrap,
@@ -246,6 +247,11 @@ function probeMmdebstrap(): string | null {
   if (!isRootOnLinux()) return "only root on Linux can use it here";
   if (!run("mmdebstrap", ["--version"]).ok) return "no mmdebstrap on the PATH";
   return existsSync(pythonPath) || run("python3", ["-m", "pip", "--version"]).ok ? null : "no Python with pip";
+}
+
+/** In a checkout, the init of sandboxes is built by the tests that need it. */
+function probeGo(): string | null {
+  return run("go", ["version"]).ok ? null : "no go on the PATH";
 }
 
 function isRootOnLinux(): boolean {
