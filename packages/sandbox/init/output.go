@@ -66,12 +66,27 @@ func (o *output) close() {
 	o.changed.Broadcast()
 }
 
-// sendTo sends the output to a client until the process has ended (true), or the client is gone or replaced by another (false).
-func (o *output) sendTo(s *stream) bool {
+// claim makes a client the one that gets the output, instead of any other.
+func (o *output) claim(s *stream) {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.reader = s
 	o.changed.Broadcast()
-	o.mu.Unlock()
+}
+
+func (o *output) release(s *stream) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.reader == s {
+		o.reader = nil
+		o.dropOldest()
+		o.changed.Broadcast()
+	}
+}
+
+// sendTo sends the output to the client that has claimed it until the process has ended (true), or the client is gone or replaced by
+// another (false).
+func (o *output) sendTo(s *stream) bool {
 	defer context.AfterFunc(s.context, o.wake)()
 	for {
 		next, ok := o.take(s)
@@ -84,13 +99,9 @@ func (o *output) sendTo(s *stream) bool {
 		}
 	}
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	isDone := o.reader == s && o.closed && len(o.chunks) == 0
-	if o.reader == s {
-		o.reader = nil
-		o.dropOldest()
-		o.changed.Broadcast()
-	}
+	o.mu.Unlock()
+	o.release(s)
 	return isDone
 }
 

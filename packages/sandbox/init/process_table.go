@@ -58,11 +58,15 @@ func (t *processTable) list() []*process {
 	return all
 }
 
-// forget removes a process whose end was reported.
-func (t *processTable) forget(p *process) {
+// forget removes a process whose end is reported, and says whether it was there.
+func (t *processTable) forget(p *process) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.byId[p.id] != p {
+		return false
+	}
 	delete(t.byId, p.id)
+	return true
 }
 
 // reap collects every child that has ended: those started here, and orphans of the sandbox.

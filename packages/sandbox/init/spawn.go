@@ -35,10 +35,7 @@ func spawnProcess(s *server, on *stream, r spawnRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := on.answer(map[string]int{"process": p.id, "pid": p.pid}); err != nil {
-		return nil, err
-	}
-	return s.follow(p, on)
+	return s.follow(p, on, map[string]any{"process": p.id, "pid": p.pid})
 }
 
 type mainRequest struct {
@@ -69,10 +66,7 @@ func spawnMain(s *server, on *stream, r mainRequest) (any, error) {
 			s.shutdown(defaultGrace, code)
 		}()
 	}
-	if err := on.answer(map[string]int{"process": p.id, "pid": p.pid}); err != nil {
-		return nil, err
-	}
-	return s.follow(p, on)
+	return s.follow(p, on, map[string]any{"process": p.id, "pid": p.pid})
 }
 
 type attachRequest struct {
@@ -85,14 +79,17 @@ func attachProcess(s *server, on *stream, r attachRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := on.answer(map[string]any{"process": p.id, "pid": p.pid, "dropped_bytes": p.output.droppedBytes()}); err != nil {
-		return nil, err
-	}
-	return s.follow(p, on)
+	return s.follow(p, on, map[string]any{"process": p.id, "pid": p.pid, "dropped_bytes": p.output.droppedBytes()})
 }
 
-// follow connects a stream with a process until the process ends, which is reported once, or the client is gone.
-func (s *server) follow(p *process, on *stream) (any, error) {
+// follow answers a request, and connects its stream with a process until the process ends, which is reported once, or the client is gone.
+// The output is claimed before the answer: a client that has the answer may detach and attach again at once, and the later one keeps it.
+func (s *server) follow(p *process, on *stream, answer map[string]any) (any, error) {
+	p.output.claim(on)
+	if err := on.answer(answer); err != nil {
+		p.output.release(on)
+		return nil, err
+	}
 	if p.stdin != nil {
 		go func() {
 			// An error means that the client is gone: the next one may go on writing.
@@ -107,7 +104,9 @@ func (s *server) follow(p *process, on *stream) (any, error) {
 		}
 		return nil, failed("replaced", "another client attached to process %d", p.id)
 	}
-	s.processes.forget(p)
+	if !s.processes.forget(p) {
+		return nil, failed("no_process", "the end of process %d was reported already", p.id)
+	}
 	on.finish(p.ending(), nil)
 	close(p.reported)
 	return nil, nil

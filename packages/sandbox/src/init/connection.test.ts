@@ -167,6 +167,18 @@ describeNeeding("go", "the init, through its client", () => {
       expect((await attached.output()).stdout.toString()).toBe("two");
     });
 
+    it("gives a process to the client that attached last, however soon after another one left", async () => {
+      const ends = Array.from({ length: 40 }, async () => {
+        const left = await connection.spawn({ ...sh("sleep 60"), deadlineMs: 60_000 });
+        left.exited.catch(() => {});
+        left.detach();
+        const attached = await connection.attach(left.id);
+        await connection.signal(left.id, "SIGKILL", { group: true });
+        return (await attached.exited).signal;
+      });
+      expect(new Set(await Promise.all(ends))).toEqual(new Set(["SIGKILL"]));
+    });
+
     it("says why a program was not started", async () => {
       await expect(connection.run({ argv: ["no-such-program"] })).rejects.toMatchObject({ code: "no_program" });
       await expect(connection.run({ argv: ["sh"], cwd: "/no/such" })).rejects.toMatchObject({ code: "no_cwd" });
