@@ -28,6 +28,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "docs/guides/network-and-secrets.md": [],
   "docs/guides/run-a-benchmark.md": [],
   "docs/guides/run-a-server.md": [project],
+  "docs/guides/sandboxes.md": [],
   "docs/guides/serve-an-environment.md": [project],
   // Its Python too.
   "docs/guides/train.md": [],
