@@ -68,7 +68,7 @@ describeNeeding("redis", "OpenEnv sessions of two servers", () => {
     const resets = await Promise.all([here, there].map((server) => askOpenEnv(server, "echo/reset", { episode_id: "b" })));
     expect(resets.map(({ status }) => status).filter((status) => status !== 409)).toContain(200);
     expect(resets.map(({ status }) => [200, 409].includes(status))).toEqual([true, true]);
-    await vi.waitFor(async () => expect(await running(here)).toBe(1));
+    await vi.waitFor(async () => expect(await running(here)).toBe(1), 15_000);
     expect((await step(here, "b", echo("hi"))).status).toBe(200);
     expect((await askOpenEnv(there, "echo/state?episode_id=b")).body).toMatchObject({ step_count: 1 });
     expect((await step(there, "b", { type: "submit" })).body).toMatchObject({ done: true });
