@@ -96,7 +96,8 @@ export class HttpRoutes {
     try {
       return await session.reset(data);
     } catch (error) {
-      if (isNew) await this.#registry.end(session);
+      // Another server may have begun the episode in the meantime.
+      if (isNew) await this.#registry.endUnused(session);
       throw error;
     }
   }

@@ -3,7 +3,7 @@ import type { EnvironmentVersion } from "../hub/hub.ts";
 import { ada, bob } from "../instances/fixtures/test-server.ts";
 import { MemoryStore } from "../stores/memory/store.ts";
 import { Registry, type RegistryOptions } from "./registry.ts";
-import { IDLE_MS, openEnvRows } from "./row.ts";
+import { IDLE_MS, openEnvRows, type Playing } from "./row.ts";
 
 const version = { name: "echo", version: "1.0.0" } as EnvironmentVersion;
 
@@ -15,6 +15,7 @@ function openServers(limit = 10) {
   return {
     here: new Registry(options),
     there: new Registry(options),
+    rows,
     stored: () => rows.list({ limit: 100 }),
     pass: (more: number) => {
       ms += more;
@@ -70,4 +71,18 @@ it("leaves shared sessions to other servers when it is closed, and ends its own"
   expect(await stored()).toHaveLength(1);
   expect((await there.find(shared.id, version, ada))?.id).toBe(shared.id);
   await expect(own.listTools()).rejects.toMatchObject({ code: "request.cancelled" });
+});
+
+it("keeps the episode that another server has begun when the one that made its session fails", async () => {
+  const { here, there, rows } = openServers();
+  const { session, isNew } = await here.openEpisode(version, ada, "a");
+  expect(isNew).toBe(true);
+  const row = await rows.find(session.id);
+  if (row === null) throw new Error("the session is not stored");
+  await rows.swap(row, { ...row.value, episodes: 1, playing: { session: "begun-there" } as Playing });
+  await here.endUnused(session);
+  expect(await there.findEpisode(version, ada, "a")).not.toBeNull();
+  const unused = await here.openEpisode(version, ada, "b");
+  await here.endUnused(unused.session);
+  expect(await there.findEpisode(version, ada, "b")).toBeNull();
 });

@@ -122,6 +122,11 @@ export class Registry {
     return this.#entries.get(session.id)?.isAttached ?? false;
   }
 
+  /** Ends a session unless it has an episode. */
+  async endUnused(session: OpenEnvSession): Promise<void> {
+    if (await session.isUnused()) await this.end(session);
+  }
+
   async end(session: OpenEnvSession): Promise<void> {
     this.#entries.delete(session.id);
     await session.close();

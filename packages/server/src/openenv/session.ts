@@ -100,6 +100,12 @@ export class OpenEnvSession {
     };
   }
 
+  /** Whether it has no episode, at any server. */
+  async isUnused(): Promise<boolean> {
+    const { playing } = (await this.#options.shared.read().catch(() => null)) ?? { playing: this.#playing };
+    return playing === null;
+  }
+
   /** Ends the instance, also in the middle of a call. */
   async close(): Promise<void> {
     this.leave();
