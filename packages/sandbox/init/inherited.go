@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// serveInherited serves the one client that started this process, outside of sandboxes, until the client is gone. The programs that it has
-// started go on. Only the end of the client ends it: signals to its whole group or service are for the client, which still needs it to clean up.
+// serveInherited serves the one client that started this process, outside of sandboxes, until the client is gone. Programs that still run are
+// killed then, before this process ends: whoever cleans up after the client waits for the end of this process. What they left behind goes on. Only the end of the client ends it: signals to its whole group or service are for the client, which still needs it to clean up.
 func serveInherited(number string, key ed25519.PublicKey) error {
 	socket, err := inheritedSocket(number)
 	if err != nil {
@@ -22,6 +22,7 @@ func serveInherited(number string, key ed25519.PublicKey) error {
 		return err
 	}
 	init := newServer(key)
+	init.programsEndWithIt = true
 	go init.watchChildren()
 	c := init.newConnection(socket)
 	defer c.close()
@@ -29,6 +30,8 @@ func serveInherited(number string, key ed25519.PublicKey) error {
 		return err
 	}
 	c.serve()
+	init.stopping.Store(true)
+	init.processes.killAll(defaultGrace)
 	return nil
 }
 

@@ -131,6 +131,20 @@ func (t *processTable) endAll(grace time.Duration) {
 	t.signalAll(syscall.SIGKILL)
 }
 
+// killAll also waits until the programs have ended. Their children that have sessions of their own are not affected.
+func (t *processTable) killAll(limit time.Duration) {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		t.signalAll(syscall.SIGKILL)
+		t.reap()
+		t.mu.Lock()
+		running := len(t.byPid)
+		t.mu.Unlock()
+		if running == 0 {
+			return
+		}
+	}
+}
+
 func (t *processTable) signalAll(signal syscall.Signal) {
 	if os.Getpid() == 1 {
 		syscall.Kill(-1, signal) // all of the sandbox but this process

@@ -22,6 +22,8 @@ type server struct {
 	stopping   atomic.Bool
 	generation atomic.Int64 // how often the sandbox was restored from a snapshot
 	lastUse    atomic.Int64 // when a client last sent data or a request other than stats, in nanoseconds of the wall clock
+	// Programs are killed when this process ends, however it ends: outside of sandboxes, where nothing else ends them.
+	programsEndWithIt bool
 
 	mu          sync.Mutex
 	connections map[*connection]struct{}

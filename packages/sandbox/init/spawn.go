@@ -151,6 +151,9 @@ func (s *server) spawn(r spawnRequest) (*process, error) {
 	}
 	defer plumbing.closeInner()
 	attributes := &syscall.SysProcAttr{Setsid: true, Setctty: r.Pty != nil, Credential: who.credential}
+	if s.programsEndWithIt {
+		attributes.Pdeathsig = syscall.SIGKILL
+	}
 	p.startedAt = time.Now()
 	err = s.processes.start(p, func() (int, error) {
 		return syscall.ForkExec(program, r.Argv, &syscall.ProcAttr{Dir: cwd, Env: flat(env), Files: plumbing.fds(), Sys: attributes})

@@ -265,12 +265,14 @@ export class Containers {
       if (holder.startsWith(this.#homeKey) && holder.length === ID_LENGTH && !kept.has(holder)) await this.#options.layers.release(holder);
     // What cannot be removed now is tried again later.
     await Promise.allSettled(removals);
+    await this.#collectNetworks();
   }
 
-  /** Removes networks that no container has. Only before this process creates one: a network is taken before its name is written down. */
-  async collectNetworks(): Promise<void> {
+  /** Removes networks that no container has: their process ended after it took them, and before it wrote down for which container. */
+  async #collectNetworks(): Promise<void> {
+    const abandoned = await this.#options.networks.listAbandoned();
     const used = new Set(this.#records.ids().map((id) => this.#records.find(id)?.network));
-    for (const name of await this.#options.networks.list()) if (!used.has(name)) await this.#options.networks.remove(name);
+    for (const name of abandoned) if (!used.has(name)) await this.#options.networks.remove(name);
   }
 
   /** What is above the groups and the mounted roots of the containers is removed once it is empty. */

@@ -273,11 +273,7 @@ export class OciEngine implements SandboxEngine {
 
   /** Before the first container is created, so that what earlier engines left is told apart from what this one creates. */
   #adoptFirst(): Promise<void> {
-    this.#firstAdoption ??= (async () => {
-      const { containers } = await this.#open();
-      await this.#adopt();
-      await containers.collectNetworks();
-    })().catch((error: unknown) => {
+    this.#firstAdoption ??= this.#adopt().catch((error: unknown) => {
       this.#firstAdoption = undefined;
       throw error;
     });

@@ -1,10 +1,12 @@
-import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
-import { launch } from "./launcher.ts";
+import { identityOf, openProcessTable, type ProcessIdentity } from "../process/process-table.ts";
+import { launch, waitForLaunchers } from "./launcher.ts";
 
 const sh = async (script: string, more: { input?: string; outputPath?: string; signal?: AbortSignal } = {}) => {
   const { stdout, stderr, exitCode, signal } = await launch({ argv: ["sh", "-c", script], ...more });
@@ -68,5 +70,23 @@ describeNeeding("go", "the launcher of programs", () => {
     await expect.poll(() => isAlive(launcher), { timeout: 20_000 }).toBe(false);
     expect(isAlive(sleep)).toBe(true);
     process.kill(sleep, "SIGKILL");
+  });
+
+  it("kills programs that still run when its process is killed, and is gone after them", async () => {
+    const file = new URL("launcher.ts", import.meta.url).href;
+    const script = `
+      const { launch } = await import(${JSON.stringify(file)});
+      await launch({ argv: ["sh", "-c", "echo $PPID $$ > " + process.argv[1] + "; sleep 1000"] });
+    `;
+    using tree = temporaryTree();
+    const pids = join(tree.path, "pids");
+    const owner = spawn(process.execPath, ["--input-type=module", "-e", script, pids], { stdio: "ignore" });
+    await expect.poll(() => existsSync(pids) && readFileSync(pids, "utf8").includes("\n"), { timeout: 20_000 }).toBe(true);
+    const [launcher = 0, program = 0] = readFileSync(pids, "utf8").trim().split(" ").map(Number);
+    const identity = identityOf(openProcessTable(), owner.pid as number) as ProcessIdentity;
+    process.kill(owner.pid as number, "SIGKILL");
+    await once(owner, "exit");
+    await waitForLaunchers([identity]);
+    expect([isAlive(launcher), isAlive(program)]).toEqual([false, false]);
   });
 });

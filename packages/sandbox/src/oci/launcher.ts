@@ -1,10 +1,13 @@
 import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import type { Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { PlatformError } from "@aenv/contract";
 import { type InitConnection, openConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
 import type { ProcessOutput } from "../init/process.ts";
 import { initProgram } from "../init/program.ts";
+import { identityOf, openProcessTable, type ProcessIdentity } from "../process/process-table.ts";
 import type { Architecture } from "./spec/seccomp.ts";
 
 /** Where programs of the machine are looked up. No other variable of this process, which may be a secret, reaches them. */
@@ -27,13 +30,18 @@ interface Launcher {
   running: number;
 }
 
+/** A variable of launchers, which the programs do not get: whose launcher it is. */
+const LAUNCHER_OF = "AENV_LAUNCHER_OF";
 const START_MS = 10_000;
+const END_MS = 20_000;
+const processTable = openProcessTable();
 
 let opened: Promise<Launcher> | undefined;
 
 /**
  * Runs a program of this machine to its end, through a small process of our own: this process may have much memory, and then a fork of it
- * stops it for many milliseconds. The launcher ends with this process; programs that it has started go on.
+ * stops it for many milliseconds. The launcher ends with this process, and kills programs that still run
+ * before it ends: see `waitForLaunchers`. Processes that they left behind, such as containers, go on.
  */
 export async function launch({ argv, input, cwd = "/", outputPath, signal }: Launch): Promise<ProcessOutput> {
   const launcher = await open();
@@ -62,6 +70,32 @@ export async function launch({ argv, input, cwd = "/", outputPath, signal }: Lau
   }
 }
 
+/**
+ * Waits until the launchers of processes that have ended are gone, and with them programs that would still create something. After that,
+ * what such a process has left can be removed, and does not appear again.
+ */
+export async function waitForLaunchers(ended: readonly ProcessIdentity[]): Promise<void> {
+  const deadline = Date.now() + END_MS;
+  for (const owner of ended) {
+    while ((await processTable.findMarked(`${LAUNCHER_OF}=${markOf(owner)}`)).length > 0) {
+      if (Date.now() > deadline)
+        throw new PlatformError(
+          "internal",
+          `programs that process ${owner.pid} has started do not end, although it has ended; kill its launcher`,
+        );
+      await pause(10);
+    }
+  }
+}
+
+function ownIdentity(): ProcessIdentity {
+  return identityOf(processTable, process.pid) ?? { pid: process.pid, start: "" };
+}
+
+function markOf({ pid, start }: ProcessIdentity): string {
+  return `${pid}_${start}`;
+}
+
 function open(): Promise<Launcher> {
   opened ??= start().catch((error: unknown) => {
     opened = undefined;
@@ -77,7 +111,7 @@ async function start(): Promise<Launcher> {
   // A session of its own: the end of a terminal is for this process, which still needs the launcher to clean up.
   const child = spawn(program, args, {
     cwd: "/",
-    env: { PATH: SYSTEM_PATH },
+    env: { PATH: SYSTEM_PATH, [LAUNCHER_OF]: markOf(ownIdentity()) },
     detached: true,
     stdio: ["ignore", "ignore", "ignore", "pipe"],
   });

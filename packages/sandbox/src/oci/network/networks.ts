@@ -4,6 +4,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { type EgressPolicy, egressPolicy, type Ipv4Network, PlatformError, parseIpv4 } from "@aenv/contract";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity } from "../../process/process-table.ts";
+import { waitForLaunchers } from "../launcher.ts";
 import { command, nft } from "./commands.ts";
 import { claimHome, forgetHome, type Home, type StoredHome } from "./home.ts";
 import { NameServer } from "./name-server.ts";
@@ -75,6 +76,7 @@ export class Networks {
     const self = identityOf(processTable, process.pid);
     if (self === null) throw new PlatformError("internal", "this process is not in the table of processes");
     await processes.replace(String(self.pid), self);
+    await waitForLaunchers(await endedIn(processes));
     const isInUse = async () => (await records.names(prefixOf(options.home))).length > 0;
     const home = await claimHome(options.home, options.subnet, new Records<StoredHome>(folder), isInUse);
     await nft(homeRules(home));
@@ -125,11 +127,20 @@ export class Networks {
   }
 
   /** The networks of sandboxes, without those of other processes of this home that run. */
-  async list(): Promise<readonly string[]> {
+  list(): Promise<readonly string[]> {
+    return this.#taken((record) => !this.#isForeign(record));
+  }
+
+  /** The networks of sandboxes whose process has ended and that no other process has adopted. */
+  listAbandoned(): Promise<readonly string[]> {
+    return this.#taken(({ owner }) => !isRunning(processTable, owner));
+  }
+
+  async #taken(isWanted: (record: NetworkRecord) => boolean): Promise<readonly string[]> {
     const names: string[] = [];
     for (const name of await this.#records.names(this.#home.prefix)) {
       const record = await this.#records.find(name);
-      if (record?.state === "taken" && !this.#isForeign(record)) names.push(name);
+      if (record?.state === "taken" && isWanted(record)) names.push(name);
     }
     return names;
   }
@@ -378,6 +389,11 @@ class HeldNetwork implements SandboxNetwork {
 }
 
 const processTable = openProcessTable();
+
+async function endedIn(processes: Records<ProcessIdentity>): Promise<ProcessIdentity[]> {
+  const known = await Promise.all((await processes.names("")).map((name) => processes.find(name)));
+  return known.filter((one) => one !== null).filter((one) => !isRunning(processTable, one));
+}
 
 function isSame(one: ProcessIdentity, other: ProcessIdentity): boolean {
   return one.pid === other.pid && one.start === other.start;
