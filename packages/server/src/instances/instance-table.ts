@@ -13,6 +13,8 @@ export interface InstanceTableOptions {
   readonly now: () => Date;
   /** Called after every change, with the row before it; null for a new row. */
   readonly onChange: (row: InstanceRow, before: InstanceRow | null) => void;
+  /** Called for a row that was read for a caller. */
+  readonly onRead?: (row: InstanceRow) => void;
   /** Called when a live instance has expired or is idle for too long. */
   readonly onDue: (row: InstanceRow, what: Exclude<Due["what"], "forget">) => Promise<void>;
   /** Called when due work fails; it is retried. */
@@ -46,7 +48,9 @@ export class InstanceTable {
   }
 
   async find(id: string): Promise<InstanceRow | null> {
-    return (await this.rows.find(id))?.value ?? null;
+    const row = (await this.rows.find(id))?.value ?? null;
+    if (row !== null) this.#options.onRead?.(row);
+    return row;
   }
 
   get #shown(): ShownText {

@@ -37,7 +37,7 @@ import type { Secrets } from "./secrets.ts";
 import { Starter } from "./starter.ts";
 import { waitAtMost } from "./wait-at-most.ts";
 
-export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptions, "now" | "onChange" | "onFailure" | "shown"> {
+export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptions, "now" | "onChange" | "onRead" | "onFailure" | "shown"> {
   readonly rows: Collection<InstanceRow>;
   readonly idempotency: Idempotency;
   readonly hub: Hub;

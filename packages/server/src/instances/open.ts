@@ -93,6 +93,7 @@ export function openInstances(options: OpenInstancesOptions) {
       targets.note(row);
       options.onChange(row, before);
     },
+    onRead: (row) => targets.noteRead(row),
   });
   const processes = openProcessTable();
   const peers = new Peers({

@@ -38,6 +38,15 @@ describe("targets", () => {
     expect(await targets.find("i")).toEqual({ kind: "unknown" });
   });
 
+  it("that were read as ended are not called any more, however new their row in memory is", async () => {
+    const targets = new Targets(instanceRows(new MemoryStore()), 60_000);
+    targets.note(running);
+    targets.noteRead({ ...running, agentKey: "of an earlier one" });
+    expect(targets.peek("i")).toMatchObject({ kind: "ready" });
+    targets.noteRead(ended);
+    expect(targets.peek("i")).toBeNull();
+  });
+
   it("that change during a read are returned in their new state", async () => {
     const rows = instanceRows(new MemoryStore());
     const targets = new Targets(rows);

@@ -1,6 +1,6 @@
 import type { SandboxAddress } from "@aenv/sandbox";
 import type { Collection } from "../stores/collection.ts";
-import type { InstanceRow } from "./row.ts";
+import { type InstanceRow, isLive } from "./row.ts";
 
 /** Where a call for an instance goes, or why it cannot. */
 export type Target =
@@ -44,6 +44,12 @@ export class Targets {
     if (this.#byId.size <= REMEMBERED) return;
     const [oldest] = this.#byId.values();
     if (oldest !== undefined) this.#forget(oldest.row);
+  }
+
+  /** A row as the store has it. If it has ended, calls are refused at once: another server may have ended it since it was noted here. */
+  noteRead(row: InstanceRow): void {
+    const known = this.#byId.get(row.id)?.row;
+    if (known?.agentKey === row.agentKey && !isLive(row)) this.note(row);
   }
 
   /** The target from memory, or null if the store must be read. */
