@@ -79,7 +79,7 @@ def trl():
 
         def train(self):
             self.env.reset(**self.row)
-            for n in range(1, 21):
+            for n in range(1, 101):
                 if "found" in self.env.guess(n):
                     break
             seen["reward"] = self.env.get_reward()
