@@ -65,6 +65,8 @@ export const projects = {
   tally: fileURLToPath(new URL("fixtures/tally", import.meta.url)),
   /** Tools that run commands in the sandbox of the task. */
   repair: fileURLToPath(new URL("fixtures/repair", import.meta.url)),
+  /** The tools of the kit in the sandbox of the task. */
+  workshop: fileURLToPath(new URL("fixtures/workshop", import.meta.url)),
   /** Serves HTTP and WebSocket on its own port. */
   window: fileURLToPath(new URL("fixtures/window", import.meta.url)),
 } as const;
