@@ -96,6 +96,8 @@ export const provenance = z.looseObject({
   agent: z.string(),
   /** Of the agent's name and settings, and of its limits. */
   agent_digest: z.string().nullable(),
+  /** What changes what the agent does, never a secret. */
+  agent_settings: z.record(z.string(), z.unknown()).nullish(),
   model: z.string().nullable(),
   engine: z.string().nullable(),
   isolation: z.string().nullable(),

@@ -5,6 +5,7 @@ export { type AgentModule, moduleAgent } from "./agents/module.ts";
 export { type RandomAgentOptions, randomAgent } from "./agents/random.ts";
 export { replayAgent } from "./agents/replay.ts";
 export { noopAgent, oracleAgent, scriptedAgent } from "./agents/scripted.ts";
+export { type TerminalAgentOptions, terminalAgent } from "./agents/terminal.ts";
 export { toAtif } from "./data/atif.ts";
 export { conversationsOf, type TrainedConversation } from "./data/conversations.ts";
 export { type Dropped, type Filtered, type FilterOptions, filterTrajectories } from "./data/filter.ts";

@@ -9,15 +9,19 @@ import {
   oracleAgent,
   type RunSettings,
   randomAgent,
+  terminalAgent,
   type UpstreamModel,
 } from "@aenv/rollout";
 import type { Command } from "commander";
 import { Option } from "commander";
 import { collectPair } from "../options/pairs.ts";
+import { integer } from "../options/values.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
-export const agentKinds = ["oracle", "openai", "anthropic", "random", "noop", "module", "command"] as const;
+export const agentKinds = ["oracle", "openai", "anthropic", "terminal", "random", "noop", "module", "command"] as const;
+const apis = ["chat", "responses", "messages"] as const;
+type ModelApi = (typeof apis)[number];
 type AgentKind = (typeof agentKinds)[number];
 
 /** Which model, and where. */
@@ -31,7 +35,8 @@ export interface ModelOptions {
 export interface AgentOptions extends ModelOptions {
   readonly agent: AgentKind;
   readonly agentFile?: string;
-  readonly api?: "chat" | "responses";
+  readonly api?: ModelApi;
+  readonly contextTokens?: number;
   readonly stream?: boolean;
   readonly tokens?: boolean;
 }
@@ -52,8 +57,11 @@ export function addAgentOptions(command: Command): Command {
         .default("oracle"),
     )
     .option("--agent-file <file>", "the TypeScript or JavaScript file of the agent 'module'");
-  return addModelOptions(withAgent, "the model, for the agents 'openai' and 'anthropic', and for programs")
-    .addOption(new Option("--api <api>", "the API of the agent 'openai'").choices(["chat", "responses"]).default("chat"))
+  return addModelOptions(withAgent, "the model, for the agents 'openai', 'anthropic' and 'terminal', and for programs")
+    .addOption(
+      new Option("--api <api>", "the API of the agents 'openai' and 'terminal'; messages is Anthropic's").choices(apis).default("chat"),
+    )
+    .option("--context-tokens <number>", "for the agent 'terminal': shorten old outputs beyond so many tokens", integer(1_000, 100_000_000))
     .option("--stream", "ask the model for streamed answers")
     .option("--tokens", "record token ids and log-probabilities; the endpoint must return them");
 }
@@ -97,11 +105,12 @@ export async function chooseAgent(
       if (options.agentFile === undefined) throw missing("the agent 'module' needs a file", "--agent-file agent.ts");
       return { agent: recordingTokens(await moduleAgent(options.agentFile), options), ...none, upstream, modelName: options.model ?? null };
     case "openai":
+    case "terminal":
     case "anthropic": {
       if (upstream === null) throw missing(`the agent '${options.agent}' needs a model`, "--model NAME");
       const http = new ModelHttp({ retries: MODEL_RETRIES, timeoutMs: MODEL_TIMEOUT_MS, onBusy });
       const model: Model = {
-        api: options.agent === "anthropic" ? "messages" : (options.api ?? "chat"),
+        api: apiOf(options),
         baseUrl: upstream.baseUrl,
         apiKey: upstream.apiKey,
         name: upstream.name,
@@ -109,7 +118,12 @@ export async function chooseAgent(
         streams: options.stream === true,
         wantsTokens: options.tokens === true,
       };
-      return { agent: modelAgent(model, http), upstream: null, modelName: upstream.name, [Symbol.asyncDispose]: () => http.close() };
+      const { contextTokens } = options;
+      const agent =
+        options.agent === "terminal"
+          ? terminalAgent(model, http, contextTokens === undefined ? {} : { contextTokens })
+          : modelAgent(model, http);
+      return { agent, upstream: null, modelName: upstream.name, [Symbol.asyncDispose]: () => http.close() };
     }
   }
 }
@@ -123,7 +137,7 @@ function recordingTokens(agent: Agent, { tokens }: AgentOptions): Agent {
 
 /** The options that made the agent of a run. */
 export function agentOfRun({ agent: { name, settings }, model }: RunSettings): { agent: AgentOptions; program: readonly string[] } {
-  const { path, command, api, baseUrl, sampling = {}, streams, wantsTokens } = settings;
+  const { path, command, api, baseUrl, sampling = {}, streams, wantsTokens, contextTokens } = settings;
   const withModel = { ...(model !== null && { model }), tokens: wantsTokens === true };
   if (typeof path === "string") return { agent: { agent: "module", agentFile: path, ...withModel }, program: [] };
   if (Array.isArray(command)) return { agent: { agent: "command", ...withModel }, program: command.map(String) };
@@ -140,7 +154,8 @@ export function agentOfRun({ agent: { name, settings }, model }: RunSettings): {
       agent: kind,
       ...withModel,
       ...(typeof baseUrl === "string" && { baseUrl }),
-      ...((api === "chat" || api === "responses") && { api }),
+      ...(isApi(api) && { api }),
+      ...(typeof contextTokens === "number" && { contextTokens }),
       stream: streams === true,
       sampling: Object.fromEntries(pairs),
     },
@@ -148,8 +163,17 @@ export function agentOfRun({ agent: { name, settings }, model }: RunSettings): {
   };
 }
 
-function endpointOf({ agent, baseUrl, modelKey }: AgentOptions, { env }: Terminal): UpstreamModel {
-  const isAnthropic = agent === "anthropic";
+function isApi(api: unknown): api is ModelApi {
+  return apis.some((one) => one === api);
+}
+
+function apiOf({ agent, api = "chat" }: AgentOptions): ModelApi {
+  return agent === "anthropic" ? "messages" : api;
+}
+
+function endpointOf(options: AgentOptions, { env }: Terminal): UpstreamModel {
+  const { baseUrl, modelKey } = options;
+  const isAnthropic = apiOf(options) === "messages";
   const usual = isAnthropic ? "https://api.anthropic.com/v1" : "https://api.openai.com/v1";
   const url = baseUrl ?? (isAnthropic ? env.ANTHROPIC_BASE_URL : env.OPENAI_BASE_URL) ?? usual;
   if (!URL.canParse(url))

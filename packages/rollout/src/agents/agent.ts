@@ -1,9 +1,11 @@
-import type { ChatMessage, OracleAction, ToolDescriptor, Turn } from "@aenv/contract";
+import type { ChatMessage, Conversation, OracleAction, ToolDescriptor, Turn } from "@aenv/contract";
 
 /** A message that an agent writes, and the model's turn behind it if there was one. */
 export interface AgentMessage {
   readonly message: ChatMessage;
   readonly turn?: Omit<Turn, "node_id" | "message" | "started_ms" | "duration_ms"> | undefined;
+  /** What the model was shown, if that is not the conversation so far. The conversation goes on from there. */
+  readonly seen?: Conversation | undefined;
 }
 
 /** What an agent is given when an episode begins. Rewards and hidden parts of the task are not among it. */

@@ -189,6 +189,7 @@ export class Episode {
     const from = now();
     const written = await player.next(this.record.messages, { signal: this.#signal, maxTokens: this.meter.tokensLeft });
     if (written === null) return "done";
+    if (written.seen !== undefined) this.record.show(written.seen, null);
     this.#note(written, from);
     return this.take(written.message);
   }

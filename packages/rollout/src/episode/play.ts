@@ -138,6 +138,7 @@ export async function playFrom(beginning: Beginning, spec: EpisodeSpec, options:
     },
     provenance: {
       ...options.provenance,
+      agent_settings: options.agent.settings,
       ...(lease?.provenance ?? { environment: "", environment_digest: null, engine: null, isolation: null, server_version: null }),
       tools_digest: tools.length === 0 ? null : options.digestOf(tools),
       reward_digest: episode?.rewardDigest ?? null,

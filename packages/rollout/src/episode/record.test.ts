@@ -69,6 +69,16 @@ describe("the record of a program's conversations", () => {
     expect([record.offeredTools, record.conversations[0]?.tools]).toEqual([[], tools]);
   });
 
+  it("has all conversations in a copy, which goes on by itself", () => {
+    const record = new EpisodeRecord();
+    exchange(record, [ask], "One.");
+    exchange(record, [says("user", "Other.")], "Two.");
+    const copy = record.copy();
+    expect([copy.conversations, copy.offeredTools, turnsOf(copy)]).toEqual([record.conversations, record.offeredTools, turnsOf(record)]);
+    exchange(copy, [says("user", "Third.")], "Three.");
+    expect([record.conversations.length, copy.conversations.length]).toEqual([1, 2]);
+  });
+
   it("finds what the endpoint puts before a request that names an earlier answer; new instructions replace the old", () => {
     const record = new EpisodeRecord();
     exchange(record, [says("system", "Old."), ask], "first");

@@ -47,7 +47,10 @@ export class EpisodeRecord {
   }
 
   copy(): EpisodeRecord {
-    return new EpisodeRecord(this.messages, this.steps, this.turns);
+    const copy = new EpisodeRecord(this.messages, this.steps, this.turns);
+    copy.#current.tools = this.#current.tools;
+    copy.#others.push(...this.#others.map(({ messages, tools }) => ({ messages: [...messages], tools })));
+    return copy;
   }
 
   #choose(messages: readonly ChatMessage[]): void {
