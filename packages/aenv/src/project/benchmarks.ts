@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Failure } from "../terminal/failure.ts";
 import { ownFolder } from "./own-package.ts";
@@ -13,6 +13,8 @@ export interface Benchmark {
   readonly folder: string;
   /** The file of the module that its package exports as `./data`. */
   readonly dataModule: string;
+  /** The file of the module that its package exports as `./bench`; null if it exports none. */
+  readonly benchModule: string | null;
 }
 
 /** The exports of a benchmark's `./data`. */
@@ -24,11 +26,19 @@ export interface DataModule {
     readonly domains?: readonly string[];
     readonly isStrict?: boolean;
     readonly fetch?: typeof fetch;
-  }): Promise<PreparedData>;
+  }): Promise<PreparedData | PreparedDomains>;
 }
 
+/** What was written. A module reports facts and warnings, or the domains of a benchmark that has them. */
 export interface PreparedData {
   readonly to: string;
+  /** Names and values, such as the number of tasks. */
+  readonly facts?: readonly (readonly [name: string, value: string])[];
+  /** What a person should know before using the data. */
+  readonly warnings?: readonly string[];
+}
+
+export interface PreparedDomains extends PreparedData {
   readonly domains: readonly string[];
   readonly tools: Readonly<Record<string, number>>;
   readonly prompts: readonly string[];
@@ -44,23 +54,17 @@ export interface PreparedData {
 const root = join(ownFolder, import.meta.url.endsWith(".ts") ? "../../environments" : "environments");
 
 export function listBenchmarks(): Benchmark[] {
-  if (!existsSync(root)) return [];
-  return readdirSync(root).flatMap((name) => findBenchmark(name) ?? []);
+  return folders().flatMap((folder) => benchmarkIn(folder) ?? []);
 }
 
-/** The folder of an environment that comes with this package; null if there is none of this name. */
+/** The folder of an environment that comes with this package, by its name or that of its folder; null if there is none. */
 export function findBuiltIn(name: string): string | null {
-  const folder = join(root, name);
-  return /^[\w-]+$/.test(name) && existsSync(join(folder, "config.json")) ? folder : null;
+  return folders().find((folder) => isNamed(folder, name)) ?? null;
 }
 
 export function findBenchmark(name: string): Benchmark | null {
-  const folder = join(root, name);
-  if (!/^[\w-]+$/.test(name) || !existsSync(join(folder, "package.json"))) return null;
-  const file: unknown = readJson(join(folder, "package.json")).exports?.["./data"];
-  if (typeof file !== "string") return null;
-  const { version, description = "" } = readJson(join(folder, "config.json"));
-  return { name, version: String(version), description: String(description), folder, dataModule: join(folder, file) };
+  const folder = findBuiltIn(name);
+  return folder === null ? null : benchmarkIn(folder);
 }
 
 export function getBenchmark(name: string): Benchmark {
@@ -75,6 +79,27 @@ export function getBenchmark(name: string): Benchmark {
 
 export function loadDataModule({ dataModule }: Benchmark): Promise<DataModule> {
   return import(pathToFileURL(dataModule).href);
+}
+
+/** Folders without a config.json are libraries. */
+function folders(): string[] {
+  if (!existsSync(root)) return [];
+  const all = readdirSync(root).map((name) => join(root, name));
+  return all.filter((folder) => existsSync(join(folder, "config.json")));
+}
+
+function isNamed(folder: string, name: string): boolean {
+  return basename(folder) === name || readJson(join(folder, "config.json")).name === name;
+}
+
+function benchmarkIn(folder: string): Benchmark | null {
+  const { exports = {} } = readJson(join(folder, "package.json"));
+  const file = (name: string): string | null => (typeof exports[name] === "string" ? join(folder, exports[name]) : null);
+  const dataModule = file("./data");
+  if (dataModule === null) return null;
+  const { name, version, description = "" } = readJson(join(folder, "config.json"));
+  const benchModule = file("./bench");
+  return { name: String(name), version: String(version), description: String(description), folder, dataModule, benchModule };
 }
 
 function readJson(file: string): Record<string, unknown> & { exports?: Record<string, unknown> } {

@@ -3,13 +3,13 @@ import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { collect } from "../../options/pairs.ts";
-import { type Benchmark, getBenchmark, loadDataModule, type PreparedData } from "../../project/benchmarks.ts";
+import { type Benchmark, getBenchmark, loadDataModule, type PreparedData, type PreparedDomains } from "../../project/benchmarks.ts";
 import { dataDir } from "../../project/data-dir.ts";
 import { fetchWithProgress } from "../../project/download.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { createPrinter, type Printer } from "../../terminal/printer.ts";
 import { withSpinner } from "../../terminal/spinner.ts";
-import { countText, table } from "../../terminal/table.ts";
+import { countText, facts, table } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import { tildePath } from "../../terminal/tilde-path.ts";
 
@@ -44,16 +44,17 @@ export function define(command: Command, terminal: Terminal): void {
     .action((name: string, options: Options) => data(name, options, terminal));
 }
 
-async function data(name: string, options: Options, terminal: Terminal): Promise<void> {
+async function data(named: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
-  const benchmark = getBenchmark(name);
+  const benchmark = getBenchmark(named);
+  const { name } = benchmark;
   const defaultFolder = join(dataDir(terminal.env), name);
   const to = options.to === undefined ? defaultFolder : resolve(terminal.cwd, options.to);
   const prepared = await prepare(benchmark, sourceOf(options.from, terminal.cwd), to, options, terminal);
   printer.json({ name, ...prepared });
   printReport(name, prepared, printer);
   if (to !== defaultFolder)
-    printer.print(`  ${printer.output.colors.dim("Set for the environment:")} ${name.toUpperCase()}_DATA_DIR=${to}`);
+    printer.print(`  ${printer.output.colors.dim("Set for the environment:")} ${name.toUpperCase().replaceAll("-", "_")}_DATA_DIR=${to}`);
   printer.print(`  ${printer.output.colors.dim("Play it:")}    aenv rollout ${name}`);
   printer.print(`  ${printer.output.colors.dim("Publish it:")} aenv push --work-dir ${name}`);
 }
@@ -73,7 +74,7 @@ function sourceOf(from: string, cwd: string): string {
   });
 }
 
-async function prepare(benchmark: Benchmark, from: string, to: string, options: Options, terminal: Terminal): Promise<PreparedData> {
+async function prepare(benchmark: Benchmark, from: string, to: string, options: Options, terminal: Terminal): Promise<PreparedData | PreparedDomains> {
   const { prepareData } = await loadDataModule(benchmark);
   const isStrict = options.strict === true;
   const wanted = { from, to, isStrict, ...(options.domain && { domains: options.domain }), fetch: fetchWithProgress(terminal) };
@@ -86,11 +87,18 @@ async function prepare(benchmark: Benchmark, from: string, to: string, options: 
   }
 }
 
-function printReport(name: string, prepared: PreparedData, printer: Printer): void {
+function printReport(name: string, prepared: PreparedData | PreparedDomains, printer: Printer): void {
   const { colors } = printer.output;
-  const { to, domains, tools, prompts, ownPrompts, hashes, knownRevision, differing, absent, unread } = prepared;
-  printer.print(`${colors.green("✔")} ${colors.bold(name)}'s data is in ${colors.cyan(tildePath(to))}`);
+  printer.print(`${colors.green("✔")} ${colors.bold(name)}'s data is in ${colors.cyan(tildePath(prepared.to))}`);
   printer.print();
+  if ("domains" in prepared) printDomains(name, prepared, printer);
+  if (prepared.facts !== undefined) printer.print(`${facts([...prepared.facts], printer.output)}\n`);
+  for (const warning of prepared.warnings ?? []) printer.print(`${colors.yellow("!")} ${warning}`);
+}
+
+function printDomains(name: string, prepared: PreparedDomains, printer: Printer): void {
+  const { colors } = printer.output;
+  const { domains, tools, prompts, ownPrompts, hashes, knownRevision, differing, absent, unread } = prepared;
   const within = (paths: readonly string[], folder: string) => paths.filter((path) => path.startsWith(`${folder}/`)).length;
   const state = (folder: string): string => {
     const [other, missing] = [within(differing, folder), within(absent, folder)];
