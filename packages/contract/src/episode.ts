@@ -48,6 +48,8 @@ export const episodeAbilities = z.object({
   hear: z.boolean().default(false),
   /** The digest of the reward functions' source, as it was loaded, with their names and weights; absent without rewards. */
   rewardDigest: z.string().optional(),
+  /** Whether the environment has the function `episode_artifacts`. */
+  artifacts: z.boolean().optional(),
 });
 export type EpisodeAbilities = z.infer<typeof episodeAbilities>;
 

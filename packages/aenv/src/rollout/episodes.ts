@@ -25,6 +25,7 @@ export interface EpisodesOptions {
   readonly hasPrograms?: boolean;
   readonly prices?: Prices | null;
   readonly onBusy: (pauseMs: number) => void;
+  readonly onArtifacts?: PlayOptions["onArtifacts"];
 }
 
 /** What plays an episode: the agent and its model, how long it may take, and who may cancel it. */
@@ -68,7 +69,7 @@ export class Episodes implements AsyncDisposable {
   }
 
   #playOptions({ agent, upstream, modelName, deadlineMs, cancel }: EpisodePlayer): PlayOptions {
-    const { source, limits, recordsDigests = false, prices = null } = this.#options;
+    const { source, limits, recordsDigests = false, prices = null, onArtifacts } = this.#options;
     return {
       agent,
       recorder: this.#recorder,
@@ -80,6 +81,7 @@ export class Episodes implements AsyncDisposable {
       provenance: provenanceOf(source, agent, limits, modelName),
       digestOf,
       costOf: (turns) => (prices === null ? null : costOfTurns(turns, prices)),
+      ...(onArtifacts && { onArtifacts }),
       cancel,
       now: () => performance.now(),
       date: () => new Date(),

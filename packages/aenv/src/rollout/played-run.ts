@@ -44,6 +44,7 @@ export async function playShown(run: RunToPlay, terminal: Terminal): Promise<Run
     hasPrograms: "run" in chosen.agent,
     prices,
     onBusy: busy.notify,
+    onArtifacts: ({ id }, files) => folder.artifacts.keep(id, files),
   });
   const player = { ...chosen, deadlineMs: run.deadlineMs, cancel: stop };
   await using forks = settings.fork_at === undefined ? null : episodes.forks(settings.fork_at, player);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  ARTIFACTS_FUNCTION,
   type Catalogue,
   type CatalogueEntry,
   type EpisodeAbilities,
@@ -100,7 +101,7 @@ async function compile(definition: EnvironmentDefinition, identity: Identity): P
     endpoints,
     healthKeys: healthKeysOf(definition, endpoints),
     catalogue: catalogueOf(functions, rewards, definition),
-    abilities: abilitiesOf(definition, rewards),
+    abilities: abilitiesOf(definition, rewards, functions),
     keepsStateInModules: keepsStateInModules(definition),
   };
 }
@@ -230,6 +231,7 @@ function catalogueOf(
 function abilitiesOf(
   { prompt, reply, status, stepReward, digest, oracle, observation, hear }: EnvironmentDefinition,
   rewards: readonly CompiledReward[],
+  functions: readonly CompiledEndpoint[],
 ): EpisodeAbilities {
   return {
     prompt: prompt !== undefined,
@@ -241,6 +243,7 @@ function abilitiesOf(
     observation: observation !== undefined,
     hear: hear !== undefined,
     ...(rewards.length > 0 && { rewardDigest: rewardDigestOf(rewards) }),
+    ...(functions.some(({ name }) => name === ARTIFACTS_FUNCTION) && { artifacts: true }),
   };
 }
 

@@ -41,6 +41,7 @@ export interface EpisodeInstance {
   ): Promise<ResetResult>;
   listTools(options?: Options): Promise<ToolDescriptor[]>;
   callTool(name: string, args: Readonly<Record<string, unknown>>, options?: Options): Promise<InstanceToolResult>;
+  callFunction(name: string, args?: Readonly<Record<string, unknown>>, options?: Options): Promise<unknown>;
   score(args?: Readonly<Record<string, unknown>>, options?: Options): Promise<Reward>;
   agentUrl(options?: Options): Promise<string>;
   fork(count: number, options?: Options): Promise<EpisodeInstance[]>;

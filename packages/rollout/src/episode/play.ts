@@ -10,6 +10,7 @@ import {
 } from "@aenv/contract";
 import { type Agent, isProgram } from "../agents/agent.ts";
 import type { RecordingServer } from "../recorder/server.ts";
+import { type Artifacts, noArtifacts, takeArtifacts } from "./artifacts.ts";
 import { Episode } from "./episode.ts";
 import { AgentError, DeadlineError, unscoredBy } from "./failure.ts";
 import type { EpisodeInstance } from "./instance.ts";
@@ -51,6 +52,8 @@ export interface PlayOptions {
   readonly provenance: Omit<Provenance, keyof Lease["provenance"] | "tools_digest" | "reward_digest">;
   readonly digestOf: (value: unknown) => string;
   readonly costOf: (turns: readonly Turn[]) => number | null;
+  /** Keeps the files of an attempt, of which there may be none. They are asked for only if this is given. */
+  readonly onArtifacts?: (spec: EpisodeSpec, files: Artifacts) => Promise<void>;
   readonly cancel: AbortSignal;
   readonly now: () => number;
   readonly date: () => Date;
@@ -103,7 +106,9 @@ export async function playFrom(beginning: Beginning, spec: EpisodeSpec, options:
     outcome = unscoredBy(deadline.isOver ? signal.reason : error, stage, options.cancel);
     reason = "error";
   }
+  const artifacts = episode !== null && options.onArtifacts ? await takeArtifacts(episode, signal) : noArtifacts;
   await lease?.release(outcome.kind === "scored");
+  await options.onArtifacts?.(spec, artifacts.files);
   const record = episode?.record;
   const tools = episode?.tools ?? [];
   const { parent } = beginning;
@@ -143,7 +148,7 @@ export async function playFrom(beginning: Beginning, spec: EpisodeSpec, options:
       tools_digest: tools.length === 0 ? null : options.digestOf(tools),
       reward_digest: episode?.rewardDigest ?? null,
     } as Provenance,
-    metadata: { ...spec.metadata },
+    metadata: { ...spec.metadata, ...(artifacts.error !== null && { artifacts_error: artifacts.error }) },
   };
 }
 

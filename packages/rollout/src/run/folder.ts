@@ -5,19 +5,23 @@ import { z } from "zod";
 import { compressJournal } from "../journal/journal.ts";
 import { countTrajectories, readTrajectories, rewriteTrajectories, TrajectoryWriter } from "../journal/trajectories.ts";
 import type { RunSummary } from "../stats/summary.ts";
+import { ArtifactFiles } from "./artifact-files.ts";
 import { type RunSettings, requireSameSettings, runSettings } from "./settings.ts";
 
 const SETTINGS = "run.json";
 const SUMMARY = "summary.json";
 const TRAJECTORIES = "trajectories.jsonl";
+const ARTIFACTS = "artifacts";
 const LOCK = "lock";
 
-/** The folder of one run: its settings, its trajectories, and its summary when it has ended. */
+/** The folder of one run: its settings, its trajectories, the files of its episodes, and its summary when it has ended. */
 export class RunFolder {
   readonly path: string;
   readonly name: string;
   /** The folder in which this and other runs are. */
   readonly parent: string;
+  /** What the environment returned besides the score, such as logs. */
+  readonly artifacts: ArtifactFiles;
 
   constructor(runs: string, name: string) {
     if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/.test(name)) {
@@ -26,6 +30,7 @@ export class RunFolder {
     this.name = name;
     this.parent = runs;
     this.path = join(runs, name);
+    this.artifacts = new ArtifactFiles(join(this.path, ARTIFACTS));
   }
 
   get trajectoriesPath(): string {

@@ -74,7 +74,13 @@ function sourceOf(from: string, cwd: string): string {
   });
 }
 
-async function prepare(benchmark: Benchmark, from: string, to: string, options: Options, terminal: Terminal): Promise<PreparedData | PreparedDomains> {
+async function prepare(
+  benchmark: Benchmark,
+  from: string,
+  to: string,
+  options: Options,
+  terminal: Terminal,
+): Promise<PreparedData | PreparedDomains> {
   const { prepareData } = await loadDataModule(benchmark);
   const isStrict = options.strict === true;
   const wanted = { from, to, isStrict, ...(options.domain && { domains: options.domain }), fetch: fetchWithProgress(terminal) };

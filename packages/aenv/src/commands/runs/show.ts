@@ -1,10 +1,10 @@
-import { scoreOf, summarise } from "@aenv/rollout";
+import { type RunFolder, scoreOf, summarise } from "@aenv/rollout";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../../rollout/run-option.ts";
 import { summaryText } from "../../rollout/summary-view.ts";
-import { facts } from "../../terminal/table.ts";
+import { countText, facts } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends RunsOptions, FormatOptions {}
@@ -27,7 +27,8 @@ async function show(named: string, options: Options, terminal: Terminal): Promis
   for await (const trajectory of run.trajectories()) scores.push(scoreOf(trajectory));
   const summary = summarise(scores, { passReward: settings?.pass_reward ?? 1 });
   const isComplete = run.summary() !== null;
-  printer.json({ name: run.name, folder: run.path, isComplete, settings, summary });
+  const artifacts = run.artifacts.count() === 0 ? null : run.artifacts.path;
+  printer.json({ name: run.name, folder: run.path, artifacts, isComplete, settings, summary });
   if (printer.isJson) return;
   printer.print(summaryText(summary, printer.output));
   const rows: [string, string | null | undefined][] = [
@@ -39,10 +40,16 @@ async function show(named: string, options: Options, terminal: Terminal): Promis
     ["limits", pairsText(settings?.limits ?? {})],
     ["seed", String(settings?.seed ?? "")],
     ["forked", settings?.fork_at === undefined ? null : `after ${settings.fork_at} tool calls`],
+    ["artifacts", artifactsText(run)],
     ["rescored from", settings?.rescored_from],
     ["state", isComplete ? "complete" : "not complete"],
   ];
   printer.print(`\n${facts(rows, printer.output)}`);
+}
+
+function artifactsText({ artifacts }: RunFolder): string | null {
+  const count = artifacts.count();
+  return count === 0 ? null : `${artifacts.path}, of ${countText(count, "episode")}`;
 }
 
 function pairsText(pairs: object): string {
