@@ -1,0 +1,180 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { copyFile, link, mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { ImageRegistry } from "./registry.ts";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const script = join(root, "deploy/images/debian-root");
+const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "aenv/images");
+
+/** The dataset in the style of SWE-bench: a task repository, its rows in `rows.jsonl`, and predictions. */
+export const sweExamples = join(root, "environments/swebench/examples");
+
+const PACKAGES = ["git", "patch", "python3-pytest"];
+const CONFIG = {
+  Env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1"],
+  WorkingDir: "/testbed",
+};
+const LAYER = "application/vnd.oci.image.layer.v1.tar+gzip";
+
+/**
+ * A folder with an OCI layout that has the image of each task of `sweExamples`, named by its id: `oci:FOLDER:ID` for oci sandboxes. It is
+ * built once, in a minute or two, and kept in the user's cache folder. The caller must not change it. Needs `mmdebstrap`.
+ */
+export async function sweImages(): Promise<string> {
+  const base = await benchmarkRoot();
+  const ids = readdirSync(join(sweExamples, "tasks")).sort();
+  const histories = ids.map((id) => readFileSync(historyOf(id)));
+  const layout = join(cache, `swe-${digestOf([base, JSON.stringify(CONFIG), ...ids, ...histories])}`);
+  if (existsSync(layout)) return layout;
+  const folder = await mkdtemp(join(cache, ".part-"));
+  try {
+    await mkdir(join(folder, "layout/blobs/sha256"), { recursive: true });
+    const write = new LayoutWriter(join(folder, "layout"));
+    const lowest = await write.layer(base);
+    for (const id of ids) await write.image(id, [lowest, await write.layer(await repositoryLayer(folder, id))]);
+    await write.end();
+    // Another test file may have been faster.
+    await rename(join(folder, "layout"), layout).catch((error) => {
+      if (!existsSync(layout)) throw error;
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  return layout;
+}
+
+/** Copies the images to a registry, for engine docker. Returns their full names by the ids of the tasks. Needs `skopeo`. */
+export async function pushSweImages(registry: ImageRegistry): Promise<ReadonlyMap<string, string>> {
+  const layout = await sweImages();
+  const names = new Map<string, string>();
+  for (const [id, image] of sweRows().map(({ instance_id, image }) => [String(instance_id), String(image)] as const)) {
+    const name = `${registry.host}/${image}`;
+    const access = ["--authfile", registry.authFile, "--dest-tls-verify=false"];
+    await run("skopeo", ["copy", "--quiet", ...access, `oci:${layout}:${id}`, `docker://${name}`]);
+    names.set(id, name);
+  }
+  return names;
+}
+
+/** The rows of `sweExamples`; with other images, if these are given by the ids of the tasks. */
+export function sweRows(imageOf?: (id: string) => string): Record<string, unknown>[] {
+  const rows = readFileSync(join(sweExamples, "rows.jsonl"), "utf8").trimEnd().split("\n");
+  return rows.map((line) => {
+    const row = JSON.parse(line) as Record<string, unknown>;
+    return imageOf === undefined ? row : { ...row, image: imageOf(String(row.instance_id)) };
+  });
+}
+
+/** A compressed archive of a Debian root with Git, Python, pytest and Node: the lowest layer of images of benchmarks. */
+export async function benchmarkRoot(): Promise<string> {
+  const key = digestOf([readFileSync(script), ...PACKAGES, process.version, process.arch]);
+  const archive = join(cache, `benchmark-${key}.tar.gz`);
+  if (existsSync(archive)) return archive;
+  await mkdir(cache, { recursive: true });
+  const env = { ...process.env, PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) };
+  // Other test files wait for the first one that builds it. Fast rather than small: it is unpacked again soon.
+  const command =
+    'out=$1; script=$2; shift 2; [ -e "$out" ] || { "$script" "$out.tar" "$@" && gzip -1nc "$out.tar" >"$out.part" && rm "$out.tar" && mv "$out.part" "$out"; }';
+  await run("flock", [`${archive}.lock`, "bash", "-c", command, "bash", archive, script, ...PACKAGES], { env, timeout: 10 * 60_000 });
+  return archive;
+}
+
+/** The repository of a task as `/testbed`, as its Dockerfile makes it. Equal histories give equal archives. */
+async function repositoryLayer(folder: string, id: string): Promise<string> {
+  const repository = join(folder, id, "testbed");
+  await mkdir(repository, { recursive: true });
+  const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null", HOME: folder };
+  const steps = [
+    "git init --quiet --initial-branch=main --template= .",
+    // The log of references has the time of today.
+    "git -c core.logAllRefUpdates=false fast-import --quiet --done < $1",
+    "git -c core.logAllRefUpdates=false reset --quiet --hard main",
+    // An index without the times and numbers of files on this machine.
+    "rm .git/index && git read-tree HEAD",
+  ];
+  await run("sh", ["-c", steps.join(" && "), "sh", historyOf(id)], { cwd: repository, env });
+  const options = ["--sort=name", "--mtime=@1704067200", "--mode=u=rwX,go=rX", "--owner=0", "--group=0", "--numeric-owner"];
+  const archive = join(folder, `${id}.tar.gz`);
+  await run("bash", ["-c", 'set -o pipefail; out=$1; shift; tar "$@" | gzip -1n > "$out"', "bash", archive, "-c", ...options, "testbed"], {
+    cwd: join(folder, id),
+  });
+  return archive;
+}
+
+function historyOf(id: string): string {
+  return join(sweExamples, "tasks", id, "repository.fi");
+}
+
+interface Blob {
+  readonly mediaType: string;
+  readonly digest: string;
+  readonly size: number;
+}
+
+interface Layer {
+  readonly blob: Blob;
+  readonly diffId: string;
+}
+
+class LayoutWriter {
+  readonly #folder: string;
+  readonly #manifests: object[] = [];
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async layer(archive: string): Promise<Layer> {
+    const digest = `sha256:${await firstWord(`sha256sum < "$1"`, archive)}`;
+    const diffId = `sha256:${await firstWord(`gzip -dc "$1" | sha256sum`, archive)}`;
+    const { size } = await stat(archive);
+    await link(archive, this.#pathOf(digest)).catch(() => copyFile(archive, this.#pathOf(digest)));
+    return { blob: { mediaType: LAYER, digest, size }, diffId };
+  }
+
+  async image(name: string, layers: readonly Layer[]): Promise<void> {
+    const config = await this.#json("application/vnd.oci.image.config.v1+json", {
+      architecture: process.arch === "x64" ? "amd64" : process.arch,
+      os: "linux",
+      config: CONFIG,
+      rootfs: { type: "layers", diff_ids: layers.map(({ diffId }) => diffId) },
+    });
+    const mediaType = "application/vnd.oci.image.manifest.v1+json";
+    const manifest = await this.#json(mediaType, { schemaVersion: 2, mediaType, config, layers: layers.map(({ blob }) => blob) });
+    this.#manifests.push({ ...manifest, annotations: { "org.opencontainers.image.ref.name": name } });
+  }
+
+  async end(): Promise<void> {
+    await writeFile(join(this.#folder, "oci-layout"), JSON.stringify({ imageLayoutVersion: "1.0.0" }));
+    await writeFile(join(this.#folder, "index.json"), JSON.stringify({ schemaVersion: 2, manifests: this.#manifests }));
+  }
+
+  async #json(mediaType: string, value: object): Promise<Blob> {
+    const bytes = Buffer.from(JSON.stringify(value));
+    const digest = `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+    await writeFile(this.#pathOf(digest), bytes);
+    return { mediaType, digest, size: bytes.length };
+  }
+
+  #pathOf(digest: string): string {
+    return join(this.#folder, "blobs/sha256", digest.slice("sha256:".length));
+  }
+}
+
+async function firstWord(command: string, argument: string): Promise<string> {
+  const { stdout } = await run("bash", ["-c", `set -o pipefail; ${command}`, "bash", argument]);
+  return stdout.split(" ")[0] ?? "";
+}
+
+function digestOf(parts: readonly (string | Buffer)[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(`${part.length}\n`).update(part);
+  return hash.digest("hex").slice(0, 16);
+}
