@@ -1,6 +1,6 @@
 import type { TrialAgent } from "../trial/agents.ts";
 import { TrialFailure } from "../trial/failure.ts";
-import type { Interval, StepReport, TrialReport } from "../trial/trial.ts";
+import type { Interval, StepReport, TrialReport } from "../trial/report.ts";
 import type { ExceptionInfo, StepResult, Timing, TrialResult } from "./trial-result.ts";
 
 /** What identifies a trial in its result. */

@@ -44,23 +44,33 @@ export function oracle(settings: OracleSettings): TrialAgent {
     version: "1.0.0",
     model: null,
     run: async ({ sandbox, plan, options, output, timeoutMs }) => {
-      if (plan.solution === null) throw new TrialFailure("SolutionNotFoundError", "the task has no solution, which the oracle needs");
-      const folder = settings.isTb1 ? "/oracle" : "/solution";
-      const command = await uploadSolution(sandbox, plan.solution, folder);
-      const env = {
-        ...options.env,
-        DEBIAN_FRONTEND: "noninteractive",
-        ...settings.agentEnv,
-        ...resolveTemplates(settings.solutionEnv, settings.host),
-      };
-      const shell = `(${command}) > /logs/agent/oracle.txt 2>&1`;
-      const result = await sandbox.exec(shell, { ...options, env, user: plan.agent.user, timeoutMs });
+      const { command, env, folder } = await placeSolution(sandbox, plan, settings);
+      const result = await sandbox.exec(command, { ...options, env: { ...options.env, ...env }, user: plan.agent.user, timeoutMs });
       await sandbox.exec(`rm -rf ${folder}`, { user: "root", cwd: "/" });
       if (result.isTimedOut)
         throw new TrialFailure("AgentTimeoutError", `the solution took longer than ${(timeoutMs ?? 0) / 1000} seconds`);
       if (result.exitCode !== 0) await writeFile(join(output.agent, "exit-code.txt"), String(result.exitCode));
     },
   };
+}
+
+/** A solution in a sandbox, and how it is run there as the agent's user. */
+export interface PlacedSolution {
+  readonly folder: string;
+  readonly command: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export async function placeSolution(
+  sandbox: TrialSandbox,
+  plan: Pick<StepPlan, "solution">,
+  settings: OracleSettings,
+): Promise<PlacedSolution> {
+  if (plan.solution === null) throw new TrialFailure("SolutionNotFoundError", "the task has no solution, which the oracle needs");
+  const folder = settings.isTb1 ? "/oracle" : "/solution";
+  const command = `(${await uploadSolution(sandbox, plan.solution, folder)}) > /logs/agent/oracle.txt 2>&1`;
+  const own = resolveTemplates(settings.solutionEnv, settings.host);
+  return { folder, command, env: { DEBIAN_FRONTEND: "noninteractive", ...settings.agentEnv, ...own } };
 }
 
 /** Copies the solution into the sandbox; answers the command that runs it. */

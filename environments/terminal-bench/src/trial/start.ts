@@ -17,9 +17,10 @@ export interface MainOptions {
 }
 
 /** Working directory and variables of the agent's container. With compose, the variables are only for the compose file. */
-export function mainOptions(task: Task, run: RunSettings, host: HostVariables): MainOptions {
-  const env = { ...resolveTemplates(task.config.environment.env, host), ...run.environmentEnv };
-  return { cwd: task.config.environment.workdir, env: task.definition.kind === "compose" ? {} : env };
+export function mainOptions({ config, definition }: Task, run: RunSettings, host: HostVariables): MainOptions {
+  const plain = definition.kind === "dockerfile" ? definition.plain : null;
+  const env = { ...plain?.environment, ...resolveTemplates(config.environment.env, host), ...run.environmentEnv };
+  return { cwd: config.environment.workdir ?? plain?.workdir ?? null, env: definition.kind === "compose" ? {} : env };
 }
 
 /** Prepares a started sandbox: the log directories, files of an image without a Dockerfile, and the healthcheck. */

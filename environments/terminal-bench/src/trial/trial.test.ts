@@ -7,7 +7,8 @@ import { afterAll, describe, expect, it } from "vitest";
 import { examplesFolder, loadExample, localSandboxes, localSettings, oracleOf } from "../fixtures/examples.ts";
 import { scalarReward } from "../verifier/rewards.ts";
 import { nop, type TrialAgent } from "./agents.ts";
-import { runTrial, type TrialReport } from "./trial.ts";
+import type { TrialReport } from "./report.ts";
+import { runTrial } from "./trial.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "trials-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
