@@ -65,6 +65,11 @@ export const serverConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("file with the credentials of image registries, in the format of docker login; none by default"),
+  imageStore: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe("folder of the engine oci's images, which several servers of this machine can share; default: below home"),
   insecureRegistries: z.array(z.string()).default([]).describe("image registries without a valid certificate, as host:port"),
   allowProcessEngine: flag.default(false).describe("allow clients beyond loopback to run code in plain processes of this machine"),
   processCommands: flag
@@ -76,6 +81,13 @@ export const serverConfig = z.strictObject({
     .min(1)
     .default(1_000)
     .describe("most sandboxes that the code of one owner's instances may have open on this server"),
+  taskMemoryTotalMb: count
+    .min(64)
+    .nullable()
+    .default(null)
+    .describe(
+      "memory of all sandboxes together that the code of instances may open, in MiB; an instance whose first sandbox does not fit is refused for now; unlimited by default",
+    ),
   taskMemoryMb: count.min(16).default(16_384).describe("most memory of a sandbox that the code of an instance opens, in MiB"),
   commandTimeout: duration.default("1h").describe("longest time of a command in a sandbox, and the default"),
   allowedHosts: z.array(z.string()).default([]).describe("additional Host names that a server on loopback accepts"),

@@ -14,6 +14,7 @@ import {
   type SandboxEngine,
 } from "@aenv/sandbox";
 import type { ServerConfig } from "./config.ts";
+import { lockHome } from "./peers/home-lock.ts";
 
 export interface OpenEngineOptions {
   readonly config: ServerConfig;
@@ -46,8 +47,21 @@ export function openEngine(options: OpenEngineOptions): { engine: SandboxEngine;
   }
 }
 
+/** Destroys the sandboxes that a killed server has left in its home, for homes that no server will use again. */
+export async function destroySandboxes(config: ServerConfig): Promise<void> {
+  const unlock = lockHome(config.home);
+  const ignore = () => undefined;
+  const { engine } = openEngine({ config, runner: [], runnerCode: async () => "", log: ignore, onRefused: ignore, onLimit: ignore });
+  try {
+    await Promise.all((await engine.list()).map((sandbox) => sandbox.destroy()));
+  } finally {
+    await engine.close();
+    unlock();
+  }
+}
+
 function openOci(options: OpenEngineOptions): OciEngine {
-  const { home, dataDir, runtime, runsc, sandboxesReady, registryAuth, insecureRegistries, sandboxUsers } = options.config;
+  const { home, dataDir, runtime, runsc, sandboxesReady, registryAuth, insecureRegistries, sandboxUsers, imageStore } = options.config;
   const openBase = baseOf(options);
   return new OciEngine({
     home,
@@ -57,6 +71,7 @@ function openOci(options: OpenEngineOptions): OciEngine {
     onRefused: options.onRefused,
     onLimit: options.onLimit,
     ...(runsc !== null && { runscPath: runsc }),
+    ...(imageStore !== null && { storeFolder: imageStore }),
     images: { insecureRegistries, ...(registryAuth !== null && { authFile: registryAuth }) },
     base: async (layers): Promise<RootFiles> => {
       const base = await openBase();

@@ -1,3 +1,4 @@
 export { type NewAdmin, resetAdmin } from "./access/reset-admin.ts";
 export { fileVariableOf, readServerConfig, type ServerConfig, serverConfig, shownConfig, variableOf } from "./config.ts";
+export { destroySandboxes } from "./engine.ts";
 export { type RunningServer, type ServerParts, startServer } from "./server.ts";

@@ -8,6 +8,7 @@ import { duration, integer, number } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { type AgentOptions, addAgentOptions, chooseAgent } from "../rollout/agent-options.ts";
+import { addEngineOption } from "../rollout/engine-option.ts";
 import { addLimitOptions, type LimitOptions, limitsOf } from "../rollout/limit-options.ts";
 import { BusySigns, playShown } from "../rollout/played-run.ts";
 import { addPriceOptions, type PriceOptions, pricesOf } from "../rollout/price-options.ts";
@@ -75,13 +76,14 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--runs <folder>", "where runs are kept", "runs")
     .addOption(loadTimeoutOption())
     .option("--json", "print the summary as JSON");
-  addPlatformOptions(addPriceOptions(addAgentOptions(command)))
+  addPlatformOptions(addPriceOptions(addAgentOptions(addEngineOption(command))))
     .addHelpText(
       "after",
       examples(
         "aenv rollout echo",
         "aenv rollout ./my-env --agent random -n 100",
         "aenv rollout shop@1.0.0 --agent openai --model M --base-url http://127.0.0.1:8000/v1 --split train -n 8 --concurrency 256",
+        "aenv rollout ./my-env --engine oci -c 4",
         "aenv rollout shop@1.0.0 --agent command --model M -- python agent.py",
       ),
     )

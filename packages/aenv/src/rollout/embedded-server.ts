@@ -1,13 +1,15 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { formatRef } from "@aenv/contract";
 import { HubClient } from "@aenv/sdk";
 import { readServerConfig, startServer } from "@aenv/server";
 import { bundleProject } from "../bundle/bundle.ts";
 import { ownPackage } from "../project/own-package.ts";
 import type { Project } from "../project/project.ts";
-import { runnerCommand } from "../server/runner.ts";
+import { runnerCode, runnerCommand } from "../server/runner.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import { createHome, removeAbandonedHomes } from "./embedded-homes.ts";
+import type { EngineName } from "./engine-option.ts";
+import { engineSettings } from "./engine-settings.ts";
 
 /** A server in this process with one environment published on it. */
 export interface EmbeddedServer extends AsyncDisposable {
@@ -21,24 +23,26 @@ export interface EmbeddedOptions {
   readonly loadTimeoutMs: number;
   /** The folder of the benchmarks' data. */
   readonly dataDir: string;
+  readonly engine: EngineName;
+  /** Variables of this command, some of which are settings of the engine. */
+  readonly env: Terminal["env"];
   readonly onOutput: (text: string) => void;
 }
 
-const HOME_PREFIX = "aenv-rollout-";
-
 /** Starts a server on free ports of loopback, in a temporary folder, and publishes the project there. */
 export async function startEmbeddedServer(project: Project, options: EmbeddedOptions): Promise<EmbeddedServer> {
-  removeAbandonedHomes();
-  // The name says whose home it is, so that a later command can remove it if this one is killed.
-  const home = mkdtempSync(join(tmpdir(), `${HOME_PREFIX}${process.pid}-`));
+  const { homes, flags, variables } = engineSettings(options.engine, options.env);
+  await removeAbandonedHomes(homes);
+  const { digest: hash, bytes } = await bundleProject(project, { timeoutMs: options.loadTimeoutMs, onOutput: options.onOutput });
+  const common = { dataDir: options.dataDir, store: "memory:", controlPort: 0, dataPort: 0, logLevel: "warn", poolMin: 0 };
+  // Instances end with this command, however long it takes.
+  const settings = readServerConfig({ flags: { ...common, ...flags, defaultTtl: "30d" }, variables });
+  const home = createHome(homes, settings);
   const remove = () => rmSync(home, { recursive: true, force: true });
   try {
-    const { digest: hash, bytes } = await bundleProject(project, { timeoutMs: options.loadTimeoutMs, onOutput: options.onOutput });
-    const config = readServerConfig({
-      flags: { home, dataDir: options.dataDir, store: "memory:", controlPort: 0, dataPort: 0, logLevel: "warn", poolMin: 0 },
-      variables: {},
-    });
-    const server = await startServer({ config, runner: [...runnerCommand(home), "--ends-with-parent"], version: ownPackage().version });
+    const config = { ...settings, home };
+    const runner = [...runnerCommand(home), "--ends-with-parent"];
+    const server = await startServer({ config, runner, runnerCode, version: ownPackage().version });
     const close = () => server.close().finally(remove);
     try {
       const hub = new HubClient(server.controlUrl);
@@ -55,26 +59,5 @@ export async function startEmbeddedServer(project: Project, options: EmbeddedOpt
   } catch (error) {
     remove();
     throw error;
-  }
-}
-
-/** Removes what killed commands have left; their sandboxes have ended by themselves. */
-function removeAbandonedHomes(): void {
-  for (const name of readdirSync(tmpdir()).filter((one) => one.startsWith(HOME_PREFIX))) {
-    const pid = Number(name.slice(HOME_PREFIX.length).split("-")[0]);
-    if (!Number.isInteger(pid) || isAlive(pid)) continue;
-    try {
-      rmSync(join(tmpdir(), name), { recursive: true, force: true });
-    } catch {
-      // It belongs to another user.
-    }
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

@@ -13,6 +13,7 @@ import { findProject, readProject } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
+import type { EngineOptions } from "./engine-option.ts";
 
 /** Where the instances of a run come from. */
 export interface Source extends AsyncDisposable {
@@ -26,10 +27,12 @@ export interface Source extends AsyncDisposable {
   readonly isEmbedded: boolean;
 }
 
-export interface SourceOptions extends PlatformOptions {
+export interface SourceOptions extends PlatformOptions, EngineOptions {
   readonly var?: Readonly<Record<string, string>>;
   readonly ttl?: string;
   readonly loadTimeout: number;
+  /** The folder of the benchmarks' data, for a server inside of this command; that of the settings if not given. */
+  readonly dataDir?: string;
 }
 
 /** The options of commands that play on instances; `variables` explains `--var`. */
@@ -56,7 +59,9 @@ export async function openSource(named: string, options: SourceOptions, terminal
     const server = await withSpinner(terminal, `Starting ${project.config.name}`, () =>
       startEmbeddedServer(project, {
         loadTimeoutMs: options.loadTimeout,
-        dataDir: dataDir(terminal.env),
+        dataDir: options.dataDir ?? dataDir(terminal.env),
+        engine: options.engine ?? "process",
+        env: terminal.env,
         onOutput: (text) => terminal.stderr.write(text),
       }),
     );
@@ -71,6 +76,11 @@ export async function openSource(named: string, options: SourceOptions, terminal
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     };
   }
+  if (options.engine !== undefined)
+    throw new Failure(`--engine is for a server inside of this command, and ${named} is played on a server with an engine of its own`, {
+      exit: "usage",
+      hint: "Leave --engine out, or name a folder or a built-in environment without a version.",
+    });
   const platform = openPlatform(options, terminal);
   const record = await callServer(terminal, `Looking for ${named}`, () => platform.hub.get(named));
   return {

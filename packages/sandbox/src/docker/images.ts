@@ -108,7 +108,8 @@ export class DockerImages {
   }
 }
 
-function daemonName(text: string, reference: ImageReference): string {
+/** The name by which the daemon knows an image. */
+export function daemonName(text: string, reference: ImageReference): string {
   if (reference.from === "registry") return formatReference(reference);
   if (reference.from === "docker-daemon") return reference.name;
   throw new PlatformError(

@@ -32,7 +32,7 @@ import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type Pro
 import { isSandboxId } from "../process/sandbox-folder.ts";
 import { findHierarchy } from "./cgroups/group.ts";
 import { type Container, Containers, initAddress, type PreparedContainer, type RootFiles } from "./containers.ts";
-import { Images, type ImagesOptions } from "./images/images.ts";
+import { Images, type ImagesOptions, imagesFolder } from "./images/images.ts";
 import { LayerStore } from "./images/layers.ts";
 import { Networks } from "./network/networks.ts";
 import { ContainerPool } from "./pool.ts";
@@ -65,7 +65,7 @@ export interface OciEngineOptions {
   readonly users?: "own" | "machine";
   /** Credentials and exceptions for registries. */
   readonly images?: Pick<ImagesOptions, "authFile" | "insecureRegistries">;
-  /** The unpacked layers of images; they can be shared by several homes. */
+  /** The images and their unpacked layers; several homes can share them. */
   readonly storeFolder?: string;
   /** Containers of each image in use that wait for a program. */
   readonly poolSize?: number;
@@ -291,7 +291,8 @@ export class OciEngine implements SandboxEngine {
   async #openParts(): Promise<Parts> {
     const { home, storeFolder, images: registries, poolSize, networkPoolSize, keepImagesMs } = this.#options;
     const architecture = process.arch as Architecture;
-    const layers = new LayerStore(storeFolder ?? join(this.#folder, "store"));
+    const store = storeFolder ?? join(this.#folder, "store");
+    const layers = new LayerStore(store);
     const [hierarchy, initPath] = await Promise.all([findHierarchy(), initProgram(architecture)]);
     const networks = await Networks.open({
       home,
@@ -337,7 +338,12 @@ export class OciEngine implements SandboxEngine {
     };
     this.#pools = pools;
     this.#networks = networks;
-    const images = new Images({ folder: join(this.#folder, "images"), layers, architecture, ...registries });
+    const images = new Images({
+      folder: storeFolder === undefined ? join(this.#folder, "images") : imagesFolder(store),
+      layers,
+      architecture,
+      ...registries,
+    });
     const snapshots = new SnapshotStore({
       folder: join(this.#folder, "snapshots"),
       layers,

@@ -19,6 +19,7 @@ export interface LinksOptions {
 }
 
 const CONNECT_MS = 10_000;
+const SILENT_FAILURES = 2;
 const RETRY_MS = [50, 200, 1_000, 3_000] as const;
 const WINDOW_BYTES = 256 * 1_024;
 
@@ -69,8 +70,8 @@ export class Links {
         failures = 0;
         await closed(session);
       } catch (error) {
-        // The first failure is thrown by `open`.
-        if (failures > 0 && !signal.aborted) this.#options.onFailure(error);
+        // The first failure is thrown by `open`. A process that is being ended loses its connection a moment before `forget`.
+        if (failures > SILENT_FAILURES && !signal.aborted) this.#options.onFailure(error);
       }
       if (signal.aborted) return;
       await pause(RETRY_MS[Math.min(failures, RETRY_MS.length - 1)], undefined, { ref: false, signal }).catch(() => {});

@@ -48,6 +48,11 @@ export interface GetOptions {
 
 const PULL_TIMEOUT_MS = 15 * 60_000;
 
+/** Where what is known of images is kept, in the folder of their layers. */
+export function imagesFolder(store: string): string {
+  return join(store, "images");
+}
+
 /** Images by reference. Registries, daemons and archives are read with skopeo, OCI layouts directly. */
 export class Images {
   readonly #options: ImagesOptions;
@@ -73,6 +78,18 @@ export class Images {
       this.#pulls.set(key, pulling);
     }
     return abortable(pulling, signal);
+  }
+
+  /** Whether `get` with `missing` finds the image without reading it again. */
+  async has(text: string): Promise<boolean> {
+    const reference = parseReference(text);
+    return reference.from !== "oci" && (await this.#find(formatReference(reference))) !== null;
+  }
+
+  /** Takes an image from another place, such as an archive, under a name by which `get` finds it. */
+  async load(text: string, source: string, signal: AbortSignal): Promise<Image> {
+    const key = formatReference(parseReference(text));
+    return abortable(this.#pull(parseReference(source), key), signal);
   }
 
   async #find(key: string): Promise<Image | null> {
