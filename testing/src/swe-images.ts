@@ -24,21 +24,21 @@ const CONFIG = {
 const LAYER = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /**
- * A folder with an OCI layout that has the image of each task of `sweExamples`, named by its id: `oci:FOLDER:ID` for oci sandboxes. It is
- * built once, in a minute or two, and kept in the user's cache folder. The caller must not change it. Needs `mmdebstrap`.
+ * A folder with an OCI layout that has the image of each task of `sweExamples`, named by `layoutName`. It is built once, in a minute or two,
+ * and kept in the user's cache folder. The caller must not change it. Needs `mmdebstrap`.
  */
 export async function sweImages(): Promise<string> {
   const base = await benchmarkRoot();
   const ids = readdirSync(join(sweExamples, "tasks")).sort();
   const histories = ids.map((id) => readFileSync(historyOf(id)));
-  const layout = join(cache, `swe-${digestOf([base, JSON.stringify(CONFIG), ...ids, ...histories])}`);
+  const layout = join(cache, `swe-${digestOf([base, JSON.stringify(CONFIG), ...ids.map(layoutName), ...histories])}`);
   if (existsSync(layout)) return layout;
   const folder = await mkdtemp(join(cache, ".part-"));
   try {
     await mkdir(join(folder, "layout/blobs/sha256"), { recursive: true });
     const write = new LayoutWriter(join(folder, "layout"));
     const lowest = await write.layer(base);
-    for (const id of ids) await write.image(id, [lowest, await write.layer(await repositoryLayer(folder, id))]);
+    for (const id of ids) await write.image(layoutName(id), [lowest, await write.layer(await repositoryLayer(folder, id))]);
     await write.end();
     // Another test file may have been faster.
     await rename(join(folder, "layout"), layout).catch((error) => {
@@ -50,14 +50,14 @@ export async function sweImages(): Promise<string> {
   return layout;
 }
 
-/** Copies the images to a registry, for engine docker. Returns their full names by the ids of the tasks. Needs `skopeo`. */
+/** Copies the images to a registry, in seconds. Returns their full names by the ids of the tasks. Needs `skopeo` too. */
 export async function pushSweImages(registry: ImageRegistry): Promise<ReadonlyMap<string, string>> {
   const layout = await sweImages();
   const names = new Map<string, string>();
   for (const [id, image] of sweRows().map(({ instance_id, image }) => [String(instance_id), String(image)] as const)) {
     const name = `${registry.host}/${image}`;
     const access = ["--authfile", registry.authFile, "--dest-tls-verify=false"];
-    await run("skopeo", ["copy", "--quiet", ...access, `oci:${layout}:${id}`, `docker://${name}`]);
+    await run("skopeo", ["copy", "--quiet", ...access, `oci:${layout}:${layoutName(id)}`, `docker://${name}`]);
     names.set(id, name);
   }
   return names;
@@ -106,6 +106,11 @@ async function repositoryLayer(folder: string, id: string): Promise<string> {
     cwd: join(folder, id),
   });
   return archive;
+}
+
+/** Names of images may not have two underscores in a row. */
+function layoutName(id: string): string {
+  return id.replaceAll("__", "_1776_");
 }
 
 function historyOf(id: string): string {
