@@ -70,6 +70,11 @@ export const errorTable = {
   "sandbox.exists": { status: 409, retryable: false, meaning: "a sandbox with this id exists already" },
   "sandbox.bound": { status: 409, retryable: false, meaning: "the process is already bound to an environment" },
   "sandbox.port_closed": { status: 502, retryable: true, meaning: "no process of the sandbox listens on this port" },
+  "sandbox.no_capacity": {
+    status: 503,
+    retryable: true,
+    meaning: "the server has no memory for another sandbox of a task now; it has when others have ended",
+  },
   "sandbox.unsupported": { status: 501, retryable: false, meaning: "the engine does not support this, or not on this system" },
   "task.not_found": { status: 404, retryable: false, meaning: "the environment has no task with this id" },
   "task.invalid": { status: 400, retryable: false, meaning: "the environment cannot play the task that was given instead of an id" },

@@ -17,6 +17,7 @@ export type { Row, Skipped } from "./data/row.ts";
 export { openaiRows, sftRows } from "./data/sft.ts";
 export { tokenRows } from "./data/token-rows.ts";
 export type { Artifacts } from "./episode/artifacts.ts";
+export { Capacity } from "./episode/capacity.ts";
 export { Episode, type EpisodeOptions } from "./episode/episode.ts";
 export { AgentError, ModelError } from "./episode/failure.ts";
 export { Forks } from "./episode/forks.ts";

@@ -206,6 +206,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     taskLimits: {
       perInstance: config.taskSandboxesPerInstance,
       perOwner: config.maxTaskSandboxes,
+      totalMemoryMb: config.taskMemoryTotalMb,
       memoryMb: config.taskMemoryMb,
       defaultMemoryMb: Math.min(config.memoryMb, config.taskMemoryMb),
     },

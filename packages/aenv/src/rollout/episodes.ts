@@ -1,6 +1,7 @@
 import type { Provenance, Trajectory } from "@aenv/contract";
 import {
   type Agent,
+  Capacity,
   costOfTurns,
   digestOf,
   type EpisodeSpec,
@@ -39,6 +40,7 @@ export class Episodes implements AsyncDisposable {
   readonly #options: EpisodesOptions;
   readonly #instances: Instances;
   readonly #recorder: RecordingServer | null;
+  readonly #capacity = new Capacity();
 
   private constructor(options: EpisodesOptions, instances: Instances, recorder: RecordingServer | null) {
     this.#options = options;
@@ -82,6 +84,7 @@ export class Episodes implements AsyncDisposable {
       digestOf,
       costOf: (turns) => (prices === null ? null : costOfTurns(turns, prices)),
       ...(onArtifacts && { onArtifacts }),
+      capacity: this.#capacity,
       cancel,
       now: () => performance.now(),
       date: () => new Date(),

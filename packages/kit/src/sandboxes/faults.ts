@@ -13,6 +13,7 @@ export function isPlatformFault(error: unknown): error is PlatformError {
 /** A fault during the start of an episode, with a code that a process may report. */
 export function asStartFault(error: PlatformError): PlatformError {
   if (error.code.startsWith("sandbox.") || error.code.startsWith("server.")) return error;
+  if (error.code === "quota.exceeded") return new PlatformError("sandbox.no_capacity", error.message, { cause: error });
   return new PlatformError("instance.start_failed", error.message, { cause: error, retryable: error.retryable });
 }
 

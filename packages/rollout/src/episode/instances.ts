@@ -29,13 +29,15 @@ export class Instances implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** A retry gets a fresh instance. */
+  /** A retry gets a fresh instance, in the place of one that waits. */
   async acquire(
     spec: Pick<EpisodeSpec, "task" | "seed"> & Partial<Pick<EpisodeSpec, "attempt">>,
     signal: AbortSignal,
   ): Promise<Lease & { readonly instance: Environment }> {
     const { attempt = 0 } = spec;
-    const instance = (attempt === 0 ? this.#takeIdle() : undefined) ?? (await this.#create(spec, signal));
+    const idle = this.#takeIdle();
+    if (attempt > 0 && idle !== undefined) await this.#release(idle);
+    const instance = (attempt === 0 ? idle : undefined) ?? (await this.#create(spec, signal));
     return {
       instance,
       provenance: { ...this.#options.provenance, ...runtimeOf(instance) },

@@ -11,6 +11,7 @@ import {
 import { type Agent, isProgram } from "../agents/agent.ts";
 import type { RecordingServer } from "../recorder/server.ts";
 import { type Artifacts, noArtifacts, takeArtifacts } from "./artifacts.ts";
+import { type Capacity, isNoCapacity } from "./capacity.ts";
 import { Episode } from "./episode.ts";
 import { AgentError, DeadlineError, unscoredBy } from "./failure.ts";
 import type { EpisodeInstance } from "./instance.ts";
@@ -52,6 +53,8 @@ export interface PlayOptions {
   readonly provenance: Omit<Provenance, keyof Lease["provenance"] | "tools_digest" | "reward_digest">;
   readonly digestOf: (value: unknown) => string;
   readonly costOf: (turns: readonly Turn[]) => number | null;
+  /** Where episodes wait for which the server has no room; without it they fail. */
+  readonly capacity?: Capacity;
   /** Keeps the files of an attempt, of which there may be none. They are asked for only if this is given. */
   readonly onArtifacts?: (spec: EpisodeSpec, files: Artifacts) => Promise<void>;
   readonly cancel: AbortSignal;
@@ -81,6 +84,15 @@ export function playEpisode(spec: EpisodeSpec, options: PlayOptions): Promise<Tr
 
 /** The same for an episode that begins in its own way. */
 export async function playFrom(beginning: Beginning, spec: EpisodeSpec, options: PlayOptions): Promise<Trajectory> {
+  for (;;) {
+    const played = await playOnce(beginning, spec, options);
+    if (played !== null) return played;
+    await options.capacity?.wait(options.cancel);
+  }
+}
+
+/** Null if the server has no room for the episode, which is then worth waiting for. */
+async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOptions): Promise<Trajectory | null> {
   const { beginEpisode } = beginning;
   const { now } = options;
   const from = now();
@@ -89,6 +101,7 @@ export async function playFrom(beginning: Beginning, spec: EpisodeSpec, options:
   const { signal } = deadline;
   let lease: Lease | null = null;
   let episode: Episode | null = null;
+  let playing: Disposable | undefined;
   let stage: EpisodeStage = "start";
   let startMs = 0;
   let reason: StopReason = "error";
@@ -99,15 +112,21 @@ export async function playFrom(beginning: Beginning, spec: EpisodeSpec, options:
     stage = "reset";
     episode = await beginEpisode(lease.task ?? spec.task, spec, options, lease.instance, signal);
     stage = "play";
+    playing = options.capacity?.begin();
     reason = await beginning.play(episode, lease);
     stage = "score";
     outcome = await episode.score();
   } catch (error) {
+    if (isWorthWaiting(error, stage, options)) {
+      await lease?.release(false);
+      return null;
+    }
     outcome = unscoredBy(deadline.isOver ? signal.reason : error, stage, options.cancel);
     reason = "error";
   }
   const artifacts = episode !== null && options.onArtifacts ? await takeArtifacts(episode, signal) : noArtifacts;
   await lease?.release(outcome.kind === "scored");
+  playing?.[Symbol.dispose]();
   await options.onArtifacts?.(spec, artifacts.files);
   const record = episode?.record;
   const tools = episode?.tools ?? [];
@@ -150,6 +169,11 @@ export async function playFrom(beginning: Beginning, spec: EpisodeSpec, options:
     } as Provenance,
     metadata: { ...spec.metadata, ...(artifacts.error !== null && { artifacts_error: artifacts.error }) },
   };
+}
+
+function isWorthWaiting(error: unknown, stage: EpisodeStage, { capacity, cancel, deadlineMs }: PlayOptions): boolean {
+  if (capacity === undefined || cancel.aborted || (stage !== "start" && stage !== "reset")) return false;
+  return isNoCapacity(error) && !capacity.isIdleFor(deadlineMs);
 }
 
 /** The id of a task that is not listed is the environment's choice. */

@@ -9,7 +9,7 @@ function ttlOf(request: { ttl?: string; ttlIsFallback?: boolean }, configTtl?: s
   const environment = { name: "shop", version: "1.0.0", config, bundleDigest: null } as EnvironmentVersion;
   const options = {
     serverId: "r",
-    taskLimits: { perInstance: 1, perOwner: 1, memoryMb: 1, defaultMemoryMb: 1 },
+    taskLimits: { perInstance: 1, perOwner: 1, totalMemoryMb: null, memoryMb: 1, defaultMemoryMb: 1 },
     runtimes: new RuntimePolicy({ engine: { name: "process", can: noAbilities }, runtime: "runc", runcOwners: [] }),
     defaultTtl: "30m",
     defaultIdleSeconds: null,

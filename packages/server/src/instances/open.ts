@@ -53,6 +53,7 @@ export function openInstances(options: OpenInstancesOptions) {
     serverId,
     connections,
     limits: options.taskLimits,
+    hasMemory: () => options.memoryGate?.isOpen ?? true,
     startTimeoutMs,
     commandTimeoutMs: options.commandTimeoutMs,
     commandsAtOnce: options.commandsAtOnce,

@@ -16,8 +16,8 @@ export class InstanceSandboxes {
   /** The sandbox of the process in which the instance runs. */
   readonly hostId: string;
   readonly open = new Map<string, TaskSandbox>();
-  /** Starts in progress, with their episodes. */
-  readonly starting = new Map<Promise<unknown>, string>();
+  /** Starts in progress, with what is started. */
+  readonly starting = new Map<Promise<unknown>, Pick<TaskSandbox, "episode" | "spec">>();
   /** Why sandboxes have ended by themselves. */
   readonly ended = new Map<string, string>();
   readonly released = new AbortController();
@@ -32,8 +32,16 @@ export class InstanceSandboxes {
   }
 
   countOf(episode: string): number {
-    const episodes = [...[...this.open.values()].map((one) => one.episode), ...this.starting.values()];
-    return episodes.filter((one) => one === episode).length;
+    return this.#all().filter((one) => one.episode === episode).length;
+  }
+
+  /** What they may use together. */
+  get memoryMb(): number {
+    return this.#all().reduce((sum, { spec }) => sum + spec.memoryMb, 0);
+  }
+
+  #all(): Pick<TaskSandbox, "episode" | "spec">[] {
+    return [...this.open.values(), ...this.starting.values()];
   }
 
   /** The newest with this name: while an episode is reset, there may be two. */

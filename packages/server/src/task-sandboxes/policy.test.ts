@@ -13,7 +13,7 @@ const input = (deployConfig: NonNullable<PolicyInput["config"]["deployConfig"]>,
   isNarrowed: false,
   egressLimit: "open",
   engine: { name: "oci", can: { ...noAbilities, images: true } },
-  limits: { perInstance: 8, perOwner: 100, memoryMb: 4_096, defaultMemoryMb: 512 },
+  limits: { perInstance: 8, perOwner: 100, totalMemoryMb: null, memoryMb: 4_096, defaultMemoryMb: 512 },
   runtime: () => undefined,
   ...more,
 });

@@ -18,6 +18,8 @@ export interface TaskSandboxLimits {
   readonly perInstance: number;
   /** Of one owner at a time, on this server. */
   readonly perOwner: number;
+  /** Memory of all sandboxes on this server; null if it is not limited. */
+  readonly totalMemoryMb: number | null;
   /** Most memory of one sandbox. */
   readonly memoryMb: number;
   /** Memory of one whose environment names none. */

@@ -161,3 +161,26 @@ it("a process opens sandboxes for its own instances only", async () => {
   });
   await expect(server.tasks.sandboxes.use(one.slot?.sandboxId ?? "", one.id, id, signal)).rejects.toMatchObject({ code: "sandbox.lost" });
 });
+
+it("the first sandbox of an instance needs memory that others have not taken, and further ones do not", async () => {
+  const variables = { environment_variables: { IMAGE: "team/one:1" } };
+  const { ref, server, tasks } = await open(IMAGES, { taskLimits: { totalMemoryMb: 130, defaultMemoryMb: 64 } });
+  const one = await server.create(ref, variables);
+  const two = await server.create(ref, variables);
+  await expect(server.create(ref, variables)).rejects.toMatchObject({
+    code: "sandbox.no_capacity",
+    message: expect.stringMatching(/64 MiB, and 128 of 130 MiB are taken \(taskMemoryTotalMb\)/),
+  });
+  expect(await server.call(one, "fresh")).toBe("team/one:1");
+  await server.instances.end(one.id, "over");
+  await server.create(ref, variables);
+  expect(await tasks()).toHaveLength(2);
+  await server.instances.end(two.id, "over");
+});
+
+it("a sandbox that needs more than all memory runs alone", async () => {
+  const { ref, server } = await open(IMAGES, { taskLimits: { totalMemoryMb: 64, defaultMemoryMb: 128 } });
+  const variables = { environment_variables: { IMAGE: "team/one:1" } };
+  await server.create(ref, variables);
+  await expect(server.create(ref, variables)).rejects.toMatchObject({ code: "sandbox.no_capacity" });
+});

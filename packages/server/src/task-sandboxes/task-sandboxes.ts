@@ -20,7 +20,9 @@ export interface TaskSandboxesOptions {
   readonly engine: SandboxEngine;
   readonly serverId: string;
   readonly connections: InitConnections;
-  readonly limits: Pick<TaskSandboxLimits, "perOwner">;
+  readonly limits: Pick<TaskSandboxLimits, "perOwner" | "totalMemoryMb">;
+  /** Whether the machine has memory for another sandbox. */
+  readonly hasMemory: () => boolean;
   readonly startTimeoutMs: number;
   readonly sharedFolders: SharedFolders;
   /** Runs the start of a sandbox when it is the owner's turn. */
@@ -79,8 +81,9 @@ export class TaskSandboxes {
     const mine = known ?? new InstanceSandboxes(instance.owner, hostId);
     this.#instances.set(instanceId, mine);
     this.#admit(instance, mine, policy, request.episode);
+    if (mine.count === 0) this.#requireRoom(spec);
     const starting = this.#start(instance, mine, { ...request, spec, policy }, AbortSignal.any([signal, mine.released.signal]));
-    mine.starting.set(starting, request.episode);
+    mine.starting.set(starting, { episode: request.episode, spec });
     try {
       return await starting;
     } finally {
@@ -257,6 +260,19 @@ export class TaskSandboxes {
       });
   }
 
+  /**
+   * For the first sandbox of an instance. Further ones, such as those of rewards, are always admitted: the instance holds its memory
+   * until it has them, so that instances which wait for each other would never end. A sandbox larger than all memory runs alone.
+   */
+  #requireRoom({ memoryMb }: TaskSandboxSpec): void {
+    const { limits, hasMemory } = this.#options;
+    let used = 0;
+    for (const other of this.#instances.values()) used += other.memoryMb;
+    if (limits.totalMemoryMb !== null && used > 0 && used + memoryMb > limits.totalMemoryMb)
+      throw noRoom(`it may use ${memoryMb} MiB, and ${used} of ${limits.totalMemoryMb} MiB are taken (taskMemoryTotalMb)`);
+    if (used > 0 && !hasMemory()) throw noRoom("the machine is short of memory (minAvailableMemoryMb)");
+  }
+
   async #start(
     { id: instanceId, owner }: TaskInstance,
     mine: InstanceSandboxes,
@@ -321,6 +337,12 @@ export class TaskSandboxes {
   #isIn({ id, hostId }: TaskInstance, host: string): boolean {
     return hostId === host || this.#options.isOccupant(host, id);
   }
+}
+
+function noRoom(why: string): PlatformError {
+  return new PlatformError("sandbox.no_capacity", `the server has no room for another sandbox of a task now: ${why}`, {
+    details: { retryAfterSeconds: 5 },
+  });
 }
 
 function ended(id: string, mine: InstanceSandboxes | undefined): PlatformError {
