@@ -54,27 +54,34 @@ export function oracle(settings: OracleSettings): TrialAgent {
   };
 }
 
-/** A solution in a sandbox, and how it is run there as the agent's user. */
-export interface PlacedSolution {
+/** How a solution that was copied into a sandbox is run there, as the agent's user. */
+export interface SolutionRun {
   readonly folder: string;
   readonly command: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
-export async function placeSolution(
-  sandbox: TrialSandbox,
-  plan: Pick<StepPlan, "solution">,
-  settings: OracleSettings,
-): Promise<PlacedSolution> {
-  if (plan.solution === null) throw new TrialFailure("SolutionNotFoundError", "the task has no solution, which the oracle needs");
-  const folder = settings.isTb1 ? "/oracle" : "/solution";
-  const command = `(${await uploadSolution(sandbox, plan.solution, folder)}) > /logs/agent/oracle.txt 2>&1`;
-  const own = resolveTemplates(settings.solutionEnv, settings.host);
-  return { folder, command, env: { DEBIAN_FRONTEND: "noninteractive", ...settings.agentEnv, ...own } };
+export function solutionRun({ isTb1, agentEnv, solutionEnv, host }: OracleSettings): SolutionRun {
+  return {
+    folder: isTb1 ? "/oracle" : "/solution",
+    command: `(${isTb1 ? "bash /oracle/solution.sh" : "/solution/solve.sh"}) > /logs/agent/oracle.txt 2>&1`,
+    env: { DEBIAN_FRONTEND: "noninteractive", ...agentEnv, ...resolveTemplates(solutionEnv, host) },
+  };
 }
 
-/** Copies the solution into the sandbox; answers the command that runs it. */
-async function uploadSolution(sandbox: TrialSandbox, solution: Solution, folder: string): Promise<string> {
+/** Copies the solution into the sandbox. */
+export async function placeSolution(
+  sandbox: TrialSandbox,
+  { solution }: Pick<StepPlan, "solution">,
+  settings: OracleSettings,
+): Promise<SolutionRun> {
+  if (solution === null) throw new TrialFailure("SolutionNotFoundError", "the task has no solution, which the oracle needs");
+  const run = solutionRun(settings);
+  await uploadSolution(sandbox, solution, run.folder);
+  return run;
+}
+
+async function uploadSolution(sandbox: TrialSandbox, solution: Solution, folder: string): Promise<void> {
   const copy = await mkdtemp(join(tmpdir(), "solution-"));
   try {
     if (solution.kind === "commands") {
@@ -85,8 +92,7 @@ async function uploadSolution(sandbox: TrialSandbox, solution: Solution, folder:
   } finally {
     await rm(copy, { recursive: true, force: true });
   }
-  if (folder === "/oracle") return "bash /oracle/solution.sh";
+  if (folder === "/oracle") return;
   const { exitCode } = await sandbox.exec(`chmod -R a+rX ${folder} && chmod +x ${folder}/solve.sh`, { user: "root", cwd: "/" });
   if (exitCode !== 0) throw new TrialFailure("SolutionNotFoundError", "the solution has no solve.sh");
-  return `${folder}/solve.sh`;
 }

@@ -1,0 +1,59 @@
+/** Paths of the platform, of the kernel, and of the verification itself. They are not compared. */
+const NOT_COMPARED = [
+  ...["/proc", "/sys", "/dev", "/tests", "/solution", "/oracle", "/logs/verifier"],
+  ...["/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab", "/.dockerenv"],
+];
+
+/** Folders of programs and libraries. What the image has there stays as it is in the image. */
+const SYSTEM = [
+  ...["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"],
+  ...["/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/libexec"],
+  ...["/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/usr/local/lib64", "/usr/local/libexec"],
+];
+
+/** Folders in which programs are looked up. */
+const PROGRAMS = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/** Files that programs read at their start, whoever starts them. */
+const HOOKS = [
+  ...["/etc/ld.so.preload", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/profile", "/etc/profile.d"],
+  ...["/etc/bash.bashrc", "/etc/bashrc", "/etc/environment", "/etc/zsh", "/etc/pip.conf", "/etc/apt", "/etc/gitconfig", "/etc/npmrc"],
+  ...["/conftest.py", "/pytest.ini", "/.pytest.ini", "/pyproject.toml", "/tox.ini", "/setup.cfg"],
+];
+const HOME_HOOK =
+  /^\/(?:root|home\/[^/]+)\/(?:\.bashrc|\.bash_profile|\.bash_login|\.bash_aliases|\.profile|\.zshrc|\.zshenv|\.curlrc|\.wgetrc|\.gitconfig|\.npmrc|\.pip|\.config\/pip)(?:\/|$)/;
+const PYTHON_HOOK = /\/(?:site|dist)-packages\/(?:(?:site|user)customize(?:\.pyc?|\/.*)?|[^/]+\.pth)$/;
+
+/** Whether a path is compared at all. */
+export function isCompared(path: string): boolean {
+  return !isBelow(path, NOT_COMPARED);
+}
+
+export interface ChangeRules {
+  /** Whether the image has something at a path. */
+  readonly isInImage: (path: string) => boolean;
+  /** Paths that are taken in any case: what the task itself declares as its result. */
+  readonly taken: readonly string[];
+}
+
+/**
+ * Whether a change of the agent reaches the verifier's sandbox. Programs, libraries and start-up files stay those of the image, so that
+ * the tests are run by what the image has; new files, and everything outside of the system's folders, are the agent's work.
+ */
+export function isTaken(path: string, { isInImage, taken }: ChangeRules): boolean {
+  if (isBelow(path, taken)) return true;
+  if (isBelow(path, HOOKS) || HOME_HOOK.test(path) || PYTHON_HOOK.test(path)) return false;
+  if (isBelow(path, SYSTEM) && isInImage(path)) return false;
+  return !hidesProgram(path, isInImage);
+}
+
+/** A new program with the name of another one, which would be found in place of it. */
+function hidesProgram(path: string, isInImage: (path: string) => boolean): boolean {
+  const folder = PROGRAMS.find((one) => path.startsWith(`${one}/`));
+  const name = path.slice((folder?.length ?? 0) + 1);
+  return folder !== undefined && !name.includes("/") && PROGRAMS.some((one) => isInImage(`${one}/${name}`));
+}
+
+function isBelow(path: string, folders: readonly string[]): boolean {
+  return folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
+}

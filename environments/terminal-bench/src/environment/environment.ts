@@ -1,0 +1,115 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { defineEnvironment, type EnvironmentDefinition, sandboxTools, type ToolDefinition } from "@aenv/kit";
+import { agentHints } from "./agent-files.ts";
+import { artifactFiles } from "./artifacts.ts";
+import { Episode, type EpisodeRecord } from "./episode.ts";
+import { TaskLibrary } from "./library.ts";
+import { scoreOf } from "./score.ts";
+import { readSettings, type Settings, type Variables } from "./settings.ts";
+
+export interface TerminalBenchOptions {
+  /** The folder of tasks that the environment itself contains; null if it contains none. */
+  readonly tasksFolder: string | null;
+  /** The variables of the process; an instance's own variables override them. */
+  readonly variables: Variables;
+}
+
+const SYSTEM =
+  "You work in a Linux container. The tool bash runs commands; the other tools read, write, edit and list files. Do what the user asks, check the result, and then say that you are done.";
+
+/** Enough for a slow image and a healthcheck; the platform has a limit of its own. */
+const SETUP_TIMEOUT_MS = 60 * 60_000;
+
+/** Tasks of Terminal-Bench and of Harbor as an environment: a terminal in the task's container, and the task's own verifier. */
+export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOptions): EnvironmentDefinition<Episode> {
+  const libraries = new Map<string, Promise<TaskLibrary>>();
+  const settingsOf = (own: Variables): Settings => readSettings({ ...base, ...own }, tasksFolder);
+  const libraryOf = ({ dataPath, dataset }: Settings): Promise<TaskLibrary> => {
+    if (dataPath === null)
+      throw new Error("there are no tasks: prepare them with 'aenv bench data terminal-bench --from DIR', or set TERMINAL_BENCH_DATA_DIR");
+    const key = `${dataPath}\n${dataset ?? ""}`;
+    const known = libraries.get(key) ?? TaskLibrary.open(dataPath, dataset);
+    libraries.set(key, known);
+    known.catch(() => libraries.delete(key));
+    return known;
+  };
+  const listOf = async (own: Variables) => (await libraryOf(settingsOf(own))).list();
+
+  return defineEnvironment({
+    setupTimeoutMs: SETUP_TIMEOUT_MS,
+    setup: async ({ task: chosen, variables, ...context }) => {
+      const settings = settingsOf(variables);
+      const library = await libraryOf(settings);
+      const id = chosen?.id ?? settings.taskId ?? (library.ids.length === 1 ? library.ids[0] : undefined);
+      if (id === undefined) throw new Error("name a task; the dataset has several");
+      return Episode.open(await library.get(id), settings, variables, context);
+    },
+    teardown: (episode) => episode.close(),
+    prompt: ({ state }) => [
+      { role: "system", content: [SYSTEM, ...agentHints(state.task)].join("\n") },
+      { role: "user", content: state.plan.instruction },
+    ],
+    reply: async (_, { state, ...context }) => {
+      const next = await state.endStep(context);
+      return next === null ? { done: true } : { content: next };
+    },
+    status: ({ state }) => {
+      if (state.isOver) return true;
+      return state.remainingMs() === 0 ? { done: true, reason: "agent_timeout" } : false;
+    },
+    oracle: ({ state, ...context }) => state.oracle(context),
+    digest: (state) => ({ task: state.taskId, rewards: state.report.steps.map(({ verification }) => verification?.rewards ?? null) }),
+    snapshot: (state) => state.record(),
+    restore: async (snapshot, { variables, ...context }) => {
+      const record = snapshot as EpisodeRecord;
+      const settings = settingsOf(variables);
+      return Episode.restore(await (await libraryOf(settings)).get(record.taskId), settings, variables, record, context);
+    },
+    tasks: () => listOf({}),
+    tasksOf: ({ variables }) => listOf(variables),
+    tools: agentTools(),
+    functions: [
+      {
+        name: "episode_artifacts",
+        description: "The files of the trial: logs of the agent, output of the verifier, artifacts with their manifest, and trial.json.",
+        run: (_, { state }) => artifactFiles(state.folder, state.report, state.leftOut),
+      },
+    ],
+    rewards: [
+      {
+        name: "caculate_reward",
+        description: "Runs the task's verifier. The reward is the number that it gives.",
+        input: { type: "object", properties: { task_name: { type: "string", description: "The task of the episode" } } },
+        score: async ({ state, input, ...context }) => {
+          const { task_name } = input as { task_name?: string };
+          if (task_name !== undefined && task_name !== state.taskId && task_name !== state.task.name)
+            throw new Error(`the task of this episode is '${state.taskId}', not '${task_name}'`);
+          const report = await state.verify(context);
+          return scoreOf(state.task, state.taskId, report, await testOutput(state));
+        },
+      },
+    ],
+  });
+}
+
+/** The tools of the sandbox as the task's user, in its working directory, as long as the agent has time. */
+function agentTools(): readonly ToolDefinition<Episode>[] {
+  const tools = sandboxTools<Episode>({
+    cwd: ({ state }) => state.options.cwd ?? undefined,
+    user: ({ state }) => state.plan.agent.user?.toString(),
+  });
+  return tools.map((tool) => ({
+    ...tool,
+    run: (input, context) => {
+      const left = context.state.remainingMs();
+      if (left === 0) throw new Error(`the time for this task is over: ${context.state.plan.agent.timeoutSec} seconds`);
+      return tool.run(input, context);
+    },
+  }));
+}
+
+async function testOutput({ folder, plan }: Episode): Promise<string> {
+  const output = plan.name === null ? folder : join(folder, "steps", plan.name);
+  return readFile(join(output, "verifier/test-stdout.txt"), "utf8").catch(() => "");
+}

@@ -1,0 +1,45 @@
+import { availableParallelism } from "node:os";
+import type { OpenSandboxOptions } from "@aenv/kit";
+import { isSamePolicy, type NetworkPolicy } from "../network/policy.ts";
+import type { EnvironmentConfig } from "../task/config/environment.ts";
+import type { Task } from "../task/model.ts";
+import { planTask } from "../trial/plan.ts";
+import { COMPOSE } from "../images/images.ts";
+
+/** Memory of a task that names none. */
+const DEFAULT_MEMORY_MB = 2_048;
+
+/** The limits and the network of a sandbox. A task cannot get more processors than the machine has. */
+export function openOptions(
+  { memory_mb, cpus, storage_mb }: Pick<EnvironmentConfig, "memory_mb" | "cpus" | "storage_mb">,
+  policy: NetworkPolicy,
+): Pick<OpenSandboxOptions, "memoryMb" | "cpus" | "diskMb" | "egress"> {
+  return {
+    memoryMb: memory_mb ?? DEFAULT_MEMORY_MB,
+    ...(cpus !== null && { cpus: Math.min(cpus, availableParallelism()) }),
+    ...(storage_mb !== null && { diskMb: storage_mb }),
+    ...egressOf(policy),
+  };
+}
+
+/** The public network is what the environment may use at most, so it needs no policy of its own. */
+function egressOf({ mode, hosts }: NetworkPolicy): Pick<OpenSandboxOptions, "egress"> {
+  if (mode === "public") return {};
+  return { egress: mode === "no-network" || hosts.length === 0 ? "none" : { allow: [...hosts] } };
+}
+
+/** Why the platform cannot run a task; empty if it can. */
+export function problemsOf(task: Task, isStrict: boolean): readonly string[] {
+  const { definition, config } = task;
+  const plans = planTask(task);
+  const first = plans[0]?.network.agent;
+  const agents = plans.map(({ network }) => network.agent);
+  const changes = !agents.every((policy) => first !== undefined && isSamePolicy(policy, first));
+  const isSwitched = plans.some(({ network, verifier }) => verifier.environment === null && !isSamePolicy(network.verifier, network.agent));
+  return [
+    ...(definition.kind === "compose" ? [COMPOSE] : []),
+    ...((config.environment.gpus ?? 0) > 0 ? ["it needs a GPU, which sandboxes do not have"] : []),
+    ...(changes ? ["the network policy of the agent differs between its steps, and that of a running sandbox cannot be changed"] : []),
+    ...(!isStrict && isSwitched ? ["the verifier has another network policy than the agent, which needs TERMINAL_BENCH_STRICT=true"] : []),
+  ];
+}

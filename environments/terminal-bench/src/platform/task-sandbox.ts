@@ -1,0 +1,79 @@
+import type { TaskSandbox } from "@aenv/kit";
+import { isSamePolicy, type NetworkPolicy } from "../network/policy.ts";
+import { fnmatch } from "../python/fnmatch.ts";
+import { folderArchive } from "../tar/folder.ts";
+import { readTar } from "../tar/read.ts";
+import type { ExecOptions, ExecResult, SandboxFile, TrialSandbox } from "../trial/sandbox.ts";
+
+const MAX_OUTPUT_BYTES = 8 * 1024 ** 2;
+/** Of one download. More is an error, not a part of the files. */
+const MAX_DOWNLOAD_BYTES = 64 * 1024 ** 2;
+
+/** A sandbox of the platform, as the phases of a trial use it. */
+export class PlatformSandbox implements TrialSandbox {
+  readonly #sandbox: TaskSandbox;
+  readonly #policy: NetworkPolicy;
+  /** Ends what the environment keeps running in it for the agent. */
+  readonly #endProcesses: () => Promise<void>;
+
+  constructor(sandbox: TaskSandbox, policy: NetworkPolicy, endProcesses: () => Promise<void> = async () => {}) {
+    this.#sandbox = sandbox;
+    this.#policy = policy;
+    this.#endProcesses = endProcesses;
+  }
+
+  get platform(): TaskSandbox {
+    return this.#sandbox;
+  }
+
+  async exec(command: string, { user, cwd, env, timeoutMs }: ExecOptions = {}): Promise<ExecResult> {
+    const result = await this.#sandbox.exec(["bash", "-c", `exec 2>&1\n${command}`], {
+      maxOutputBytes: MAX_OUTPUT_BYTES,
+      ...(user != null && { user: String(user) }),
+      ...(cwd != null && { cwd }),
+      ...(env !== undefined && { env }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    });
+    // Nothing is on standard error, unless bash itself could not start.
+    return { exitCode: result.timedOut ? null : result.exitCode, output: result.stdout + result.stderr, isTimedOut: result.timedOut };
+  }
+
+  async upload(folder: string, path: string): Promise<void> {
+    await this.#sandbox.files.upload(path, folderArchive(folder));
+  }
+
+  async download(path: string, exclude: readonly string[] = []): Promise<readonly SandboxFile[]> {
+    const { type } = await this.#sandbox.files.stat(path);
+    if (type !== "file" && type !== "directory") return [];
+    const files: SandboxFile[] = [];
+    let total = 0;
+    for await (const entry of readTar(await this.#sandbox.files.download(path))) {
+      if (entry.type !== "file" || isExcluded(entry.path, exclude)) continue;
+      total += entry.size;
+      if (total > MAX_DOWNLOAD_BYTES) throw new Error(`'${path}' has more than ${MAX_DOWNLOAD_BYTES} bytes`);
+      const parts: Uint8Array[] = [];
+      for await (const part of entry.content) parts.push(part);
+      files.push({ path: type === "file" ? "" : entry.path, content: Buffer.concat(parts), modifiedSec: entry.modifiedSec });
+    }
+    return files;
+  }
+
+  endProcesses(): Promise<void> {
+    return this.#endProcesses();
+  }
+
+  async setNetwork(policy: NetworkPolicy): Promise<void> {
+    if (isSamePolicy(policy, this.#policy)) return;
+    throw new Error(`the network of a running sandbox cannot be changed from ${this.#policy.mode} to ${policy.mode}`);
+  }
+
+  stop(): Promise<void> {
+    return this.#sandbox.close();
+  }
+}
+
+/** An excluded folder excludes what is in it. */
+function isExcluded(path: string, exclude: readonly string[]): boolean {
+  const names = path.split("/");
+  return names.some((name, i) => exclude.some((glob) => fnmatch(names.slice(0, i + 1).join("/"), glob) || fnmatch(name, glob)));
+}

@@ -1,0 +1,28 @@
+import { createReadStream } from "node:fs";
+import { lstat, readdir, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import { END_OF_ARCHIVE, headerBytes, padding } from "./header.ts";
+
+/** The content of a folder of the host as an archive: files, folders and symbolic links. */
+export async function* folderArchive(folder: string): AsyncGenerator<Uint8Array> {
+  yield* entriesOf(folder, "");
+  yield END_OF_ARCHIVE;
+}
+
+async function* entriesOf(root: string, inner: string): AsyncGenerator<Uint8Array> {
+  for (const name of (await readdir(join(root, inner))).sort()) {
+    const path = inner === "" ? name : `${inner}/${name}`;
+    const found = await lstat(join(root, path));
+    const entry = { path, size: 0, mode: found.mode & 0o777, modifiedSec: found.mtimeMs / 1_000, target: "" };
+    if (found.isDirectory()) {
+      yield headerBytes({ ...entry, type: "directory" });
+      yield* entriesOf(root, path);
+    } else if (found.isSymbolicLink()) {
+      yield headerBytes({ ...entry, type: "link", target: await readlink(join(root, path)) });
+    } else if (found.isFile()) {
+      yield headerBytes({ ...entry, type: "file", size: found.size });
+      if (found.size > 0) yield* createReadStream(join(root, path), { end: found.size - 1 }) as AsyncIterable<Buffer>;
+      yield padding(found.size);
+    }
+  }
+}
