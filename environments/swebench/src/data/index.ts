@@ -1,0 +1,1 @@
+export { type Prepared, type PrepareOptions, prepareData } from "./prepare.ts";

@@ -1,0 +1,83 @@
+import { randomUUID } from "node:crypto";
+import type { TaskSandbox, TaskSandboxes } from "@aenv/kit";
+import { filesOfPatch } from "../changes/rules.ts";
+import { takePatch } from "../changes/take.ts";
+import type { Dataset } from "../data/folder.ts";
+import type { Row } from "../dataset/row.ts";
+import { EvaluationError } from "../evaluate/error.ts";
+import { type Evaluation, gradePatch } from "../evaluate/evaluate.ts";
+import { InstanceLog } from "../evaluate/log.ts";
+import { evalSandbox } from "../evaluate/task-sandbox.ts";
+import { type EvalSpec, makeSpec } from "../spec/spec.ts";
+import { forgedMarkers } from "./markers.ts";
+
+export interface GradeOptions {
+  readonly row: Row;
+  readonly dataset: Dataset;
+  readonly sandboxes: TaskSandboxes;
+  readonly timeoutSeconds: number;
+  readonly hasNetwork: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** A patch and what came of it. The evaluation is null if the patch is empty: it is not run. */
+export interface Graded {
+  readonly patch: string;
+  readonly evaluation: Evaluation | null;
+  readonly log: string;
+}
+
+/** Grades a patch as the reference does, in a new sandbox. Failures of the platform are thrown. */
+export async function gradeAnswer(options: GradeOptions, patch: string): Promise<Graded> {
+  if (patch === "") return { patch, evaluation: null, log: "" };
+  await using sandbox = await openClean(options);
+  return run(options, sandbox, patch, new InstanceLog(() => new Date()));
+}
+
+/** Grades what an agent has left in its sandbox, in a new one from the same image. */
+export async function gradeEpisode(options: GradeOptions, agents: TaskSandbox, isStrict: boolean): Promise<Graded> {
+  const { row } = options;
+  const log = new InstanceLog(() => new Date());
+  const filesIn = (column: string) => filesOfPatch(String(row.get(column) ?? ""));
+  const rules = { testFiles: filesIn("test_patch"), solutionFiles: filesIn("patch"), isStrict };
+  await using clean = await openClean(options);
+  let patch: string;
+  try {
+    patch = await takePatch({ agents, clean, rules, log });
+  } catch (error) {
+    if (!(error instanceof EvaluationError)) throw error;
+    log.error(error.message);
+    return { patch: "", evaluation: { script: null, output: null, grade: null, error: error.message, log: "" }, log: log.text };
+  }
+  if (patch === "") return { patch, evaluation: null, log: log.text };
+  const graded = await run(options, clean, patch, log);
+  return isStrict ? withoutForged(graded, makeSpec(row), log) : graded;
+}
+
+function openClean({ row, sandboxes, hasNetwork, signal }: GradeOptions): Promise<TaskSandbox> {
+  const name = `tests-${randomUUID().slice(0, 8)}`;
+  return sandboxes.open({ name, image: makeSpec(row).image, signal, ...(!hasNetwork && { egress: "none" }) });
+}
+
+async function run({ row, dataset, timeoutSeconds }: GradeOptions, sandbox: TaskSandbox, patch: string, log: InstanceLog): Promise<Graded> {
+  const spec = makeSpec(row);
+  const evaluation = await gradePatch({
+    sandbox: evalSandbox(sandbox),
+    spec,
+    patch,
+    timeoutSeconds,
+    fetchAsset: async ({ path }) => dataset.readAsset(spec.instanceId, path),
+  });
+  return { patch, evaluation, log: log.text + evaluation.log };
+}
+
+/** Output with markers that the script did not print has no grade: the patch could have ended the output where it likes. */
+function withoutForged(graded: Graded, { instanceId }: EvalSpec, log: InstanceLog): Graded {
+  const { evaluation } = graded;
+  if (evaluation === null || evaluation.script === null || evaluation.output === null) return graded;
+  const forged = forgedMarkers(evaluation.script, evaluation.output);
+  if (forged.length === 0) return graded;
+  const error = `the output contains markers that are not the script's: ${forged.join(", ")}`;
+  log.error(`Error in evaluation for ${instanceId}: ${error}`);
+  return { ...graded, evaluation: { ...evaluation, grade: null, error }, log: evaluation.log + log.text };
+}

@@ -1,0 +1,3 @@
+import { swebenchEnvironment } from "./episode/environment.ts";
+
+export default swebenchEnvironment(process.env);

@@ -1,0 +1,39 @@
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { pushSweImages, startImageRegistry, sweRows } from "@aenv/testing";
+import { type Platform, publish, startPlatform } from "aenvironment/platform-tests";
+import { prepareData } from "../../data/prepare.ts";
+
+const project = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** A server with the environment, the dataset of `examples`, and a registry with its images. */
+export interface World extends AsyncDisposable {
+  readonly platform: Platform;
+  /** The published environment. */
+  readonly ref: string;
+  /** The prepared data. */
+  readonly dataFolder: string;
+  readonly folder: string;
+}
+
+export async function startWorld(flags: Readonly<Record<string, unknown>>): Promise<World> {
+  await using stack = new AsyncDisposableStack();
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "aenv-swe-")));
+  stack.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const registry = stack.use(await startImageRegistry());
+  const images = await pushSweImages(registry);
+  const rows = sweRows((id) => images.get(id) ?? "");
+  writeFileSync(join(folder, "rows.jsonl"), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  const dataFolder = join(folder, "data/swe-bench");
+  await prepareData({ from: join(folder, "rows.jsonl"), to: dataFolder });
+  const platform = await startPlatform({
+    flags: { ...flags, dataDir: join(folder, "data"), registryAuth: registry.authFile, insecureRegistries: [registry.host] },
+  });
+  stack.defer(() => platform.close());
+  const taskSandboxes = { images: [`${registry.host}/*`], atOnce: 3, memory: "512Mi", egress: "none" };
+  const ref = await publish(platform, project, { isolation: "shared", deployConfig: { taskSandboxes } });
+  const kept = stack.move();
+  return { platform, ref, dataFolder, folder, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
