@@ -21,8 +21,13 @@ const SYSTEM =
 /** Enough for a slow image and a healthcheck; the platform has a limit of its own. */
 const SETUP_TIMEOUT_MS = 60 * 60_000;
 
+/** An instance without a task lists the tasks, and starts no sandbox. */
+export interface State {
+  readonly episode: Episode | null;
+}
+
 /** Tasks of Terminal-Bench and of Harbor as an environment: a terminal in the task's container, and the task's own verifier. */
-export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOptions): EnvironmentDefinition<Episode> {
+export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOptions): EnvironmentDefinition<State> {
   const libraries = new Map<string, Promise<TaskLibrary>>();
   const settingsOf = (own: Variables): Settings => readSettings({ ...base, ...own }, tasksFolder);
   const libraryOf = ({ dataPath, dataset }: Settings): Promise<TaskLibrary> => {
@@ -41,30 +46,35 @@ export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOpt
     setup: async ({ task: chosen, variables, ...context }) => {
       const settings = settingsOf(variables);
       const library = await libraryOf(settings);
-      const id = chosen?.id ?? settings.taskId ?? (library.ids.length === 1 ? library.ids[0] : undefined);
-      if (id === undefined) throw new Error("name a task; the dataset has several");
-      return Episode.open(await library.get(id), settings, variables, context);
+      const id = chosen?.id ?? settings.taskId;
+      return { episode: id === null ? null : await Episode.open(await library.get(id), settings, variables, context) };
     },
-    teardown: (episode) => episode.close(),
-    prompt: ({ state }) => [
-      { role: "system", content: [SYSTEM, ...agentHints(state.task)].join("\n") },
-      { role: "user", content: state.plan.instruction },
-    ],
+    teardown: ({ episode }) => episode?.close(),
+    prompt: ({ state: { episode } }) => {
+      if (episode === null) return "This instance has no task.";
+      const system = [SYSTEM, ...agentHints(episode.task)].join("\n");
+      return [
+        { role: "system", content: system },
+        { role: "user", content: episode.plan.instruction },
+      ];
+    },
     reply: async (_, { state, ...context }) => {
-      const next = await state.endStep(context);
+      const next = (await state.episode?.endStep(context)) ?? null;
       return next === null ? { done: true } : { content: next };
     },
-    status: ({ state }) => {
-      if (state.isOver) return true;
-      return state.remainingMs() === 0 ? { done: true, reason: "agent_timeout" } : false;
+    status: ({ state: { episode } }) => {
+      if (episode?.isOver !== false) return episode !== null;
+      return episode.remainingMs() === 0 ? { done: true, reason: "agent_timeout" } : false;
     },
-    oracle: ({ state, ...context }) => state.oracle(context),
-    digest: (state) => ({ task: state.taskId, rewards: state.report.steps.map(({ verification }) => verification?.rewards ?? null) }),
-    snapshot: (state) => state.record(),
+    oracle: async ({ state: { episode }, ...context }) => episode?.oracle(context) ?? null,
+    digest: ({ episode }) => episode && { task: episode.taskId, rewards: episode.report.steps.map((step) => step.verification?.rewards ?? null) },
+    snapshot: ({ episode }) => episode?.record() ?? null,
     restore: async (snapshot, { variables, ...context }) => {
-      const record = snapshot as EpisodeRecord;
+      const record = snapshot as EpisodeRecord | null;
+      if (record === null) return { episode: null };
       const settings = settingsOf(variables);
-      return Episode.restore(await (await libraryOf(settings)).get(record.taskId), settings, variables, record, context);
+      const task = await (await libraryOf(settings)).get(record.taskId);
+      return { episode: await Episode.restore(task, settings, variables, record, context) };
     },
     tasks: () => listOf({}),
     tasksOf: ({ variables }) => listOf(variables),
@@ -73,7 +83,7 @@ export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOpt
       {
         name: "episode_artifacts",
         description: "The files of the trial: logs of the agent, output of the verifier, artifacts with their manifest, and trial.json.",
-        run: (_, { state }) => artifactFiles(state.folder, state.report, state.leftOut),
+        run: (_, { state: { episode } }) => (episode === null ? { files: {} } : artifactFiles(episode.folder, episode.report, episode.leftOut)),
       },
     ],
     rewards: [
@@ -82,11 +92,13 @@ export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOpt
         description: "Runs the task's verifier. The reward is the number that it gives.",
         input: { type: "object", properties: { task_name: { type: "string", description: "The task of the episode" } } },
         score: async ({ state, input, ...context }) => {
+          const episode = getEpisode(state);
+          const { task, taskId } = episode;
           const { task_name } = input as { task_name?: string };
-          if (task_name !== undefined && task_name !== state.taskId && task_name !== state.task.name)
-            throw new Error(`the task of this episode is '${state.taskId}', not '${task_name}'`);
-          const report = await state.verify(context);
-          return scoreOf(state.task, state.taskId, report, await testOutput(state));
+          if (task_name !== undefined && task_name !== taskId && task_name !== task.name)
+            throw new Error(`the task of this episode is '${taskId}', not '${task_name}'`);
+          const report = await episode.verify(context);
+          return scoreOf(task, taskId, report, await testOutput(episode));
         },
       },
     ],
@@ -94,19 +106,24 @@ export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOpt
 }
 
 /** The tools of the sandbox as the task's user, in its working directory, as long as the agent has time. */
-function agentTools(): readonly ToolDefinition<Episode>[] {
-  const tools = sandboxTools<Episode>({
-    cwd: ({ state }) => state.options.cwd ?? undefined,
-    user: ({ state }) => state.plan.agent.user?.toString(),
+function agentTools(): readonly ToolDefinition<State>[] {
+  const tools = sandboxTools<State>({
+    cwd: ({ state }) => getEpisode(state).options.cwd ?? undefined,
+    user: ({ state }) => getEpisode(state).plan.agent.user?.toString(),
   });
   return tools.map((tool) => ({
     ...tool,
     run: (input, context) => {
-      const left = context.state.remainingMs();
-      if (left === 0) throw new Error(`the time for this task is over: ${context.state.plan.agent.timeoutSec} seconds`);
+      const episode = getEpisode(context.state);
+      if (episode.remainingMs() === 0) throw new Error(`the time for this task is over: ${episode.plan.agent.timeoutSec} seconds`);
       return tool.run(input, context);
     },
   }));
+}
+
+function getEpisode({ episode }: State): Episode {
+  if (episode !== null) return episode;
+  throw new Error("this instance has no task: name one when it is created or reset, or set TERMINAL_BENCH_TASK");
 }
 
 async function testOutput({ folder, plan }: Episode): Promise<string> {
