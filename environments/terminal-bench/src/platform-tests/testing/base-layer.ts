@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 const COMMANDS = [
   ...["bash", "basename", "cat", "chmod", "chown", "cmp", "cp", "cut", "date", "dirname", "env", "false", "find", "grep", "head", "id"],
   ...["kill", "ln", "ls", "mkdir", "mkfifo", "mv", "printf", "pwd", "rm", "sed", "seq", "setsid", "sh", "sleep", "sort", "stat", "tail"],
-  ...["tar", "tee", "test", "touch", "tr", "true", "wc"],
+  ...["tar", "tee", "test", "timeout", "touch", "tr", "true", "wc"],
 ];
 
 /** Writes programs of this machine to a folder, as the base of images. */

@@ -31,10 +31,16 @@ export async function enableForwarding(table: string, isOurs: (device: string) =
   const rows = JSON.parse((await command("ip", ["-4", "-json", "route", "show"])).trim() || "[]") as readonly { dev?: string }[];
   const devices = new Set(rows.flatMap(({ dev }) => (dev === undefined || isOurs(dev) ? [] : [dev])));
   for (const device of devices) {
-    if (await isForwarding(device)) continue;
+    // An interface of another program may be gone since it was listed.
+    if ((await isForwarding(device).catch(ifGone)) !== false) continue;
     await nft(`add element inet ${table} uplinks { "${device}" }\n`);
-    await setForwarding(device, true);
+    await setForwarding(device, true).catch(ifGone);
   }
+}
+
+function ifGone(error: NodeJS.ErrnoException): null {
+  if (error.code === "ENOENT") return null;
+  throw error;
 }
 
 /** Turns off what `enableForwarding` turned on for the machine's networks. No-op if there is no such set. */

@@ -1,5 +1,5 @@
 #!/bin/bash
-if [ "$(cat /app/interfaces.txt 2> /dev/null)" = lo ]; then
+if [ "$(cat /app/network.txt 2> /dev/null)" = unreachable ]; then
   echo 1 > /logs/verifier/reward.txt
 else
   echo 0 > /logs/verifier/reward.txt
