@@ -115,9 +115,13 @@ export const components = {
     probe: () => (run("docker-registry", ["--version"]).ok ? null : "no docker-registry on the PATH"),
     get: "apt-get install docker-registry (no service needs to run)",
   },
+  swebench: {
+    probe: () => probePackage("interop/swebench", swebenchPythonPath, "swebench"),
+    get: "interop/swebench/venv.sh",
+  },
   harbor: {
     probe: () => probePackage("interop/harbor", harborPythonPath, "harbor"),
-    get: "interop/harbor/venv.sh, which needs Python 3.12 or newer and downloads a gigabyte, or AENV_HARBOR_PYTHON with a Python that has harbor",
+    get: "interop/harbor/venv.sh, which needs Python 3.12 or newer, or AENV_HARBOR_PYTHON with a Python that has harbor",
     isGiven: true,
   },
   "terminal-bench-vectors": {
@@ -162,6 +166,7 @@ export const swebenchPath = process.env.AENV_SWEBENCH_TEST_DATA || join(root, ".
 
 /** The Python of the tests with Harbor. */
 export const harborPythonPath = process.env.AENV_HARBOR_PYTHON || join(root, "interop/harbor/.venv/bin/python");
+export const swebenchPythonPath = join(root, "interop/swebench/.venv/bin/python");
 
 /** File with recorded answers for the formats of Terminal-Bench, which is not part of the project. */
 export const terminalBenchVectors = process.env.AENV_TERMINAL_BENCH_VECTORS || join(root, "../shared/terminal-bench/vectors.json");

@@ -10,6 +10,7 @@ export {
   pythonRlPath,
   pythonVerifiersPath,
   swebenchPath,
+  swebenchPythonPath,
   tau2Path,
   terminalBenchVectors,
   torchPythonPath,
