@@ -1,54 +1,116 @@
-import { fileURLToPath } from "node:url";
-import { readTrajectories } from "@aenv/rollout";
-import { describeNeeding, type ImageRegistry, startImageRegistry, type Tree, temporaryTree } from "@aenv/testing";
-import { aenv } from "aenvironment/cli-tests";
-import { type Platform, publish, startPlatform } from "aenvironment/platform-tests";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { type ExampleWorld, openExamples } from "./testing/examples.ts";
+import { Environment } from "@aenv/sdk";
+import { describeNeeding } from "@aenv/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startWorld, type World } from "./testing/world.ts";
 
-const project = fileURLToPath(new URL("../..", import.meta.url));
+interface Answer {
+  readonly reward: number;
+  readonly raw_output: string;
+  readonly [field: string]: unknown;
+}
 
 describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
   describeNeeding("docker-registry", "and images of a registry", () => {
-    let registry: ImageRegistry;
-    let examples: ExampleWorld;
-    let tree: Tree;
-    let platform: Platform;
-    let ref: string;
-
+    let world: World;
+    let env: Environment;
+    const open = (more: Readonly<Record<string, string>> = {}) =>
+      Environment.create(world.ref, { systemUrl: world.platform.controlUrl, environmentVariables: { ...world.variables, ...more } });
     beforeAll(async () => {
-      registry = await startImageRegistry();
-      examples = await openExamples(registry);
-      tree = temporaryTree();
-      platform = await startPlatform({
-        flags: { engine: "oci", registryAuth: registry.authFile, insecureRegistries: [registry.host], dataDir: examples.dataDir },
-      });
-      ref = await publish(platform, project);
+      world = await startWorld({ engine: "oci" });
+      env = await open();
     }, 300_000);
     afterAll(async () => {
-      await platform?.close();
-      examples?.[Symbol.dispose]();
-      tree?.[Symbol.dispose]();
-      await registry?.[Symbol.asyncDispose]();
+      await env?.release();
+      await world?.[Symbol.asyncDispose]();
     }, 120_000);
 
-    async function rewards(agent: string, more: readonly string[] = []): Promise<Record<string, unknown[]>> {
-      const variables = ["--var", `TERMINAL_BENCH_IMAGES=${examples.prefix}`];
-      const run = ["--agent", agent, "-c", "4", "--retries", "0", "--max-unscored", "1", "--json", ...more];
-      const { code, stdout, stderr } = await aenv(["rollout", ref, "--system-url", platform.controlUrl, ...variables, ...run], {
-        cwd: tree.path,
-      });
-      if (code !== 0) throw new Error(stderr);
-      const found: Record<string, unknown[]> = {};
-      for await (const { task, outcome } of readTrajectories(`${JSON.parse(stdout).folder}/trajectories.jsonl`)) {
-        const id = String(task.id);
-        found[id] = [...(found[id] ?? []), outcome.kind === "scored" ? outcome.reward : outcome];
-      }
-      return found;
-    }
+    const bash = async (command: string, one = env) => (await one.callTool("bash", { command })).text;
+    const reward = async (one = env) => (await one.callReward({})) as unknown as Answer;
+    type Artifacts = { readonly files: Readonly<Record<string, { readonly text: string }>> };
+    const artifacts = async () => (await env.callFunction<Artifacts>("episode_artifacts")).files;
 
-    it("scores hello-file", async () => {
-      console.log(await rewards("oracle", ["-n", "1"]));
-    }, 600_000);
+    it("gives the oracle 1 and an idle agent 0 on every example, twice", { timeout: 600_000 }, async () => {
+      for (const [agent, value] of [
+        ["oracle", 1],
+        ["noop", 0],
+      ] as const) {
+        const { compose, ...rewards } = await world.rewards(agent, ["-n", "2"]);
+        expect(rewards).toEqual(Object.fromEntries(world.examples.tasks.map((id) => [id, [value, value]])));
+        expect(compose).toMatchObject([{ kind: "unscored", message: expect.stringContaining("no engine of the platform runs compose") }, {}]);
+      }
+    });
+
+    it("lists the tasks without a sandbox", async () => {
+      const tasks = await env.tasks();
+      expect(tasks).toHaveLength(world.examples.tasks.length + 1);
+      expect(tasks.find(({ id }) => id === "steps-mean")).toMatchObject({ format: "harbor", steps: ["collect", "combine"] });
+      await expect(bash("true")).resolves.toContain("has no task");
+    });
+
+    it("plays a task with steps: the agent's words end a step, and the files of all steps are kept", { timeout: 60_000 }, async () => {
+      await env.reset({ task: "steps-mean" });
+      await bash("echo one > first.txt");
+      const { messages, status } = await env.episode.reply({ role: "assistant", content: "Done." });
+      expect([messages.length, status.done]).toEqual([1, false]);
+      expect(await bash("cat extra.txt")).toContain("[exit code 0]");
+      expect(await reward()).toMatchObject({ reward: 0.5, steps: [{ rewards: { reward: 1 } }, { rewards: { reward: 0 } }] });
+      const files = await artifacts();
+      expect(Object.keys(files)).toEqual(
+        expect.arrayContaining(["steps/collect/artifacts/app/first.txt", "steps/combine/verifier/reward.txt", "trial.json"]),
+      );
+    });
+
+    it("answers with the fields of the original, and returns the files of the trial", { timeout: 60_000 }, async () => {
+      await env.reset({ task: "hello-world" });
+      await bash("echo Hello, world! > hello.txt");
+      const answer = (await env.callReward({ task_name: "hello-world" })) as unknown as Answer;
+      expect(answer).toMatchObject({ task_name: "hello-world", status: "success", score: expect.any(Number) });
+      expect(answer.raw_output).toContain("short test summary");
+      await expect(env.callReward({ task_name: "other" })).rejects.toThrow("'hello-world', not 'other'");
+      expect((await artifacts())["verifier/test-stdout.txt"]?.text).toBe(answer.raw_output);
+    });
+
+    it("gives the verifier's sandbox all that the agent did to files", { timeout: 60_000 }, async () => {
+      await env.reset({ task: "users" });
+      await bash("id -un > name.txt; mkdir -p deep/er; echo x > deep/er/file; chmod 750 deep/er; chmod 640 name.txt; ln -s /etc/passwd link");
+      // The agent is not root: what it removes must be its own.
+      expect(await reward()).toMatchObject({ reward: 0 });
+      await bash("chmod 644 name.txt");
+      expect(await reward()).toMatchObject({ reward: 1 });
+    });
+
+    describe("does not let the agent decide by", () => {
+      beforeAll(async () => {
+        await env.reset({ task: "hello-file" });
+      }, 60_000);
+      const cheats: readonly (readonly [string, string])[] = [
+        ["a replaced program", "rm /usr/bin/cat && printf '#!/bin/bash\\necho hello\\n' > /usr/bin/cat && chmod 755 /usr/bin/cat"],
+        ["a program before another one in the PATH", "mkdir -p /usr/local/bin && cp /usr/bin/cat /usr/local/bin/cat"],
+        ["a library that every program loads", "cp $(find /usr/lib -name 'libc.so.6') /evil.so; echo /evil.so > /etc/ld.so.preload"],
+        ["a start-up file of the shell", "echo 'cat() { echo hello; }; export -f cat' | tee /root/.bashrc > /etc/profile"],
+        ["a planted reward", "mkdir -p /logs/verifier /tests; echo 1 > /logs/verifier/reward.txt; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh"],
+        ["a process that goes on", "setsid bash -c 'while sleep 0.1; do echo 1 > /logs/verifier/reward.txt; echo hello > /app/x; done' > /dev/null 2>&1 &"],
+        ["another interpreter", "cp /usr/bin/bash /usr/bin/true-bash; printf '#!/usr/bin/true-bash\\necho 1 > /logs/verifier/reward.txt\\n' > /tmp/b; chmod 755 /tmp/b; mv -f /tmp/b /usr/bin/bash"],
+      ];
+      it.each(cheats)("%s", { timeout: 60_000 }, async (_, command) => {
+        await bash(command);
+        expect(await reward()).toMatchObject({ reward: 0 });
+      });
+
+      it("and says what it did not take", async () => {
+        const { changes_left_out } = JSON.parse((await artifacts())["trial.json"]?.text ?? "{}");
+        expect(changes_left_out).toEqual(
+          expect.arrayContaining(["/etc/ld.so.preload", "/etc/profile", "/root/.bashrc", "/usr/bin/bash", "/usr/bin/cat", "/usr/local/bin/cat"]),
+        );
+      });
+    });
+
+    it("verifies in the agent's own sandbox with TERMINAL_BENCH_STRICT=false, where programs are the agent's", { timeout: 60_000 }, async () => {
+      await using loose = await open({ TERMINAL_BENCH_STRICT: "false", TERMINAL_BENCH_TASK: "hello-file" });
+      await bash("echo 1 > /logs/verifier/reward.txt", loose);
+      expect(await reward(loose)).toMatchObject({ reward: 0 });
+      await bash("rm /usr/bin/cat && printf '#!/bin/bash\\necho hello\\n' > /usr/bin/cat && chmod 755 /usr/bin/cat", loose);
+      expect(await reward(loose)).toMatchObject({ reward: 1 });
+    });
   }),
 );
