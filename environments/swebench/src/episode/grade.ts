@@ -31,7 +31,8 @@ export interface Graded {
 export async function gradeAnswer(options: GradeOptions, patch: string): Promise<Graded> {
   if (patch === "") return { patch, evaluation: null, log: "" };
   await using sandbox = await openClean(options);
-  return run(options, sandbox, patch, new InstanceLog(() => new Date()));
+  // Awaited: the sandbox is closed at the end of this function.
+  return await run(options, sandbox, patch, new InstanceLog(() => new Date()));
 }
 
 /** Grades what an agent has left in its sandbox, in a new one from the same image. */

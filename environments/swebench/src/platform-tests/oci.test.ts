@@ -36,7 +36,7 @@ describeNeeding("runc", "swe-bench with the engine oci", () =>
         const items = await env.tasks();
         expect(items.map(({ id }) => id)).toEqual(["aenv__cronline-3", "aenv__ledger-4", "aenv__routes-3"]);
         expect(items[0]?.instruction).toContain("/testbed");
-        await expect(bash(env, "true")).rejects.toThrow("no sandbox");
+        await expect(bash(env, "true")).rejects.toThrow("has no open sandbox");
       });
 
       it("resolves the tasks that the oracle plays, and keeps the files of the reference", { timeout: 180_000 }, async () => {
@@ -75,11 +75,11 @@ describeNeeding("runc", "swe-bench with the engine oci", () =>
         const patch = files["patch.diff"]?.text ?? "";
         expect([...patch.matchAll(/^diff --git (.*)$/gm)].map(([, names]) => names)).toEqual([
           "a/README.md b/README.md",
+          "a/data.bin b/data.bin",
           "a/in b/in",
           "a/ledger/__init__.py b/ledger/__init__.py",
           "a/ledger/__init__.py/a b/ledger/__init__.py/a",
           '"a/new \\"file\\"" "b/new \\"file\\""',
-          "a/data.bin b/data.bin",
           "a/latin 1.txt b/latin 1.txt",
         ]);
         expect(files["run_instance.log"]?.text).toContain(">>>>> Applied Patch:");
