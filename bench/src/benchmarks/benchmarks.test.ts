@@ -1,9 +1,11 @@
 import { logParsers } from "@aenv/swebench/core";
+import { describeNeeding } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import type { Measurement } from "../row.ts";
 import { generateLogs } from "./logs.ts";
 import { measureParsers } from "./parsers.ts";
 import { findReference } from "./reference.ts";
+import { measureTasks } from "./tasks.ts";
 
 describe("the suite of benchmarks", () => {
   it("has a log with results for every parser", () => {
@@ -26,3 +28,15 @@ describe("the suite of benchmarks", () => {
     expect(await findReference("/nowhere/python")).toContain("cannot load swebench");
   });
 });
+
+describeNeeding("runc", "tasks on sandboxes", () =>
+  describeNeeding("docker", "and in containers of docker", () => {
+    it("are played and measured, and every reward is right", { timeout: 300_000 }, async () => {
+      const rows: Measurement[] = [];
+      const report = { add: (row: Measurement) => void rows.push(row), skip: () => {}, progress: () => {} };
+      await measureTasks(report, { tasks: 2, rounds: 1, atOnce: 3 });
+      expect(rows.map(({ name }) => name)).toContain("3 tasks at once, all solved, until the last is scored");
+      for (const { value } of rows) expect(value).toBeGreaterThan(0);
+    });
+  }),
+);

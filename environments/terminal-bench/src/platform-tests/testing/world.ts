@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { readTrajectories } from "@aenv/rollout";
-import { startImageRegistry, temporaryTree } from "@aenv/testing";
+import { type ImageRegistry, startImageRegistry, temporaryTree } from "@aenv/testing";
 import { aenv } from "aenvironment/cli-tests";
 import { type Platform, publish, startPlatform } from "aenvironment/platform-tests";
 import { type ExampleWorld, openExamples } from "./examples.ts";
@@ -10,6 +10,7 @@ const project = fileURLToPath(new URL("../../..", import.meta.url));
 /** A server with the environment and the examples, and a registry with their images. */
 export interface World extends AsyncDisposable {
   readonly platform: Platform;
+  readonly registry: ImageRegistry;
   readonly examples: ExampleWorld;
   readonly ref: string;
   readonly folder: string;
@@ -43,7 +44,7 @@ export async function startWorld(flags: Readonly<Record<string, unknown>>): Prom
       return found;
     };
     const owned = stack.move();
-    return { platform, examples, ref, folder: tree.path, variables, rewards, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+    return { platform, registry, examples, ref, folder: tree.path, variables, rewards, [Symbol.asyncDispose]: () => owned.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();
     throw error;
