@@ -34,7 +34,7 @@ const commands: Readonly<Record<string, { summary: string; alias?: string; isHid
   exec: { summary: "run a command or a shell in an instance's sandbox", load: () => import("./commands/exec.ts") },
   cp: { summary: "copy files to or from an instance's sandbox", load: () => import("./commands/cp.ts") },
   instances: { summary: "the same as: instance list", isHidden: true, load: () => import("./commands/instance/list.ts") },
-  bench: { summary: "list built-in benchmarks, and prepare their data", load: () => import("./commands/bench/index.ts") },
+  bench: { summary: "evaluate agents and answers on benchmarks", load: () => import("./commands/bench/index.ts") },
   snapshot: { summary: "store instances, and start others from them", load: () => import("./commands/snapshot/index.ts") },
   service: { summary: "run replicas of an environment behind one address", load: () => import("./commands/service/index.ts") },
   token: { summary: "create and revoke a server's tokens", load: () => import("./commands/token/index.ts") },

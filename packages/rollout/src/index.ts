@@ -21,6 +21,7 @@ export { Capacity } from "./episode/capacity.ts";
 export { Episode, type EpisodeOptions } from "./episode/episode.ts";
 export { AgentError, ModelError } from "./episode/failure.ts";
 export { Forks } from "./episode/forks.ts";
+export { type GradedArguments, gradeEpisode } from "./episode/grade.ts";
 export type { EpisodeInstance } from "./episode/instance.ts";
 export { Instances, type InstancesOptions } from "./episode/instances.ts";
 export { LimitReached, type Limits } from "./episode/limits.ts";

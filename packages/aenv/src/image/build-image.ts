@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type BuilderName, builderNames, findBuilders } from "./builder.ts";
-import { buildCommand, type CommandLine, idCommand, isBuiltIntoRegistry, pushCommand } from "./command-lines.ts";
+import { buildCommand, type CommandLine, idCommand, isBuiltIntoRegistry, pushCommand, saveCommand } from "./command-lines.ts";
 import { openCredentials } from "./credentials.ts";
 import type { ImagePlan, RegistrySettings } from "./plan.ts";
 
@@ -51,6 +51,11 @@ export async function buildImage({ plan, dockerfile, context, settings, builder 
   if (plan.isPushed)
     for (const reference of plan.references) await run(pushCommand(builder, reference), `${reference} could not be pushed`);
   return { builder, id };
+}
+
+/** Writes an image of the builder as an archive of `docker save`. */
+export async function saveImage(builder: BuilderName, reference: string, file: string, terminal: Terminal): Promise<void> {
+  await execute(saveCommand(builder, reference, file), `${reference} could not be saved`, terminal);
 }
 
 const LAST_LINES = 5;

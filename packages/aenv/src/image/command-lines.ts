@@ -47,6 +47,13 @@ export function pushCommand(builder: BuilderName, reference: string): CommandLin
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?\//;
 
+/** Writes the image as a file. */
+export function saveCommand(builder: BuilderName, reference: string, file: string): CommandLine {
+  if (builder === "buildah") return { program: "buildah", args: ["push", reference, `docker-archive:${file}:${reference}`], variables: {} };
+  const format = builder === "podman" ? ["--format", "docker-archive"] : [];
+  return { program: pushCommand(builder, reference).program, args: ["save", ...format, "--output", file, reference], variables: {} };
+}
+
 /** Prints the id of the image. */
 export function idCommand(builder: BuilderName, reference: string): CommandLine {
   return builder === "buildah"

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Failure } from "../terminal/failure.ts";
 import { ownFolder } from "./own-package.ts";
@@ -11,8 +11,8 @@ export interface Benchmark {
   readonly description: string;
   /** The project folder, which can be run and published. */
   readonly folder: string;
-  /** The file of the module that its package exports as `./data`. */
-  readonly dataModule: string;
+  /** The file of the module that its package exports as `./data`; null for a project that has its data in its own files. */
+  readonly dataModule: string | null;
   /** The file of the module that its package exports as `./bench`; null if it exports none. */
   readonly benchModule: string | null;
 }
@@ -54,7 +54,9 @@ export interface PreparedDomains extends PreparedData {
 const root = join(ownFolder, import.meta.url.endsWith(".ts") ? "../../environments" : "environments");
 
 export function listBenchmarks(): Benchmark[] {
-  return folders().flatMap((folder) => benchmarkIn(folder) ?? []);
+  return folders()
+    .map(benchmarkIn)
+    .filter(({ dataModule }) => dataModule !== null);
 }
 
 /** The folder of an environment that comes with this package, by its name or that of its folder; null if there is none. */
@@ -63,12 +65,14 @@ export function findBuiltIn(name: string): string | null {
 }
 
 export function findBenchmark(name: string): Benchmark | null {
-  const folder = findBuiltIn(name);
-  return folder === null ? null : benchmarkIn(folder);
+  return listBenchmarks().find(({ folder }) => isNamed(folder, name)) ?? null;
 }
 
-export function getBenchmark(name: string): Benchmark {
-  const found = findBenchmark(name);
+/** A benchmark of this package, or the project in a folder whose path contains a slash. */
+export function getBenchmark(name: string, cwd: string): Benchmark {
+  const folder = resolve(cwd, name);
+  const isProject = name.includes("/") && existsSync(join(folder, "config.json"));
+  const found = isProject ? benchmarkIn(folder) : findBenchmark(name);
   if (found !== null) return found;
   const names = listBenchmarks().map((one) => one.name);
   throw new Failure(`there is no benchmark '${name}'; the benchmarks are: ${names.join(", ")}`, {
@@ -77,7 +81,12 @@ export function getBenchmark(name: string): Benchmark {
   });
 }
 
-export function loadDataModule({ dataModule }: Benchmark): Promise<DataModule> {
+export async function loadDataModule({ name, dataModule }: Benchmark): Promise<DataModule> {
+  if (dataModule === null)
+    throw new Failure(`${name} has its data in its own files, and none can be prepared for it`, {
+      exit: "usage",
+      hint: "Leave out --from.",
+    });
   return import(pathToFileURL(dataModule).href);
 }
 
@@ -92,11 +101,11 @@ function isNamed(folder: string, name: string): boolean {
   return basename(folder) === name || readJson(join(folder, "config.json")).name === name;
 }
 
-function benchmarkIn(folder: string): Benchmark | null {
-  const { exports = {} } = readJson(join(folder, "package.json"));
+function benchmarkIn(folder: string): Benchmark {
+  const manifest = join(folder, "package.json");
+  const { exports = {} } = existsSync(manifest) ? readJson(manifest) : {};
   const file = (name: string): string | null => (typeof exports[name] === "string" ? join(folder, exports[name]) : null);
   const dataModule = file("./data");
-  if (dataModule === null) return null;
   const { name, version, description = "" } = readJson(join(folder, "config.json"));
   const benchModule = file("./bench");
   return { name: String(name), version: String(version), description: String(description), folder, dataModule, benchModule };

@@ -6,6 +6,8 @@ import {
   digestOf,
   type EpisodeSpec,
   Forks,
+  type GradedArguments,
+  gradeEpisode,
   Instances,
   type Limits,
   type PlayOptions,
@@ -63,6 +65,11 @@ export class Episodes implements AsyncDisposable {
 
   play(spec: EpisodeSpec, player: EpisodePlayer): Promise<Trajectory> {
     return playEpisode(spec, this.#playOptions(player));
+  }
+
+  /** Scores an answer that exists already. */
+  grade(spec: EpisodeSpec, args: GradedArguments, player: EpisodePlayer): Promise<Trajectory> {
+    return gradeEpisode(spec, args, this.#playOptions(player));
   }
 
   /** Plays the samples of a group as forks of one episode. */

@@ -1,5 +1,14 @@
 import type { UnscoredCause } from "@aenv/contract";
-import { type Prices, playRun, type RunFolder, type RunResult, type RunSettings } from "@aenv/rollout";
+import {
+  type EpisodeSpec,
+  type GradedArguments,
+  type Prices,
+  playRun,
+  type RunFolder,
+  type RunOptions,
+  type RunResult,
+  type RunSettings,
+} from "@aenv/rollout";
 import type { Terminal } from "../terminal/terminal.ts";
 import { warn } from "../terminal/warning.ts";
 import type { ChosenAgent } from "./agent-options.ts";
@@ -32,6 +41,9 @@ export interface RunToPlay {
   readonly deadlineMs: number;
   readonly prices: Prices | null;
   readonly stop: AbortSignal;
+  readonly onEpisode?: RunOptions["onEpisode"];
+  /** The arguments of the reward for an answer that exists already; without it the agent plays. */
+  readonly answerOf?: (spec: EpisodeSpec) => GradedArguments;
 }
 
 /** Plays a run and shows how far it is. Afterwards it says why episodes were unscored. */
@@ -57,7 +69,10 @@ export async function playShown(run: RunToPlay, terminal: Terminal): Promise<Run
     retries: run.retries,
     retriesOf: run.retriesOf,
     playsUnscoredAgain: run.playsUnscoredAgain,
-    play: (spec) => (forks === null ? episodes.play(spec, player) : forks.play(spec)),
+    play: (spec) => {
+      if (run.answerOf !== undefined) return episodes.grade(spec, run.answerOf(spec), player);
+      return forks === null ? episodes.play(spec, player) : forks.play(spec);
+    },
     onDone: (planned) => forks?.done(planned),
     onProgress: (progress) => {
       const outcome = progress.last?.outcome;
@@ -65,6 +80,7 @@ export async function playShown(run: RunToPlay, terminal: Terminal): Promise<Run
       view.show(progress);
     },
     onBusy: (listener) => busy.listen(listener),
+    ...(run.onEpisode && { onEpisode: run.onEpisode }),
     cancel: stop,
   }).finally(() => view.end());
   for (const [cause, message] of reasons) warn(terminal, `unscored by ${cause}, the last one: ${message}`);

@@ -236,10 +236,10 @@ export class Episode {
   }
 
   /** The environment's own score of the episode. */
-  async score(): Promise<Outcome> {
+  async score(args: Readonly<Record<string, unknown>> = {}): Promise<Outcome> {
     const { instance, signal, now } = this.#options;
     const from = now();
-    const { reward, components, weights } = await instance.score({}, { signal });
+    const { reward, components, weights } = await instance.score(args, { signal });
     this.timing.score_ms = now() - from;
     return { kind: "scored", reward, components, ...(weights && { weights }) };
   }

@@ -67,6 +67,8 @@ export interface Beginning {
   acquire(signal: AbortSignal): Promise<Lease>;
   readonly beginEpisode: typeof beginEpisode;
   play(episode: Episode, lease: Lease): Promise<StopReason>;
+  /** Instead of the reward of what was played. */
+  score?(episode: Episode): Promise<Outcome>;
   /** What comes before a fork; null for an episode that is none. */
   readonly parent: Trajectory["parent"];
 }
@@ -115,7 +117,7 @@ async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOp
     playing = options.capacity?.begin();
     reason = await beginning.play(episode, lease);
     stage = "score";
-    outcome = await episode.score();
+    outcome = await (beginning.score?.(episode) ?? episode.score());
   } catch (error) {
     if (isWorthWaiting(error, stage, options)) {
       await lease?.release(false);

@@ -22,6 +22,8 @@ export interface RunOptions {
   readonly play: (spec: EpisodeSpec) => Promise<Trajectory>;
   /** Called with each episode that is done with: its trajectory is in the folder. */
   readonly onDone?: (planned: Pick<PlannedEpisode, "id" | "group">) => void | Promise<void>;
+  /** Called with the trajectory of every episode, those of earlier calls first, before `onDone`. */
+  readonly onEpisode?: (trajectory: Trajectory) => Promise<void>;
   readonly onProgress?: (progress: RunProgress) => void;
   readonly cancel: AbortSignal;
   /** Gives the signs of a busy server or model to what decides how many episodes run at once. */
@@ -45,6 +47,8 @@ export interface RunResult {
   readonly isComplete: boolean;
   /** Episodes that an earlier call had played already. */
   readonly resumed: number;
+  /** Episodes of the plan. */
+  readonly total: number;
 }
 
 /**
@@ -52,10 +56,11 @@ export interface RunResult {
  * as its episode has ended.
  */
 export async function playRun(options: RunOptions): Promise<RunResult> {
-  const { folder, settings, retries, retriesOf = {}, play, onDone, onProgress, cancel } = options;
+  const { folder, settings, retries, retriesOf = {}, play, onDone, onEpisode, onProgress, cancel } = options;
   using _ = folder.begin(settings);
   if (options.playsUnscoredAgain === true) await folder.forget(({ outcome }) => outcome.kind === "unscored");
   if (settings.fork_at !== undefined) await folder.forgetPartialGroups();
+  if (onEpisode !== undefined) for await (const earlier of folder.trajectories()) await onEpisode(earlier);
   const played = new Set<string>();
   const scores: EpisodeScore[] = [];
   const { total, plan } = options.episodes ?? { total: planSize(settings), plan: planEpisodes({ run: folder.name, ...settings }) };
@@ -83,6 +88,7 @@ export async function playRun(options: RunOptions): Promise<RunResult> {
     onEpisode: async (trajectory, planned) => {
       await writer.add(trajectory);
       scores.push(scoreOf(trajectory));
+      await onEpisode?.(trajectory);
       await onDone?.(planned);
       progress(trajectory);
     },
@@ -91,7 +97,7 @@ export async function playRun(options: RunOptions): Promise<RunResult> {
   const summary = summarise(scores, { passReward: settings.pass_reward });
   const isComplete = scores.length === total;
   if (isComplete && folder.summary() === null) await folder.end(summary);
-  return { summary, isComplete, resumed };
+  return { summary, isComplete, resumed, total };
 }
 
 async function* unplayed(

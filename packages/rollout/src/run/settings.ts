@@ -29,6 +29,8 @@ export const runSettings = z.object({
   folder: z.string().optional(),
   /** After so many tool calls the samples of a task are forked from one episode. */
   fork_at: z.number().int().nonnegative().optional(),
+  /** The digest of a benchmark's data. */
+  data_digest: z.string().optional(),
   /** The run whose trajectories were scored again. */
   rescored_from: z.string().optional(),
 });

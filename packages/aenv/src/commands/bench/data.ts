@@ -1,14 +1,11 @@
-import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
+import { prepareData, sourceOf } from "../../bench/dataset.ts";
 import { examples } from "../../options/examples.ts";
 import { collect } from "../../options/pairs.ts";
-import { type Benchmark, getBenchmark, loadDataModule, type PreparedData, type PreparedDomains } from "../../project/benchmarks.ts";
+import { getBenchmark, type PreparedData, type PreparedDomains } from "../../project/benchmarks.ts";
 import { dataDir } from "../../project/data-dir.ts";
-import { fetchWithProgress } from "../../project/download.ts";
-import { Failure } from "../../terminal/failure.ts";
 import { createPrinter, type Printer } from "../../terminal/printer.ts";
-import { withSpinner } from "../../terminal/spinner.ts";
 import { countText, facts, table } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import { tildePath } from "../../terminal/tilde-path.ts";
@@ -46,51 +43,18 @@ export function define(command: Command, terminal: Terminal): void {
 
 async function data(named: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
-  const benchmark = getBenchmark(named);
+  const benchmark = getBenchmark(named, terminal.cwd);
   const { name } = benchmark;
   const defaultFolder = join(dataDir(terminal.env), name);
   const to = options.to === undefined ? defaultFolder : resolve(terminal.cwd, options.to);
-  const prepared = await prepare(benchmark, sourceOf(options.from, terminal.cwd), to, options, terminal);
+  const { domain: domains, strict: isStrict = false } = options;
+  const prepared = await prepareData(benchmark, sourceOf(options.from, terminal.cwd), to, { domains, isStrict }, terminal);
   printer.json({ name, ...prepared });
   printReport(name, prepared, printer);
   if (to !== defaultFolder)
     printer.print(`  ${printer.output.colors.dim("Set for the environment:")} ${name.toUpperCase().replaceAll("-", "_")}_DATA_DIR=${to}`);
   printer.print(`  ${printer.output.colors.dim("Play it:")}    aenv rollout ${name}`);
   printer.print(`  ${printer.output.colors.dim("Publish it:")} aenv push --work-dir ${name}`);
-}
-
-/** A URL unchanged, or an absolute path. */
-function sourceOf(from: string, cwd: string): string {
-  if (/^https?:\/\//i.test(from)) {
-    if (URL.canParse(from)) return from;
-    throw new Failure(`'${from}' is not a valid URL`, { exit: "usage", hint: "Write it as https://example.org/benchmark.tar.gz" });
-  }
-  const scheme = /^([a-z][\w+.-]*):\/\//i.exec(from)?.[1];
-  const path = resolve(cwd, from);
-  if (scheme === undefined && existsSync(path)) return path;
-  throw new Failure(scheme === undefined ? `there is no ${path}` : `'${scheme}:' is not supported`, {
-    exit: "usage",
-    hint: "Name a checkout of the benchmark, a .tar.gz archive of it, or the http(s) address of such an archive with --from.",
-  });
-}
-
-async function prepare(
-  benchmark: Benchmark,
-  from: string,
-  to: string,
-  options: Options,
-  terminal: Terminal,
-): Promise<PreparedData | PreparedDomains> {
-  const { prepareData } = await loadDataModule(benchmark);
-  const isStrict = options.strict === true;
-  const wanted = { from, to, isStrict, ...(options.domain && { domains: options.domain }), fetch: fetchWithProgress(terminal) };
-  try {
-    // A download has a progress bar instead.
-    return await (from.startsWith("http") ? prepareData(wanted) : withSpinner(terminal, `Reading ${from}`, () => prepareData(wanted)));
-  } catch (error) {
-    if (error instanceof Failure || (error as NodeJS.ErrnoException).code !== undefined) throw error;
-    throw new Failure((error as Error).message, { hint: `Nothing was written. See: aenv bench data --help`, cause: error });
-  }
 }
 
 function printReport(name: string, prepared: PreparedData | PreparedDomains, printer: Printer): void {

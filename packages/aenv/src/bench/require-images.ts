@@ -1,0 +1,45 @@
+import type { Benchmark } from "../project/benchmarks.ts";
+import type { EngineName } from "../rollout/engine-option.ts";
+import { Failure } from "../terminal/failure.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import type { Dataset } from "./dataset.ts";
+import type { BenchModule } from "./module.ts";
+
+const SHOWN = 20;
+
+export interface RequiredImages {
+  readonly benchmark: Benchmark;
+  readonly module: BenchModule;
+  readonly dataset: Dataset;
+  readonly engine: EngineName;
+  readonly taskIds: readonly string[];
+}
+
+/** Pulls the images of tasks that the engine lacks. Throws before anything is played if some cannot be had, and names them all. */
+export async function requireImages({ benchmark, module, dataset, engine, taskIds }: RequiredImages, terminal: Terminal): Promise<void> {
+  const { name } = benchmark;
+  const needed = await module.imagesOf?.(dataset.folder, taskIds);
+  if (needed === undefined || ![...needed.values()].some((images) => images.length > 0)) return;
+  if (engine === "process")
+    throw new Failure(`the tasks of ${name} run in images, which the engine process cannot run`, {
+      exit: "usage",
+      hint: `Choose an engine that can, which needs Docker or, on Linux as root, runc: aenv bench run ${name} --engine oci`,
+    });
+  // Loaded only here: engines and the server take long to load.
+  const { listImages, openStore, pullImages } = await import("./images.ts");
+  await using store = openStore(engine, terminal);
+  const absent = (await listImages(module, dataset.folder, taskIds, store)).filter(({ isPresent }) => !isPresent);
+  if (absent.length === 0) return;
+  const pulled = absent.filter(({ source }) => source === null).map(({ image }) => image);
+  const missing = new Map([
+    ...absent.filter(({ source }) => source !== null).map(({ image }) => [image, "it is not built"] as const),
+    ...(await pullImages(pulled, store, terminal)),
+  ]);
+  if (missing.size === 0) return;
+  const shown = [...missing].slice(0, SHOWN).map(([image, why]) => ({ message: `${image}: ${why}` }));
+  const rest = missing.size > SHOWN ? [{ message: `and ${missing.size - SHOWN} more` }] : [];
+  throw new Failure([{ message: `${missing.size} images of ${name} are missing, so nothing was started` }, ...shown, ...rest], {
+    code: "bench.images_missing",
+    hint: `Pull, build or load them with: aenv bench images ${name} --engine ${engine} --build, or --load IMAGE=ARCHIVE`,
+  });
+}

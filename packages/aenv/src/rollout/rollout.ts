@@ -1,0 +1,139 @@
+import { relative, resolve } from "node:path";
+import type { Task } from "@aenv/contract";
+import { RunFolder, type RunResult, type RunSettings, runNameOf, withoutSecrets } from "@aenv/rollout";
+import { Failure } from "../terminal/failure.ts";
+import { createPrinter } from "../terminal/printer.ts";
+import { facts } from "../terminal/table.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import { chooseAgent } from "./agent-options.ts";
+import { limitsOf } from "./limit-options.ts";
+import { BusySigns, playShown, type RunToPlay } from "./played-run.ts";
+import { pricesOf } from "./price-options.ts";
+import type { RolloutOptions, RunOptions } from "./rollout-options.ts";
+import { listTasks, openSource, type Source } from "./source.ts";
+import { summaryText } from "./summary-view.ts";
+
+/** What a command does with a run besides playing it. */
+export interface RunExtras {
+  /** Called before anything is played. */
+  prepare?(source: Source, tasks: readonly Task[]): Promise<void>;
+  /** Settings that also decide what the episodes are. */
+  readonly settings?: Partial<RunSettings>;
+  /** Opened when the run is known, and told of all its episodes, those of earlier calls first. */
+  open?(folder: RunFolder, settings: RunSettings): Promise<RunListener | undefined>;
+}
+
+export interface RunListener {
+  readonly onEpisode: NonNullable<RunToPlay["onEpisode"]>;
+  /** Called after the last episode; what is shown with the numbers of the run. */
+  end(): Promise<readonly (readonly [name: string, value: string])[]>;
+}
+
+/** Plays an agent against the tasks of an environment, as the options say, and prints the numbers. */
+export async function playRollout(
+  named: string,
+  program: readonly string[],
+  options: RolloutOptions,
+  terminal: Terminal,
+  extras: RunExtras = {},
+): Promise<void> {
+  const stop = terminal.stopSignal();
+  const busy = new BusySigns();
+  await using chosen = await chooseAgent(options, program, terminal, busy.notify);
+  const prices = pricesOf(options, chosen.modelName, terminal);
+  await using source = await openSource(named, options, terminal);
+  const tasks = await listTasks(source, options, terminal);
+  demandTasks(source, tasks, options);
+  await extras.prepare?.(source, tasks);
+  const settings = { ...settingsOf(source, chosen.agent, chosen.modelName, tasks, options), ...extras.settings };
+  const folder = runFolderOf(settings, options, terminal);
+  const listener = await extras.open?.(folder, settings);
+  const { onEpisode } = listener ?? {};
+  const run = { folder, settings, source, chosen, busy, ...howOf(options), prices, stop, ...(onEpisode && { onEpisode }) };
+  const result = await playShown(run, terminal);
+  await report(result, folder, options, terminal, await listener?.end());
+}
+
+export function runFolderOf(settings: RunSettings, { runs, run }: Pick<RunOptions, "runs" | "run">, { cwd }: Terminal): RunFolder {
+  return new RunFolder(resolve(cwd, runs), run ?? runNameOf(settings));
+}
+
+/** How the episodes of a run are played. */
+export function howOf(options: RunOptions): Pick<RunToPlay, "concurrency" | "retries" | "retriesOf" | "playsUnscoredAgain" | "deadlineMs"> {
+  const { concurrency, retries, retriesOf = {}, deadline: deadlineMs, retryUnscored: playsUnscoredAgain = false } = options;
+  return { concurrency, retries, retriesOf, playsUnscoredAgain, deadlineMs };
+}
+
+/** Prints the numbers of a run. Throws if it was stopped, or if too many of its episodes are unscored. */
+export async function report(
+  { summary, isComplete, resumed, total }: RunResult,
+  folder: RunFolder,
+  options: Pick<RunOptions, "json" | "maxUnscored">,
+  terminal: Terminal,
+  more: readonly (readonly [name: string, value: string])[] = [],
+): Promise<void> {
+  const printer = createPrinter(terminal, options.json === true);
+  const results = more.length > 0 ? { results: Object.fromEntries(more) } : {};
+  printer.json({ run: folder.name, folder: folder.path, isComplete, resumed, ...summary, ...results });
+  printer.print(summaryText(summary, printer.output));
+  if (more.length > 0) printer.print(`\n${facts(more, printer.output)}`);
+  printer.print();
+  const { colors } = printer.output;
+  const place = relative(terminal.cwd, folder.path);
+  if (!isComplete) {
+    const message = `stopped after ${summary.episodes} of ${total} episodes; they are in ${place}`;
+    if (printer.isJson) throw new Failure([], { exit: "cancelled" });
+    throw new Failure(message, { exit: "cancelled", hint: "The same command goes on with the run." });
+  }
+  printer.print(
+    `${colors.green("✔")} ${resumed === summary.episodes ? "The run was complete already:" : "Trajectories and summary:"} ${colors.cyan(place)}`,
+  );
+  const unscored = summary.episodes - summary.scored;
+  if (unscored > options.maxUnscored * summary.episodes) {
+    if (printer.isJson) throw new Failure([]);
+    throw new Failure(`${unscored} of ${summary.episodes} episodes are unscored, more than ${100 * options.maxUnscored} %`, {
+      code: "run.unscored",
+      hint: "The outcomes in the trajectories say why. Play them again with --retry-unscored, or set another share with --max-unscored.",
+    });
+  }
+}
+
+function settingsOf(
+  source: Source,
+  agent: { readonly name: string; readonly settings: Readonly<Record<string, unknown>> },
+  model: string | null,
+  tasks: readonly { readonly id: string; readonly split?: string | undefined }[],
+  options: RolloutOptions,
+): RunSettings {
+  return {
+    format: "aenv.run.v1",
+    environment: source.environment,
+    environment_digest: source.digest,
+    variables: withoutSecrets(options.var ?? {}),
+    agent: { name: agent.name, settings: { ...agent.settings } },
+    model,
+    split: options.split ?? null,
+    tasks: tasks.map(({ id, split }) => ({ id, ...(split !== undefined && { split }) })),
+    samples: options.samples,
+    seed: options.seed,
+    limits: limitsOf(options),
+    records_digests: options.digests === true,
+    pass_reward: options.passReward,
+    ...(options.forkAt !== undefined && { fork_at: options.forkAt }),
+    ...(source.folder !== null && { folder: source.folder }),
+  };
+}
+
+/** Throws if the environment lacks a task or the split that the options name. */
+function demandTasks({ environment }: Source, tasks: readonly { readonly id: string }[], { split, task = [] }: RolloutOptions): void {
+  const within = split === undefined ? "" : ` in the split '${split}'`;
+  const missing = task.find((wanted) => !tasks.some(({ id }) => id === wanted));
+  const problem =
+    missing !== undefined
+      ? `no task '${missing}'${within}`
+      : split !== undefined && tasks.length === 0
+        ? `no task of the split '${split}'`
+        : null;
+  if (problem === null) return;
+  throw new Failure(`${environment} has ${problem}`, { exit: "usage", hint: "The tasks of a running environment: aenv call --tasks" });
+}
