@@ -8,8 +8,9 @@ import { EvaluationError } from "../evaluate/error.ts";
 import { type Evaluation, gradePatch } from "../evaluate/evaluate.ts";
 import { InstanceLog } from "../evaluate/log.ts";
 import { evalSandbox } from "../evaluate/task-sandbox.ts";
+import { gradeOutput } from "../grading/report.ts";
 import { type EvalSpec, makeSpec } from "../spec/spec.ts";
-import { forgedMarkers } from "./markers.ts";
+import { forgedMarkers, TESTS_ERRORED } from "./markers.ts";
 
 export interface GradeOptions {
   readonly row: Row;
@@ -72,13 +73,18 @@ async function run({ row, dataset, timeoutSeconds }: GradeOptions, sandbox: Task
   return { patch, evaluation, log: log.text + evaluation.log };
 }
 
-/** Output with markers that the script did not print has no grade: the patch could have ended the output where it likes. */
-function withoutForged(graded: Graded, { instanceId }: EvalSpec, log: InstanceLog): Graded {
-  const { evaluation } = graded;
+/**
+ * Output with markers that the script did not print is not believed: the patch could have ended the output where it likes. A line says so,
+ * so that a later grading of the stored output does not believe it either.
+ */
+function withoutForged(graded: Graded, spec: EvalSpec, log: InstanceLog): Graded {
+  const { evaluation, patch } = graded;
   if (evaluation === null || evaluation.script === null || evaluation.output === null) return graded;
   const forged = forgedMarkers(evaluation.script, evaluation.output);
   if (forged.length === 0) return graded;
   const error = `the output contains markers that are not the script's: ${forged.join(", ")}`;
-  log.error(`Error in evaluation for ${instanceId}: ${error}`);
-  return { ...graded, evaluation: { ...evaluation, grade: null, error }, log: evaluation.log + log.text };
+  log.error(`Error in evaluation for ${spec.instanceId}: ${error}`);
+  const output = `${evaluation.output}\n${TESTS_ERRORED}: ${error}\n`;
+  const grade = gradeOutput(spec, patch, Buffer.from(output));
+  return { patch, evaluation: { ...evaluation, output, grade, error }, log: log.text + evaluation.log };
 }

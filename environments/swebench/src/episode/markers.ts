@@ -1,5 +1,8 @@
 import { END_MARKER, EXIT_CODE_MARKER, START_MARKER } from "../eval-script/markers.ts";
 
+/** A log with this text has no results, by the rules of the reference. */
+export const TESTS_ERRORED = ">>>>> Tests Errored";
+
 /** Markers that occur more often in the output than the script prints them. A trace shows a command, and an echo prints it once more. */
 export function forgedMarkers(script: string, output: string): string[] {
   const lines = script.split("\n");

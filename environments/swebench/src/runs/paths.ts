@@ -1,5 +1,6 @@
 /** Files of one instance in a run. */
-export type ArtifactName = "report.json" | "test_output.txt" | "run_instance.log" | "patch.diff" | "eval.sh";
+export const ARTIFACTS = ["report.json", "test_output.txt", "run_instance.log", "patch.diff", "eval.sh"] as const;
+export type ArtifactName = (typeof ARTIFACTS)[number];
 
 const ROOT = "logs/run_evaluation";
 

@@ -44,6 +44,11 @@ export class RunFolder {
     this.#write(model, instanceId, "report.json", writeInstanceReport(instanceId, report));
   }
 
+  /** Keeps a file of an evaluation that was made elsewhere. */
+  keepFile(model: string, instanceId: string, name: ArtifactName, bytes: Uint8Array): void {
+    this.#write(model, instanceId, name, bytes);
+  }
+
   /** Without a task repository, that of the file that exists is kept. */
   keepInfo({ dataset, split, taskRepo }: RunInfo, now: Date): void {
     const path = join(this.#root, runFolder(this.#runId), "run.json");
@@ -57,10 +62,10 @@ export class RunFolder {
     writeFileSync(path, `${writeJson(info, 2)}\n`);
   }
 
-  #write(model: string, instanceId: string, name: ArtifactName, text: string): void {
+  #write(model: string, instanceId: string, name: ArtifactName, content: string | Uint8Array): void {
     const path = this.#path(model, instanceId, name);
     mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, text);
+    writeFileSync(path, content);
   }
 
   #path(model: string, instanceId: string, name: ArtifactName): string {
