@@ -6,7 +6,7 @@ import { pushSweImages, startImageRegistry, sweRows } from "@aenv/testing";
 import { type Platform, publish, startPlatform } from "aenvironment/platform-tests";
 import { prepareData } from "../../data/prepare.ts";
 
-const project = fileURLToPath(new URL("../../..", import.meta.url));
+export const project = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** A server with the environment, the dataset of `examples`, and a registry with its images. */
 export interface World extends AsyncDisposable {

@@ -1,8 +1,8 @@
 import type { Environment } from "@aenv/sdk";
-import type { EvalSandbox } from "@aenv/swebench/core";
+import type { EvalSandbox } from "../../evaluate/sandbox.ts";
 
-/** The sandbox of an instance's task, as the grader of SWE-bench uses one. */
-export function evalSandboxOf({ sandbox }: Environment): EvalSandbox {
+/** The sandbox of an instance's task, used from outside. */
+export function instanceSandbox({ sandbox }: Environment): EvalSandbox {
   return {
     exec: async (command, { cwd, timeoutMs } = {}) => {
       const { exitCode, timedOut, stdout } = await sandbox.exec(["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", ...command], {

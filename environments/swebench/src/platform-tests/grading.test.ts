@@ -1,0 +1,83 @@
+import { type DockerDaemon, describeNeeding, startDocker } from "@aenv/testing";
+import { publish } from "aenvironment/platform-tests";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Attack, attacks } from "./testing/attacks.ts";
+import { expectedResults, gradePredictions } from "./testing/predictions.ts";
+import { Victim } from "./testing/victim.ts";
+import { project, startWorld, type World } from "./testing/world.ts";
+
+const TIMEOUT = { timeout: 180_000 };
+
+function describeAttacks(world: () => World, chosen: readonly Attack[]): void {
+  describe("an agent gets no reward for", () => {
+    it.each(chosen)("$name", TIMEOUT, async ({ script, deceives, prints = "" }) => {
+      await using victim = await Victim.open(world());
+      expect(await victim.run(script)).toContain(prints);
+      expect(await victim.reward()).toMatchObject({ reward: 0, returncode: 1 });
+      if (deceives !== null) expect(await victim.deceives(deceives), "a grader that trusts the agent's sandbox").toBe(true);
+    });
+  });
+}
+
+describeNeeding("docker-registry", "the grader of swe-bench, with images of a registry", () =>
+  describeNeeding("mmdebstrap", "from Debian packages", () => {
+    describeNeeding("runc", "in sandboxes of the engine oci", () => {
+      let world: World;
+      beforeAll(async () => {
+        world = await startWorld({ engine: "oci" });
+      }, 600_000);
+      afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+
+      it.each(Object.keys(expectedResults))("gives the expected results to predictions: %s", TIMEOUT, async (kind) => {
+        expect(await gradePredictions(world, kind)).toEqual(expectedResults[kind]);
+      });
+
+      describeAttacks(() => world, attacks);
+
+      it("gives nothing for filling the disk, and a solution counts on a full disk", TIMEOUT, async () => {
+        const taskSandboxes = { images: ["*"], atOnce: 3, memory: "512Mi", disk: "48Mi", egress: "none" };
+        const ref = await publish(world.platform, project, { isolation: "shared", version: "1.0.1", deployConfig: { taskSandboxes } });
+        await using victim = await Victim.open(world, ref);
+        expect(await victim.run("cp /opt/cheat/cheat.py conftest.py; cat /dev/zero > /fill; df / | tail -1")).toContain("100%");
+        expect(await victim.reward()).toMatchObject({ reward: 0 });
+        await victim.run("rm /fill");
+        await victim.solve();
+        expect(await victim.run("cat /dev/zero > /fill; df / | tail -1")).toContain("100%");
+        expect(await victim.reward()).toMatchObject({ reward: 1 });
+      });
+
+      it("rewards a solution, in whatever state the agent's sandbox is", TIMEOUT, async () => {
+        await using victim = await Victim.open(world);
+        await victim.solve();
+        const isChosen = (...words: string[]) => attacks.filter(({ name }) => words.some((word) => name.includes(word)));
+        for (const { script } of [...isChosen("hooks", "again and again", "history"), ...isChosen("ld.so.preload")])
+          await victim.run(script);
+        const answer = await victim.reward();
+        expect(answer).toMatchObject({ reward: 1, stderr: null });
+        expect(answer.left_out).toContain("conftest.py: a file that decides how the tests are run");
+      });
+    });
+
+    describeNeeding("docker", "in sandboxes of the engine docker", () => {
+      let daemon: DockerDaemon;
+      let world: World;
+      beforeAll(async () => {
+        daemon = await startDocker();
+        world = await startWorld({ engine: "docker", dockerSocket: daemon.socket });
+      }, 600_000);
+      afterAll(async () => {
+        await world?.[Symbol.asyncDispose]();
+        await daemon?.[Symbol.asyncDispose]();
+      }, 120_000);
+
+      it.each(["gold", "malformed"])("gives the expected results to predictions: %s", TIMEOUT, async (kind) => {
+        expect(await gradePredictions(world, kind)).toEqual(expectedResults[kind]);
+      });
+
+      describeAttacks(
+        () => world,
+        attacks.filter(({ name }) => /conftest|replacing|again and again|ld.so.preload/.test(name)),
+      );
+    });
+  }),
+);
