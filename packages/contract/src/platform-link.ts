@@ -7,6 +7,14 @@
 /** The name of the protocol in the `Upgrade` header. */
 export const LINK_PROTOCOL = "aenv-platform-1";
 
+/**
+ * The protocol of a client that listens inside a sandbox. The answer to the upgrade names the port; after it, the server is an HTTP/2
+ * client and opens a stream with CONNECT for each connection.
+ */
+export const LISTEN_PROTOCOL = "aenv-listen-1";
+/** The header with the port. */
+export const LISTEN_PORT = "aenv-port";
+
 /** The header that names the instance for which a request is made. */
 export const LINK_INSTANCE = "aenv-instance";
 

@@ -78,6 +78,7 @@ export const snapshotRoutes = {
 export const commandRoutes = {
   exec: { method: "POST", path: "/env-instance/:id/exec", does: "run a command in the sandbox" },
   terminal: { method: "GET", path: "/env-instance/:id/terminal", does: "run a command or a terminal over a WebSocket" },
+  listen: { method: "GET", path: "/env-instance/:id/listen", does: "listen on a port inside the sandbox, and get its connections" },
   listCommands: { method: "GET", path: "/env-instance/:id/commands", does: "list the commands" },
   attachCommand: { method: "GET", path: "/env-instance/:id/commands/:command", does: "follow a command that was started before" },
   signalCommand: { method: "POST", path: "/env-instance/:id/commands/:command/signal", does: "send a signal to a command" },

@@ -21,6 +21,11 @@ func connectPort(_ *server, on *stream, r connectRequest) (any, error) {
 		return nil, failed("port_closed", "no program of the sandbox listens on port %d: %v", r.Port, err)
 	}
 	defer socket.Close()
+	return join(on, socket)
+}
+
+// join answers the request, and passes bytes on in both directions until one side is gone.
+func join(on *stream, socket *net.TCPConn) (any, error) {
 	if err := on.answer(struct{}{}); err != nil {
 		return nil, err
 	}
@@ -31,7 +36,7 @@ func connectPort(_ *server, on *stream, r connectRequest) (any, error) {
 		}
 		socket.CloseWrite()
 	}()
-	_, err = io.CopyBuffer(onlyWriter{on}, onlyReader{socket}, make([]byte, maxData))
+	_, err := io.CopyBuffer(onlyWriter{on}, onlyReader{socket}, make([]byte, maxData))
 	return struct{}{}, err
 }
 

@@ -18,6 +18,7 @@ import (
 type server struct {
 	key        ed25519.PublicKey
 	processes  *processTable
+	listeners  *listeners
 	exit       chan int
 	stopping   atomic.Bool
 	generation atomic.Int64 // how often the sandbox was restored from a snapshot
@@ -32,7 +33,7 @@ type server struct {
 
 func newServer(key ed25519.PublicKey) *server {
 	s := &server{
-		key: key, processes: newProcessTable(), exit: make(chan int, 1),
+		key: key, processes: newProcessTable(), listeners: &listeners{waiting: map[int]*arrival{}}, exit: make(chan int, 1),
 		connections: map[*connection]struct{}{}, watches: map[*watch]struct{}{},
 	}
 	s.touch()
@@ -78,6 +79,8 @@ func init() {
 		"pack":           typed(packFiles),
 		"unpack":         typed(unpackFiles),
 		"connect":        typed(connectPort),
+		"listen":         typed(listenPort),
+		"take":           typed(takeConnection),
 		"stats":          typed(readStats),
 		"restored":       typed(afterRestore),
 		"shutdown":       typed(shutdownSandbox),

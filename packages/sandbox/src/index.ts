@@ -28,6 +28,7 @@ export {
   type InitHello,
   type InitStats,
   type ListedProcess,
+  type ListeningPort,
   type RestoreReport,
 } from "./init/connection.ts";
 export { InitError, isInitError } from "./init/error.ts";

@@ -82,6 +82,7 @@ export { ServiceClient } from "./platform/service-client.ts";
 export { SnapshotClient, type SnapshotPage } from "./platform/snapshot-client.ts";
 export { type Identity, type NewToken, type Role, TokenClient, type TokenInfo } from "./platform/token-client.ts";
 export type { SandboxFileChange, SandboxFiles } from "./sandbox/files.ts";
+export type { OnConnection, SandboxListener } from "./sandbox/listen.ts";
 export type { SandboxProcess } from "./sandbox/process.ts";
 export {
   type CommandOptions,

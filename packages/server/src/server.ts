@@ -12,6 +12,7 @@ import { openApps } from "./api/open.ts";
 import { Closers } from "./closers.ts";
 import { Commands } from "./commands/commands.ts";
 import { Files } from "./commands/files.ts";
+import { Listeners } from "./commands/listeners.ts";
 import { SandboxAccess } from "./commands/sandbox-access.ts";
 import { Terminals } from "./commands/terminals.ts";
 import { parseEgressLimit, type ServerConfig } from "./config.ts";
@@ -275,6 +276,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   });
   const terminals = new Terminals(commands);
   closers.add(() => terminals.close());
+  const listeners = new Listeners(sandboxAccess);
+  closers.add(() => listeners.close());
   const links = new PortLinks(store, now);
   const ports = new PortClients((sandboxId) => slots.find(sandboxId));
   closers.add(() => ports.close());
@@ -355,6 +358,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     snapshots,
     commands,
     terminals,
+    listeners,
     files: new Files(sandboxAccess),
     presign: new Presign({ instances, hub, links, engine }),
     rollouts,

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import { Environment } from "@aenv/sdk";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -37,6 +40,36 @@ for (const runtime of ["runc", "runsc"] as const) {
       expect((await files.list("/copy")).map(({ path }) => path)).toEqual(["a.txt"]);
       await expect(files.stat(platform.home)).rejects.toMatchObject({ code: "file.not_found" });
     });
+
+    it("listens on a port inside, whose connections reach this process and nothing else", async () => {
+      let asked = 0;
+      const server = createServer((_, response) => response.end(`answer ${++asked}`)).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port: here } = server.address() as AddressInfo;
+      const listener = await env.sandbox.listen(0, (connection) => {
+        const socket = connect(here, "127.0.0.1").on("error", () => {});
+        connection.pipe(socket).pipe(connection);
+      });
+      const fetched = (port: number) =>
+        env.sandbox.exec([
+          "node",
+          "-e",
+          `Promise.all([1, 2, 3].map(async () => (await fetch("http://127.0.0.1:${port}/")).text())).then((all) => console.log(all.sort().join()), (error) => console.log(error.cause?.code))`,
+        ]);
+      expect(await fetched(listener.port)).toMatchObject({ stdout: "answer 1,answer 2,answer 3\n" });
+      // The address of this process is of no use inside.
+      expect(await fetched(here)).toMatchObject({ stdout: "ECONNREFUSED\n" });
+      await expect(env.sandbox.listen(listener.port, () => {})).rejects.toMatchObject({
+        code: "request.invalid",
+        message: expect.stringContaining("in use"),
+      });
+      await listener.close();
+      await expect.poll(async () => (await fetched(listener.port)).stdout, { timeout: 20_000 }).toBe("ECONNREFUSED\n");
+      const many = await Promise.all(Array.from({ length: 8 }, () => env.sandbox.listen(0, () => {})));
+      await expect(env.sandbox.listen(0, () => {})).rejects.toMatchObject({ code: "quota.exceeded" });
+      await Promise.all(many.map((one) => one.close()));
+      server.close();
+    }, 60_000);
 
     it("is frozen while it is idle, and continued by a command", async () => {
       const { instanceId } = await env.getEnvInfo();

@@ -12,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createConnection, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
@@ -285,6 +285,44 @@ describeNeeding("go", "the init, through its client", () => {
     echo.close();
     await once(echo, "close");
     await expect(connection.connect(port)).rejects.toMatchObject({ code: "port_closed" });
+  });
+
+  it("listens on a port of the loopback interface, and hands over connections until it is closed", async () => {
+    const content = randomBytes(1_000_000);
+    const listening = await connection.listen(0, (accepted) => accepted.pipe(accepted));
+    const programs = [1, 2, 3].map(() => createConnection({ host: "127.0.0.1", port: listening.port }));
+    const answers = programs.map(async (program) => {
+      program.write(content);
+      const received: Buffer[] = [];
+      let bytes = 0;
+      for await (const part of program.iterator({ destroyOnReturn: false })) {
+        received.push(part);
+        bytes += part.length;
+        if (bytes === content.length) break;
+      }
+      return Buffer.concat(received).equals(content);
+    });
+    expect(await Promise.all(answers)).toEqual([true, true, true]);
+    await expect(connection.listen(listening.port, () => undefined)).rejects.toMatchObject({ code: "port_in_use" });
+    const ends = programs.map((program) =>
+      once(
+        program.on("error", () => undefined),
+        "close",
+      ),
+    );
+    listening.close();
+    await Promise.all([listening.closed, ...ends]);
+    const later = createConnection({ host: "127.0.0.1", port: listening.port });
+    await expect(once(later, "connect")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  });
+
+  it("says that an init of an earlier version cannot listen", async () => {
+    const abilities = connection.hello.abilities.filter((name) => name !== "listen");
+    const older = Object.assign(Object.create(connection) as InitConnection, { hello: { ...connection.hello, abilities } });
+    await expect(older.listen(0, () => undefined)).rejects.toMatchObject({
+      code: "sandbox.unsupported",
+      message: expect.stringContaining("create a new instance"),
+    });
   });
 
   it("reports load and idleness", async () => {

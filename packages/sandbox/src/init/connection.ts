@@ -3,7 +3,7 @@ import { createConnection, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { messageOf, PlatformError } from "@aenv/contract";
 import type { SandboxAddress } from "../engine.ts";
-import { StreamDuplex } from "./bytes.ts";
+import { IncomingBytes, StreamDuplex } from "./bytes.ts";
 import { InitFiles, type SendRequest } from "./files.ts";
 import { encodeFrame, type Frame, FrameDecoder, frameKind } from "./frame.ts";
 import { fieldsOf, listIn, numberIn, optionalNumberIn, parseFields, textIn } from "./json.ts";
@@ -65,6 +65,15 @@ export interface ListedProcess {
   readonly startedMs: number;
   /** Null while it runs. */
   readonly ending: ProcessEnding | null;
+}
+
+/** A port of the sandbox's loopback interface on which the init listens for this client. */
+export interface ListeningPort {
+  readonly port: number;
+  /** Resolves when nobody listens any more. */
+  readonly closed: Promise<void>;
+  /** Closes the port and all its connections. */
+  close(): void;
 }
 
 /** Connects to the init of a sandbox, and proves with the private key to be a server of the platform. */
@@ -232,6 +241,25 @@ export class InitConnection {
     return receiver;
   }
 
+  /** Listens on a port of the sandbox's loopback interface, 0 for any that is free, and hands over the connections of its programs. */
+  async listen(port: number, onConnection: (connection: Duplex) => void): Promise<ListeningPort> {
+    if (!this.hello.abilities.includes("listen")) {
+      const message = "the sandbox was started by an earlier version of the platform, which cannot listen on its ports";
+      throw new PlatformError("sandbox.unsupported", `${message}; create a new instance`);
+    }
+    const { stream, receiver } = this.#send("listen", { port }, (on) => new IncomingBytes(on, true));
+    const listening = numberIn(fieldsOf(await stream.answer), "port");
+    const follow = async () => {
+      let rest = "";
+      for await (const part of receiver) {
+        const lines = (rest + String(part)).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) this.#take(Number(line), onConnection);
+      }
+    };
+    return { port: listening, closed: follow().catch(() => undefined), close: () => receiver.destroy() };
+  }
+
   async stats(abort?: AbortSignal): Promise<InitStats> {
     const fields = fieldsOf(await this.#send("stats", { abort }).stream.answer);
     return {
@@ -276,6 +304,15 @@ export class InitConnection {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  #take(connection: number, onConnection: (connection: Duplex) => void): void {
+    const { stream, receiver } = this.#send("take", { connection }, (on) => new StreamDuplex(on));
+    stream.answer.then(
+      () => onConnection(receiver),
+      // It was closed meanwhile.
+      () => undefined,
+    );
   }
 
   async #follow(name: string, parameters: object): Promise<RemoteProcess> {

@@ -3,6 +3,7 @@ import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import { commandError } from "./command-error.ts";
 import { readEnding } from "./ending.ts";
 import { SandboxFiles } from "./files.ts";
+import { type OnConnection, openListener, type SandboxListener } from "./listen.ts";
 import { openProcess, type SandboxProcess } from "./process.ts";
 import type { SandboxTarget } from "./target.ts";
 
@@ -137,6 +138,17 @@ export class InstanceSandbox {
     const path = fillPath(commandRoutes.signalCommand, { id, command: String(process) });
     const doing = `send ${name} to command ${process} of instance '${id}'`;
     await control.send({ method, path, doing, rule: "once", notFound: "command.not_found", body: { signal: name } });
+  }
+
+  /**
+   * Listens on a port inside the sandbox, 0 for any that is free, and gets the connections of its programs: the other direction of `port`.
+   * So a program in a sandbox without a network reaches what you connect it to, and nothing else. Needs Node.
+   *
+   * @example
+   * await using listener = await env.sandbox.listen(0, (connection) => connection.pipe(connect(8000)).pipe(connection));
+   */
+  async listen(port: number, onConnection: OnConnection, { signal }: { readonly signal?: AbortSignal } = {}): Promise<SandboxListener> {
+    return openListener(await this.#open(signal), port, onConnection, signal);
   }
 
   /** A link to a port on which a program in the sandbox listens, for HTTP and WebSocket. It works without a token until it expires. */

@@ -7,7 +7,7 @@ import type { Access, Caller } from "../access/access.ts";
 import { checkContentLength, readBody } from "../http/body.ts";
 import { discardRequest } from "../http/drain.ts";
 import { type HttpLimits, limitConnections, serverOptions } from "../http/limits.ts";
-import { asksForWebSocket } from "../http/upgrade.ts";
+import { asksForWebSocket, asksToListen } from "../http/upgrade.ts";
 import { type Actor, type Audit, isRefusal } from "../operations/audit.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
 import type { ShownText } from "../shown-text.ts";
@@ -45,7 +45,7 @@ export interface ApiAnswer {
 export function createApp(options: AppOptions): FastifyInstance {
   const { requestTimeout = 0, keepAliveTimeout = 0, ...http } = serverOptions(options.httpLimits);
   const app = fastify({
-    http: { ...http, shouldUpgradeCallback: asksForWebSocket },
+    http: { ...http, shouldUpgradeCallback: (request) => asksForWebSocket(request) || asksToListen(request) },
     requestTimeout,
     keepAliveTimeout,
     loggerInstance: options.logger,

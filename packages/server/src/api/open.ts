@@ -1,6 +1,7 @@
 import { hostRuleFor, parseDuration } from "@aenv/contract";
 import type { FastifyInstance } from "fastify";
 import type { Tokens } from "../access/tokens.ts";
+import type { Listeners } from "../commands/listeners.ts";
 import type { Terminals } from "../commands/terminals.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { type CommandRooms, commandApi } from "./command-routes.ts";
@@ -29,6 +30,7 @@ export interface OpenAppsOptions
     SnapshotRooms {
   readonly tokens: Tokens;
   readonly terminals: Terminals;
+  readonly listeners: Listeners;
 }
 
 /** The HTTP applications of the control port and, if one is configured, of the admin port. */

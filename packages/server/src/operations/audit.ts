@@ -26,6 +26,7 @@ export type Change =
   | "token.revoked"
   | "port.opened"
   | "command.started"
+  | "port.listened"
   | "command.followed"
   | "command.signalled"
   | "files.read"

@@ -11,6 +11,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   not_running: "command.not_found",
   replaced: "command.replaced",
   no_terminal: "request.invalid",
+  port_in_use: "request.invalid",
   invalid_request: "request.invalid",
   invalid_archive: "request.invalid",
   not_found: "file.not_found",
