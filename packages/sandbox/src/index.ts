@@ -51,8 +51,9 @@ export {
 export { MemoryEngine, type MemoryEngineOptions, type MemoryListener, type MemoryProgram } from "./memory/engine.ts";
 export type { MemorySandbox } from "./memory/sandbox.ts";
 export type { RootFiles } from "./oci/containers.ts";
-export { OciEngine, type OciEngineOptions } from "./oci/engine.ts";
+export { OciEngine } from "./oci/engine.ts";
 export type { LayerStore } from "./oci/images/layers.ts";
+export type { OciEngineOptions } from "./oci/options.ts";
 export type { Architecture } from "./oci/spec/seccomp.ts";
 export { waitUntilReady } from "./probe.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";

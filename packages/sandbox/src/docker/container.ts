@@ -1,5 +1,5 @@
 import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
-import { DEFAULT_PROCESSES } from "../oci/engine.ts";
+import { DEFAULT_PROCESSES } from "../oci/options.ts";
 import { CAPABILITIES, DEFAULT_OPEN_FILES, MASKED, READ_ONLY } from "../oci/spec/config.ts";
 import { CPU_PERIOD_US, groupLimits } from "../oci/spec/limits.ts";
 import { INIT_PATH } from "../oci/spec/mounts.ts";

@@ -8,8 +8,6 @@ import {
   type ExportedSnapshot,
   type Listening,
   noAbilities,
-  type ReachedLimit,
-  type RefusedConnection,
   type Sandbox,
   type SandboxAddress,
   type SandboxEngine,
@@ -20,111 +18,30 @@ import {
   type SnapshotFidelity,
   type SnapshotPart,
 } from "../engine.ts";
-import { isInitError } from "../init/error.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
-import type { RemoteProcess } from "../init/process.ts";
-import { initProgram } from "../init/program.ts";
 import { LimitWatch } from "../limit-watch.ts";
-import { tellAddress } from "../listening.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
-import { waitUntilReady } from "../probe.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
-import { isSandboxId } from "../process/sandbox-folder.ts";
-import { findHierarchy } from "./cgroups/group.ts";
-import { type Container, Containers, initAddress, type PreparedContainer, type RootFiles } from "./containers.ts";
-import { Images, type ImagesOptions, imagesFolder } from "./images/images.ts";
-import { LayerStore } from "./images/layers.ts";
-import { Networks } from "./network/networks.ts";
-import { ContainerPool } from "./pool.ts";
+import type { Container, Containers, PreparedContainer, RootFiles } from "./containers.ts";
+import { DEFAULT_PROCESSES, DEFAULTS, type OciEngineOptions, type OciSettings } from "./options.ts";
+import { openParts, type Parts } from "./parts.ts";
+import type { ContainerPool } from "./pool.ts";
+import { APPENDED, addressOf, assertValid, cancelled, startFailed, startProgram, untilReady, withAddress } from "./program-start.ts";
 import { Records } from "./records.ts";
 import { openRuntime } from "./runtime/open.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";
 import { OciSandbox, type SandboxRecord } from "./sandbox.ts";
 import { describeCut } from "./snapshots/connections.ts";
-import { SnapshotStore } from "./snapshots/store.ts";
 import { takeSnapshot } from "./snapshots/take.ts";
 import { exportSnapshot, importSnapshot, type Site } from "./snapshots/transfer.ts";
 import { groupLimits, type Limits } from "./spec/limits.ts";
 import { mainProgram } from "./spec/program.ts";
-import type { Architecture } from "./spec/seccomp.ts";
-import { ANY_HOST, describeTimeout } from "./start-timeout.ts";
 
-export interface OciEngineOptions {
-  /** Everything is kept in its subfolder `oci`, except the key of inits. */
-  readonly home: string;
-  /** For sandboxes whose specification names none. */
-  readonly runtime?: SandboxRuntime;
-  /** The files of sandboxes without an image. */
-  readonly base: (layers: LayerStore) => Promise<RootFiles>;
-  /** The program `runsc`, if it is not in a standard place. */
-  readonly runscPath?: string;
-  /**
-   * `own`, the default: users of sandboxes with runc are not users of the machine, where its kernel and its file systems can translate the
-   * owners of files. `machine`: they are the same, and root of a sandbox is root behind all other walls.
-   */
-  readonly users?: "own" | "machine";
-  /** Credentials and exceptions for registries. */
-  readonly images?: Pick<ImagesOptions, "authFile" | "insecureRegistries">;
-  /** The images and their unpacked layers; several homes can share them. */
-  readonly storeFolder?: string;
-  /** Containers of each image in use that wait for a program. */
-  readonly poolSize?: number;
-  /** Network namespaces that wait for a container. */
-  readonly networkPoolSize?: number;
-  /** Called for outgoing connections that were refused: each destination of a sandbox once a minute, and few of one sandbox. */
-  readonly onRefused?: (refused: RefusedConnection) => void;
-  /** Called for limits that a sandbox reached while it went on: each once in ten minutes. */
-  readonly onLimit?: (reached: ReachedLimit) => void;
-  /** Unused layers of images are removed after this time. */
-  readonly keepImagesMs?: number;
-  /** All snapshots of this home together. */
-  readonly snapshotMb?: number;
-  /** Size at which the older half of a sandbox's log is dropped. */
-  readonly logBytes?: number;
-  /** Limits of sandboxes whose specification has none. */
-  readonly defaults?: { readonly memoryMb?: number; readonly cpus?: number; readonly processes?: number };
-}
-
-/** What takes time to open: it is opened with the first call. */
-interface Parts {
-  readonly containers: Containers;
-  readonly pools: Pools;
-  readonly networks: Networks;
-  readonly layers: LayerStore;
-  readonly images: Images;
-  readonly snapshots: SnapshotStore;
-  readonly initPath: string;
-}
-
-interface Pools {
-  /** The init runs. */
-  readonly running: ContainerPool<Container>;
-  /** For snapshots of memory. */
-  readonly prepared: ContainerPool<PreparedContainer>;
-}
-
-/** Where programs listen that the engine tells it. */
-const PROGRAM_PORT = 8081;
 const ADOPT_MS = 10_000;
 const COLLECT_EVERY_MS = 30 * 60_000;
-const POOL_IDLE_MS = 10 * 60_000;
 const LIMITS_EVERY_MS = 5_000;
 /** The first command of a new sandbox comes first. */
 const FILL_AFTER_MS = 20;
-
-const DEFAULTS = {
-  runtime: "runc",
-  users: "own",
-  poolSize: 0,
-  networkPoolSize: 2,
-  keepImagesMs: 7 * 24 * 60 * 60_000,
-  snapshotMb: 20_480,
-  logBytes: 4 * 1024 * 1024,
-  images: {},
-} as const;
-
-/** Enough for a build with many compilers, and far below the limit of the machine. */
-export const DEFAULT_PROCESSES = 1_024;
 
 /**
  * Sandboxes with their own files, processes, network and limits, run by runc or by runsc. Process 1 of each is our init, which starts
@@ -150,8 +67,7 @@ export class OciEngine implements SandboxEngine {
     changesEgress: true,
     runtimes: ["runc", "runsc"],
   };
-  readonly #options: OciEngineOptions &
-    Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runscPath" | "defaults" | "onRefused" | "onLimit">>;
+  readonly #options: OciSettings;
   readonly #folder: string;
   readonly #records: Records<SandboxRecord>;
   readonly #processes: ProcessTable = openProcessTable();
@@ -171,8 +87,7 @@ export class OciEngine implements SandboxEngine {
     limitsOf: (sandbox) => sandbox.knownLimits,
     report: (reached) => this.#options.onLimit?.(reached),
   });
-  #pools: Pools | undefined;
-  #networks: Networks | undefined;
+  #parts: Parts | undefined;
   #filling: NodeJS.Timeout | undefined;
   #opened: Promise<Parts> | undefined;
   #adopting: Promise<void> | undefined;
@@ -190,14 +105,14 @@ export class OciEngine implements SandboxEngine {
 
   /** How many containers wait for a program or for the memory of a snapshot. */
   get waitingContainers(): number {
-    return this.#pools === undefined ? 0 : this.#pools.running.size + this.#pools.prepared.size;
+    return this.#parts === undefined ? 0 : this.#parts.pools.running.size + this.#parts.pools.prepared.size;
   }
 
   /** Creates what the pools of containers and networks lack, as is done after each start. Never rejects. */
   async fillPools(): Promise<void> {
     if (this.#closing.signal.aborted) return;
-    await Promise.all([this.#pools?.running.fill(), this.#pools?.prepared.fill()]);
-    await this.#networks?.refill();
+    await Promise.all([this.#parts?.pools.running.fill(), this.#parts?.pools.prepared.fill()]);
+    await this.#parts?.networks.refill();
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
@@ -289,77 +204,27 @@ export class OciEngine implements SandboxEngine {
   }
 
   async #openParts(): Promise<Parts> {
-    const { home, storeFolder, images: registries, poolSize, networkPoolSize, keepImagesMs } = this.#options;
-    const architecture = process.arch as Architecture;
-    const store = storeFolder ?? join(this.#folder, "store");
-    const layers = new LayerStore(store);
-    const [hierarchy, initPath] = await Promise.all([findHierarchy(), initProgram(architecture)]);
-    const networks = await Networks.open({
-      home,
-      poolSize: networkPoolSize,
+    const parts = await openParts({
+      settings: this.#options,
+      folder: this.#folder,
+      key: this.initKey,
+      processes: this.#processes,
+      self: this.#self,
+      runtime: (name) => this.#runtime(name),
       onRefused: ({ network, host, port }) => {
         const sandbox = [...this.#sandboxes.values()].find(({ container }) => container.network.name === network);
         if (sandbox !== undefined) this.#options.onRefused?.({ sandboxId: sandbox.id, host, port });
       },
     });
-    const containers = new Containers({
-      folder: this.#folder,
-      key: this.initKey,
-      initPath,
-      layers,
-      networks,
-      hierarchy,
-      architecture,
-      processes: this.#processes,
-      self: this.#self,
-      users: this.#options.users,
-      runtime: (name) => this.#runtime(name),
-    });
-    const waiting = {
-      size: poolSize,
-      idleMs: POOL_IDLE_MS,
-      now: Date.now,
-      isRunning: ({ record }: PreparedContainer) => containers.isRunning(record),
-    };
-    const pools: Pools = {
-      running: new ContainerPool({
-        ...waiting,
-        create: (spec, signal) => containers.create(spec, signal),
-        remove: async ({ init, record }) => {
-          await init.close();
-          await containers.remove(record);
-        },
-      }),
-      prepared: new ContainerPool({
-        ...waiting,
-        create: (spec, signal) => containers.prepare(spec, signal),
-        remove: ({ record }) => containers.remove(record),
-      }),
-    };
-    this.#pools = pools;
-    this.#networks = networks;
-    const images = new Images({
-      folder: storeFolder === undefined ? join(this.#folder, "images") : imagesFolder(store),
-      layers,
-      architecture,
-      ...registries,
-    });
-    const snapshots = new SnapshotStore({
-      folder: join(this.#folder, "snapshots"),
-      layers,
-      maxBytes: this.#options.snapshotMb * 2 ** 20,
-      self: this.#self,
-      processes: this.#processes,
-    });
-    await snapshots.collect();
-    const collect = () => void layers.collect(new Date(Date.now() - keepImagesMs)).catch(() => undefined);
+    this.#parts = parts;
+    const collect = () => void parts.layers.collect(new Date(Date.now() - this.#options.keepImagesMs)).catch(() => undefined);
     // Also what an earlier server left that was killed.
     collect();
     this.#collecting = setInterval(() => {
       collect();
       void this.fillPools();
     }, COLLECT_EVERY_MS).unref();
-    return { containers, pools, networks, layers, images, snapshots, initPath };
+    return parts;
   }
 
   async #site(): Promise<Site> {
@@ -517,10 +382,10 @@ export class OciEngine implements SandboxEngine {
     if (program === null) throw startFailed(spec, "neither the image nor the specification names a program", []);
     const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, signal);
     const workingDirectory = folder === null ? program.workingDirectory : posix.join(folder, spec.cwd ?? ".");
-    const started = await this.#startProgram(sandbox, spec, { ...program, workingDirectory });
+    const started = await startProgram(sandbox, spec, { ...program, workingDirectory });
     this.#records.write(spec.id, sandbox.setRecord({ program: started.id }));
     sandbox.follows(started);
-    if (listening.kind !== "none") await this.#untilReady(sandbox, spec, listening, signal);
+    if (listening.kind !== "none") await untilReady(sandbox, spec, listening, signal);
   }
 
   /** The program of a restored sandbox runs already. */
@@ -535,7 +400,7 @@ export class OciEngine implements SandboxEngine {
     const running = await sandbox.container.init.attach(program);
     this.#records.write(spec.id, sandbox.setRecord({ program }));
     sandbox.follows(running);
-    if (listening.kind !== "none") await this.#untilReady(sandbox, spec, listening, signal);
+    if (listening.kind !== "none") await untilReady(sandbox, spec, listening, signal);
   }
 
   async #snapshot({ container, record }: OciSandbox, fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
@@ -550,56 +415,6 @@ export class OciEngine implements SandboxEngine {
       initPath,
     };
     return takeSnapshot(subject, fidelity, { layers, snapshots, signal });
-  }
-
-  async #startProgram(
-    sandbox: OciSandbox,
-    spec: SandboxSpec,
-    program: NonNullable<ReturnType<typeof mainProgram>>,
-  ): Promise<RemoteProcess> {
-    try {
-      return await sandbox.container.init.startMain({
-        argv: program.command,
-        env: program.variables,
-        cwd: program.workingDirectory,
-        user: program.user,
-        // The sandbox is ended here, after the reason is known.
-        keep: true,
-      });
-    } catch (error) {
-      if (isInitError(error, "no_program")) throw startFailed(spec, `program not found: ${error.message}`, []);
-      throw startFailed(spec, messageOf(error), []);
-    }
-  }
-
-  async #untilReady(
-    sandbox: OciSandbox,
-    spec: SandboxSpec,
-    listening: Exclude<Listening, { kind: "none" }>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const stop = new AbortController();
-    let status: number | null = null;
-    const fail = (reason: string) => stop.signal.aborted || stop.abort(startFailed(spec, reason, sandbox.log.tail(20)));
-    const cancel = () => stop.abort(cancelled(spec.id));
-    const timer = setTimeout(() => void describeTimeout(sandbox, listening, spec.startTimeoutMs, status).then(fail), spec.startTimeoutMs);
-    sandbox.exited.then(({ reason }) => fail(reason));
-    signal.addEventListener("abort", cancel);
-    if (signal.aborted) cancel();
-    try {
-      await waitUntilReady(
-        () => sandbox.address,
-        listening,
-        stop.signal,
-        (answered) => {
-          status = answered;
-        },
-      );
-    } finally {
-      stop.abort();
-      clearTimeout(timer);
-      signal.removeEventListener("abort", cancel);
-    }
   }
 
   #destroy(sandbox: OciSandbox): Promise<void> {
@@ -695,51 +510,4 @@ export class OciEngine implements SandboxEngine {
   #logPath(id: string): string {
     return join(this.#records.folderOf(id), "log");
   }
-}
-
-const APPENDED: Listening = { kind: "appended" };
-
-function addressOf(listening: Listening, { network }: Container): SandboxAddress {
-  const host = network.address;
-  switch (listening.kind) {
-    case "appended":
-      return { kind: "tcp", host, port: PROGRAM_PORT };
-    case "port":
-      return { kind: "tcp", host, port: listening.port };
-    case "none":
-      // Nothing answers HTTP there.
-      return initAddress(network);
-  }
-}
-
-/** The command and the variables that tell the program where to listen. */
-function withAddress(spec: SandboxSpec, listening: Listening): Pick<SandboxSpec, "command" | "variables"> {
-  const { command, variables } = spec;
-  switch (listening.kind) {
-    case "appended":
-      return { command: [...command, "--host", ANY_HOST, "--port", String(PROGRAM_PORT)], variables };
-    case "port":
-      return tellAddress(spec, { host: ANY_HOST, port: listening.port });
-    case "none":
-      return { command, variables };
-  }
-}
-
-function assertValid({ id, command, image, listening }: SandboxSpec): void {
-  if (!isSandboxId(id)) {
-    throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
-  }
-  if (
-    command.length === 0 &&
-    (listening === undefined || listening.kind === "appended" || (image === undefined && listening.kind === "port"))
-  )
-    throw new PlatformError("request.invalid", `sandbox '${id}' has no command to run`);
-}
-
-function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {
-  return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
-}
-
-function cancelled(id: string): PlatformError {
-  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`);
 }

@@ -11,8 +11,9 @@ import type { Sandbox, SandboxSpec } from "../engine.ts";
 import { TEST_PROGRAM } from "../fixtures/test-root.ts";
 import { connectInit } from "../init/connection.ts";
 import type { ProcessOutput } from "../init/process.ts";
-import { OciEngine, type OciEngineOptions } from "./engine.ts";
+import { OciEngine } from "./engine.ts";
 import { writeLayout } from "./images/fixtures/layout.ts";
+import type { OciEngineOptions } from "./options.ts";
 import { testBase } from "./testing/base.ts";
 import { leftoversOf } from "./testing/leftovers.ts";
 

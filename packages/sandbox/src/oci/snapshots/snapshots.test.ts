@@ -6,7 +6,8 @@ import { describeNeeding } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { ExportedSnapshot, Sandbox, SandboxAddress, SandboxRuntime, SandboxSnapshot, SnapshotPart } from "../../engine.ts";
 import { connectInit } from "../../init/connection.ts";
-import { OciEngine, type OciEngineOptions } from "../engine.ts";
+import { OciEngine } from "../engine.ts";
+import type { OciEngineOptions } from "../options.ts";
 import { testBase } from "../testing/base.ts";
 import { leftoversOf } from "../testing/leftovers.ts";
 

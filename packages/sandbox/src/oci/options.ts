@@ -1,0 +1,58 @@
+import type { ReachedLimit, RefusedConnection, SandboxRuntime } from "../engine.ts";
+import type { RootFiles } from "./containers.ts";
+import type { ImagesOptions } from "./images/images.ts";
+import type { LayerStore } from "./images/layers.ts";
+
+export interface OciEngineOptions {
+  /** Everything is kept in its subfolder `oci`, except the key of inits. */
+  readonly home: string;
+  /** For sandboxes whose specification names none. */
+  readonly runtime?: SandboxRuntime;
+  /** The files of sandboxes without an image. */
+  readonly base: (layers: LayerStore) => Promise<RootFiles>;
+  /** The program `runsc`, if it is not in a standard place. */
+  readonly runscPath?: string;
+  /**
+   * `own`, the default: users of sandboxes with runc are not users of the machine, where its kernel and its file systems can translate the
+   * owners of files. `machine`: they are the same, and root of a sandbox is root behind all other walls.
+   */
+  readonly users?: "own" | "machine";
+  /** Credentials and exceptions for registries. */
+  readonly images?: Pick<ImagesOptions, "authFile" | "insecureRegistries">;
+  /** The images and their unpacked layers; several homes can share them. */
+  readonly storeFolder?: string;
+  /** Containers of each image in use that wait for a program. */
+  readonly poolSize?: number;
+  /** Network namespaces that wait for a container. */
+  readonly networkPoolSize?: number;
+  /** Called for outgoing connections that were refused: each destination of a sandbox once a minute, and few of one sandbox. */
+  readonly onRefused?: (refused: RefusedConnection) => void;
+  /** Called for limits that a sandbox reached while it went on: each once in ten minutes. */
+  readonly onLimit?: (reached: ReachedLimit) => void;
+  /** Unused layers of images are removed after this time. */
+  readonly keepImagesMs?: number;
+  /** All snapshots of this home together. */
+  readonly snapshotMb?: number;
+  /** Size at which the older half of a sandbox's log is dropped. */
+  readonly logBytes?: number;
+  /** Limits of sandboxes whose specification has none. */
+  readonly defaults?: { readonly memoryMb?: number; readonly cpus?: number; readonly processes?: number };
+}
+
+/** The options with their defaults. */
+export type OciSettings = OciEngineOptions &
+  Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runscPath" | "defaults" | "onRefused" | "onLimit">>;
+
+/** Enough for a build with many compilers, and far below the limit of the machine. */
+export const DEFAULT_PROCESSES = 1_024;
+
+export const DEFAULTS = {
+  runtime: "runc",
+  users: "own",
+  poolSize: 0,
+  networkPoolSize: 2,
+  keepImagesMs: 7 * 24 * 60 * 60_000,
+  snapshotMb: 20_480,
+  logBytes: 4 * 1024 * 1024,
+  images: {},
+} as const;

@@ -1,0 +1,109 @@
+import type { KeyObject } from "node:crypto";
+import { join } from "node:path";
+import type { SandboxRuntime } from "../engine.ts";
+import { initProgram } from "../init/program.ts";
+import type { ProcessIdentity, ProcessTable } from "../process/process-table.ts";
+import { findHierarchy } from "./cgroups/group.ts";
+import { type Container, Containers, type PreparedContainer } from "./containers.ts";
+import { Images, imagesFolder } from "./images/images.ts";
+import { LayerStore } from "./images/layers.ts";
+import { Networks, type NetworksOptions } from "./network/networks.ts";
+import type { OciSettings } from "./options.ts";
+import { ContainerPool } from "./pool.ts";
+import type { OciRuntime } from "./runtime/runtime.ts";
+import { SnapshotStore } from "./snapshots/store.ts";
+import type { Architecture } from "./spec/seccomp.ts";
+
+/** What takes time to open of an engine: it is opened with the first call. */
+export interface Parts {
+  readonly containers: Containers;
+  readonly pools: Pools;
+  readonly networks: Networks;
+  readonly layers: LayerStore;
+  readonly images: Images;
+  readonly snapshots: SnapshotStore;
+  readonly initPath: string;
+}
+
+export interface Pools {
+  /** The init runs. */
+  readonly running: ContainerPool<Container>;
+  /** For snapshots of memory. */
+  readonly prepared: ContainerPool<PreparedContainer>;
+}
+
+interface Surroundings {
+  readonly settings: OciSettings;
+  /** The folder of the engine. */
+  readonly folder: string;
+  readonly key: KeyObject;
+  readonly processes: ProcessTable;
+  readonly self: ProcessIdentity;
+  readonly runtime: (name: SandboxRuntime) => Promise<OciRuntime>;
+  readonly onRefused: NonNullable<NetworksOptions["onRefused"]>;
+}
+
+const POOL_IDLE_MS = 10 * 60_000;
+
+export async function openParts(surroundings: Surroundings): Promise<Parts> {
+  const { settings, folder, key, processes, self } = surroundings;
+  const { home, storeFolder, images: registries, poolSize, networkPoolSize, snapshotMb } = settings;
+  const architecture = process.arch as Architecture;
+  const store = storeFolder ?? join(folder, "store");
+  const layers = new LayerStore(store);
+  const [hierarchy, initPath] = await Promise.all([findHierarchy(), initProgram(architecture)]);
+  const networks = await Networks.open({
+    home,
+    poolSize: networkPoolSize,
+    onRefused: surroundings.onRefused,
+  });
+  const containers = new Containers({
+    folder,
+    key,
+    initPath,
+    layers,
+    networks,
+    hierarchy,
+    architecture,
+    processes,
+    self,
+    users: settings.users,
+    runtime: surroundings.runtime,
+  });
+  const waiting = {
+    size: poolSize,
+    idleMs: POOL_IDLE_MS,
+    now: Date.now,
+    isRunning: ({ record }: PreparedContainer) => containers.isRunning(record),
+  };
+  const pools: Pools = {
+    running: new ContainerPool({
+      ...waiting,
+      create: (spec, signal) => containers.create(spec, signal),
+      remove: async ({ init, record }) => {
+        await init.close();
+        await containers.remove(record);
+      },
+    }),
+    prepared: new ContainerPool({
+      ...waiting,
+      create: (spec, signal) => containers.prepare(spec, signal),
+      remove: ({ record }) => containers.remove(record),
+    }),
+  };
+  const images = new Images({
+    folder: storeFolder === undefined ? join(folder, "images") : imagesFolder(store),
+    layers,
+    architecture,
+    ...registries,
+  });
+  const snapshots = new SnapshotStore({
+    folder: join(folder, "snapshots"),
+    layers,
+    maxBytes: snapshotMb * 2 ** 20,
+    self,
+    processes,
+  });
+  await snapshots.collect();
+  return { containers, pools, networks, layers, images, snapshots, initPath };
+}

@@ -1,0 +1,113 @@
+import { messageOf, PlatformError } from "@aenv/contract";
+import type { Listening, SandboxAddress, SandboxSpec } from "../engine.ts";
+import { isInitError } from "../init/error.ts";
+import type { RemoteProcess } from "../init/process.ts";
+import { tellAddress } from "../listening.ts";
+import { waitUntilReady } from "../probe.ts";
+import { isSandboxId } from "../process/sandbox-folder.ts";
+import { type Container, initAddress } from "./containers.ts";
+import type { OciSandbox } from "./sandbox.ts";
+import type { mainProgram } from "./spec/program.ts";
+import { ANY_HOST, describeTimeout } from "./start-timeout.ts";
+
+/** Where programs listen that the engine tells it. */
+const PROGRAM_PORT = 8081;
+
+export async function startProgram(
+  sandbox: OciSandbox,
+  spec: SandboxSpec,
+  program: NonNullable<ReturnType<typeof mainProgram>>,
+): Promise<RemoteProcess> {
+  try {
+    return await sandbox.container.init.startMain({
+      argv: program.command,
+      env: program.variables,
+      cwd: program.workingDirectory,
+      user: program.user,
+      // The sandbox is ended here, after the reason is known.
+      keep: true,
+    });
+  } catch (error) {
+    if (isInitError(error, "no_program")) throw startFailed(spec, `program not found: ${error.message}`, []);
+    throw startFailed(spec, messageOf(error), []);
+  }
+}
+
+/** Until the program answers. Rejects with the reason and the end of its log if it does not. */
+export async function untilReady(
+  sandbox: OciSandbox,
+  spec: SandboxSpec,
+  listening: Exclude<Listening, { kind: "none" }>,
+  signal: AbortSignal,
+): Promise<void> {
+  const stop = new AbortController();
+  let status: number | null = null;
+  const fail = (reason: string) => stop.signal.aborted || stop.abort(startFailed(spec, reason, sandbox.log.tail(20)));
+  const cancel = () => stop.abort(cancelled(spec.id));
+  const timer = setTimeout(() => void describeTimeout(sandbox, listening, spec.startTimeoutMs, status).then(fail), spec.startTimeoutMs);
+  sandbox.exited.then(({ reason }) => fail(reason));
+  signal.addEventListener("abort", cancel);
+  if (signal.aborted) cancel();
+  try {
+    await waitUntilReady(
+      () => sandbox.address,
+      listening,
+      stop.signal,
+      (answered) => {
+        status = answered;
+      },
+    );
+  } finally {
+    stop.abort();
+    clearTimeout(timer);
+    signal.removeEventListener("abort", cancel);
+  }
+}
+
+/** The default: the engine appends the address to the command. */
+export const APPENDED: Listening = { kind: "appended" };
+
+export function addressOf(listening: Listening, { network }: Container): SandboxAddress {
+  const host = network.address;
+  switch (listening.kind) {
+    case "appended":
+      return { kind: "tcp", host, port: PROGRAM_PORT };
+    case "port":
+      return { kind: "tcp", host, port: listening.port };
+    case "none":
+      // Nothing answers HTTP there.
+      return initAddress(network);
+  }
+}
+
+/** The command and the variables that tell the program where to listen. */
+export function withAddress(spec: SandboxSpec, listening: Listening): Pick<SandboxSpec, "command" | "variables"> {
+  const { command, variables } = spec;
+  switch (listening.kind) {
+    case "appended":
+      return { command: [...command, "--host", ANY_HOST, "--port", String(PROGRAM_PORT)], variables };
+    case "port":
+      return tellAddress(spec, { host: ANY_HOST, port: listening.port });
+    case "none":
+      return { command, variables };
+  }
+}
+
+export function assertValid({ id, command, image, listening }: SandboxSpec): void {
+  if (!isSandboxId(id)) {
+    throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
+  }
+  if (
+    command.length === 0 &&
+    (listening === undefined || listening.kind === "appended" || (image === undefined && listening.kind === "port"))
+  )
+    throw new PlatformError("request.invalid", `sandbox '${id}' has no command to run`);
+}
+
+export function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {
+  return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
+}
+
+export function cancelled(id: string): PlatformError {
+  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`);
+}
