@@ -19,21 +19,27 @@ export interface SmallImage {
   readonly config?: object;
 }
 
+/** Writes an image with a shell and a few programs of this machine as an archive of `docker save`, and returns its path. */
+export async function writeSmallImage(folder: string, { files = {}, config = {} }: Omit<SmallImage, "name">): Promise<string> {
+  const root = join(folder, "root");
+  writeRoot(root, files);
+  await run("tar", ["--create", "--file=root.tar", "--mode=a+rX", "--owner=0", "--group=0", "--numeric-owner", "-C", "root", "."], {
+    cwd: folder,
+  });
+  await writeDockerArchive(folder, ["root.tar"], { Env: ["PATH=/usr/bin:/bin"], WorkingDir: "/", ...config });
+  return join(folder, "image.tar");
+}
+
 /**
  * Pushes an image with a shell and a few programs of this machine to a registry, in about a second and without a network. Returns its
  * full name. Needs skopeo.
  */
-export async function pushSmallImage(registry: ImageRegistry, { name, files = {}, config = {} }: SmallImage): Promise<string> {
+export async function pushSmallImage(registry: ImageRegistry, { name, ...content }: SmallImage): Promise<string> {
   using tree = temporaryTree();
-  const root = join(tree.path, "root");
-  writeRoot(root, files);
-  await run("tar", ["--create", "--file=root.tar", "--mode=a+rX", "--owner=0", "--group=0", "--numeric-owner", "-C", "root", "."], {
-    cwd: tree.path,
-  });
-  await writeDockerArchive(tree.path, ["root.tar"], { Env: ["PATH=/usr/bin:/bin"], WorkingDir: "/", ...config });
+  const archive = await writeSmallImage(tree.path, content);
   const full = `${registry.host}/${name}`;
   const access = ["--dest-tls-verify=false", `--dest-creds=${registry.username}:${registry.password}`];
-  await run("skopeo", ["copy", "--quiet", ...access, `docker-archive:${join(tree.path, "image.tar")}`, `docker://${full}`]);
+  await run("skopeo", ["copy", "--quiet", ...access, `docker-archive:${archive}`, `docker://${full}`]);
   return full;
 }
 
