@@ -109,12 +109,12 @@ async function buildOne(source: ImageSource, store: ImageStore, terminal: Termin
   }
 }
 
-/** Loads `IMAGE=PATH`: an archive of `docker save`, or a folder with an OCI layout. */
+/** Loads `IMAGE=PATH[:NAME]`: an archive of `docker save`, or a folder with an OCI layout; `NAME` selects one of several images in it. */
 export async function loadImage(pair: readonly [image: string, path: string], store: ImageStore, terminal: Terminal): Promise<void> {
   const [image, path] = pair;
-  const file = resolve(terminal.cwd, path);
+  const [, file = "", name = ""] = /^([^:]*)(:.*)?$/.exec(resolve(terminal.cwd, path)) ?? [];
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) throw new Failure(`there is no ${file} for the image ${image}`, { exit: "usage" });
-  const source = `${found.isDirectory() ? "oci" : "docker-archive"}:${file}`;
+  const source = `${found.isDirectory() ? "oci" : "docker-archive"}:${file}${name}`;
   await withSpinner(terminal, `Loading ${image}`, () => store.load(image, source, terminal.stopSignal()));
 }

@@ -35,7 +35,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--pull", "pull missing images from their registries")
     .option("--build", "build missing images that have a Dockerfile, with Docker, podman or buildah")
     .option(
-      "--load <IMAGE=PATH>",
+      "--load <IMAGE=PATH[:NAME]>",
       "take an image from an archive of docker save or a folder with an OCI layout; may be repeated",
       collectPair,
     )
