@@ -1,5 +1,5 @@
 /** The version that the recorded reference and later releases accept. */
-const VERSION = "ATIF-v1.7";
+export const ATIF_VERSION = "ATIF-v1.7";
 
 type Document = Readonly<Record<string, unknown>>;
 
@@ -16,7 +16,7 @@ export function commandTrajectory(
   commands: readonly OracleCommand[],
 ): Document {
   return {
-    schema_version: VERSION,
+    schema_version: ATIF_VERSION,
     session_id: sessionId,
     agent,
     steps: [
@@ -44,7 +44,7 @@ export function joinedTrajectory(trial: string, parts: readonly { readonly step:
     })),
   );
   return {
-    schema_version: first.document.schema_version ?? VERSION,
+    schema_version: first.document.schema_version ?? ATIF_VERSION,
     session_id: trial,
     trajectory_id: `${trial}:multi-step`,
     agent: first.document.agent,

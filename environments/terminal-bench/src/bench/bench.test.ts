@@ -1,0 +1,119 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryTree } from "@aenv/testing";
+import { expect, it } from "vitest";
+import { parseTrajectory } from "../atif/trajectory.ts";
+import { prepareData } from "../data/index.ts";
+import { examplesFolder } from "../fixtures/examples.ts";
+import { readJob } from "../results/job-folder.ts";
+import type { FinishedEpisode } from "./episode.ts";
+import { imageSources, imagesOf, results } from "./index.ts";
+
+const run = { id: "run-1", agent: "openai", model: "acme/large", startedAt: new Date("2026-01-02T03:04:05Z") };
+const call = { id: "call-1", type: "function", function: { name: "bash", arguments: '{"command":"ls"}' } };
+const messages = [
+  { role: "system", content: "You work." },
+  { role: "user", content: "Do it." },
+  { role: "assistant", content: null, tool_calls: [call] },
+  { role: "tool", content: "a.txt", tool_call_id: "call-1" },
+  { role: "assistant", content: "Done." },
+];
+const turn = { prompt_tokens: 10, completion_tokens: 2, cached_tokens: null };
+const episode: FinishedEpisode = {
+  taskId: "workdir",
+  sample: 0,
+  outcome: { kind: "scored", reward: 1 },
+  artifacts: new Map([
+    ["verifier/reward.txt", Buffer.from("1\n")],
+    [
+      "trial.json",
+      Buffer.from(
+        JSON.stringify({
+          environmentSetup: { startedAt: 0, finishedAt: 1 },
+          steps: [
+            { name: null, agentExecution: null, verifierExecution: null, verification: { rewards: { reward: 1 }, integers: [] }, failure: null },
+          ],
+          rewards: { reward: 1 },
+          integers: ["reward"],
+          failure: null,
+        }),
+      ),
+    ],
+  ]),
+  trajectory: {
+    id: "episode-1",
+    messages,
+    steps: [],
+    turns: [
+      { ...turn, message: 2 },
+      { ...turn, message: 4 },
+    ],
+    usage: { prompt_tokens: 20, completion_tokens: 4, cached_tokens: 0 },
+    cost: null,
+    timing: { started_at: "2026-01-02T03:04:06Z", total_ms: 1_000 },
+  },
+};
+
+it("data of every format becomes one folder of tasks, and a prepared one is data again", async () => {
+  using tree = temporaryTree();
+  const harbor = join(examplesFolder, "harbor");
+  const sources = [harbor, join(harbor, "dataset.toml"), join(examplesFolder, "terminal-bench-1"), join(harbor, "hello-file")];
+  const tasks: string[] = [];
+  for (const [i, from] of sources.entries()) {
+    const { facts } = await prepareData({ from, to: join(tree.path, String(i)) });
+    tasks.push(new Map(facts).get("tasks") ?? "");
+  }
+  expect(tasks).toEqual(["15", "15", "3", "1"]);
+  const [dataset] = JSON.parse(readFileSync(join(harbor, "registry.json"), "utf8"));
+  const chosen = [`${dataset.name}@${dataset.version}`];
+  const { facts } = await prepareData({ from: join(harbor, "registry.json"), to: join(tree.path, "registry"), domains: chosen });
+  expect(new Map(facts).get("dataset")).toBe(dataset.name);
+  const again = await prepareData({ from: join(tree.path, "0"), to: join(tree.path, "again") });
+  expect(again.warnings).toEqual(expect.arrayContaining([expect.stringContaining("compose: its environment is a compose file")]));
+  await expect(prepareData({ from: tree.path, to: join(tree.path, "none") })).rejects.toThrow("has no tasks");
+  await expect(prepareData({ from: join(tree.path, "0"), to: join(tree.path, "none"), isStrict: true })).rejects.toThrow("compose");
+  expect(readdirSync(tree.path)).not.toContain("none");
+});
+
+it("images are named by the content that they are built from, with those of verifiers", async () => {
+  const harbor = join(examplesFolder, "harbor");
+  const images = await imagesOf(harbor, ["workdir", "separate-verifier", "prebuilt-image", "compose"]);
+  expect(images.get("workdir")).toEqual([expect.stringMatching(/^hb__workdir:[0-9a-f]{16}$/)]);
+  expect(images.get("separate-verifier")).toEqual([
+    expect.stringMatching(/^hb__separate-verifier:/),
+    expect.stringMatching(/^hb__separate-verifier--verifier:/),
+  ]);
+  expect([images.get("prebuilt-image"), images.get("compose")]).toEqual([["aenv-debian"], []]);
+  const sources = await imageSources(harbor, ["workdir", "prebuilt-image"]);
+  expect(sources).toMatchObject([{ image: images.get("workdir")?.[0], dockerfile: join(harbor, "workdir/environment/Dockerfile") }]);
+});
+
+it("results are a job's folder of Harbor, the same if an episode is written again", async () => {
+  using tree = temporaryTree();
+  const options = { dataFolder: join(examplesFolder, "harbor"), folder: join(tree.path, "job"), run, taskIds: ["workdir"], samples: 2 };
+  const failed: FinishedEpisode = {
+    ...episode,
+    sample: 1,
+    artifacts: new Map(),
+    outcome: { kind: "unscored", cause: "sandbox", stage: "start", message: "no memory" },
+  };
+  for (let i = 0; i < 2; i++) {
+    const writer = await results(options);
+    await writer.episode(episode);
+    await writer.episode(failed);
+    expect((await writer.end()).summary).toContainEqual(["trials", "2 of 2"]);
+  }
+  const { result, trials, unfinished } = await readJob(options.folder);
+  expect([trials.length, unfinished]).toEqual([2, []]);
+  expect(result?.stats).toMatchObject({ n_completed_trials: 2, n_errored_trials: 1, n_pending_trials: 0, n_input_tokens: 40 });
+  const scored = trials.find((trial) => trial.result.exception_info === null);
+  expect(scored?.result).toMatchObject({ task_name: "aenv-examples/workdir", verifier_result: { rewards: { reward: 1 } } });
+  expect(readFileSync(join(scored?.folder ?? "", "verifier/reward.txt"), "utf8")).toBe("1\n");
+  const atif = parseTrajectory(JSON.parse(readFileSync(join(scored?.folder ?? "", "agent/trajectory.json"), "utf8")));
+  expect(atif.steps.map(({ source, observation }) => [source, observation?.results[0]?.content ?? null])).toEqual([
+    ["system", null],
+    ["user", null],
+    ["agent", "a.txt"],
+    ["agent", null],
+  ]);
+});

@@ -1,0 +1,161 @@
+import { createHash } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { playedTrajectory } from "../atif/played.ts";
+import { taskChecksum } from "../checksum/tree-hash.ts";
+import { readDatasetName } from "../data/dataset-file.ts";
+import { TaskLibrary } from "../environment/library.ts";
+import { readStoredReport } from "../environment/stored-report.ts";
+import { writeJob, writeTrial, writeTrialConfig } from "../results/job-folder.ts";
+import { type JobResult, jobResultOf } from "../results/job-result.ts";
+import { writeJson } from "../results/json.ts";
+import { trialName } from "../results/names.ts";
+import { trialResultOf } from "../results/report.ts";
+import { trialConfig } from "../results/trial-config.ts";
+import type { TrialResult } from "../results/trial-result.ts";
+import type { Task } from "../task/model.ts";
+import type { TrialReport } from "../trial/report.ts";
+import { NO_MULTIPLIERS } from "../trial/timeouts.ts";
+import type { FinishedEpisode } from "./episode.ts";
+
+export interface BenchRun {
+  readonly id: string;
+  readonly agent: string;
+  readonly model: string | null;
+  readonly startedAt: Date;
+}
+
+export interface ResultsOptions {
+  readonly dataFolder: string;
+  /** Becomes Harbor's folder of the job. */
+  readonly folder: string;
+  readonly run: BenchRun;
+  readonly taskIds: readonly string[];
+  readonly samples: number;
+}
+
+const VERSION = "1.0.0";
+
+/** Writes the job and trial folders of Harbor, with trajectories in ATIF. */
+export async function results(options: ResultsOptions): Promise<{
+  episode(episode: FinishedEpisode): Promise<void>;
+  end(): Promise<{ readonly summary: readonly (readonly [string, string])[] }>;
+}> {
+  const { dataFolder, folder, run, taskIds, samples } = options;
+  const library = await TaskLibrary.open(dataFolder, null);
+  const source = (await readDatasetName(dataFolder)) ?? library.name;
+  const done = new Map<string, TrialResult>();
+  const job = (finishedAt: string | null): JobResult =>
+    jobResultOf([...done.values()], {
+      id: uuidOf(run.id),
+      startedAt: run.startedAt.toISOString(),
+      updatedAt: finishedAt ?? new Date().toISOString(),
+      finishedAt,
+      totalTrials: taskIds.length * samples,
+      runningTrials: 0,
+      cancelledTrials: 0,
+      retries: 0,
+    });
+  const config = { job_name: run.id, jobs_dir: dirname(folder), n_attempts: samples, agents: [{ name: run.agent, model_name: run.model }] };
+  return {
+    episode: async (episode) => {
+      if (episode.taskId === null) return;
+      const task = await library.get(episode.taskId).catch(() => null);
+      if (task === null) return;
+      const name = trialName(task.shortName, randomOf(`${run.id} ${episode.taskId} ${episode.sample}`));
+      done.set(name, await writeEpisode({ task, source, run, folder, name, episode }));
+      await writeJob(folder, job(null), config);
+    },
+    end: async () => {
+      await writeJob(folder, job(new Date().toISOString()), config);
+      const errors = [...done.values()].filter(({ exception_info }) => exception_info !== null).length;
+      return { summary: [["trials", `${done.size} of ${taskIds.length * samples}`], ["errors", String(errors)], ["job folder", folder]] };
+    },
+  };
+}
+
+interface Written {
+  readonly task: Task;
+  readonly source: string | null;
+  readonly run: BenchRun;
+  readonly folder: string;
+  readonly name: string;
+  readonly episode: FinishedEpisode;
+}
+
+async function writeEpisode({ task, source, run, folder, name, episode }: Written): Promise<TrialResult> {
+  const trialFolder = join(folder, name);
+  const { artifacts, trajectory, outcome } = episode;
+  const config = trialConfig({
+    task: { path: task.folder, source },
+    trialName: name,
+    trialsFolder: folder,
+    multipliers: NO_MULTIPLIERS,
+    agent: { name: run.agent, model: run.model, env: {} },
+    verifier: { isDisabled: false, env: {} },
+    environment: { type: "docker", env: {} },
+    artifacts: task.config.artifacts,
+    jobId: uuidOf(run.id),
+  });
+  await writeTrialConfig(trialFolder, config);
+  for (const [path, content] of artifacts) {
+    if (path === "trial.json") continue;
+    await mkdir(dirname(join(trialFolder, path)), { recursive: true });
+    await writeFile(join(trialFolder, path), content);
+  }
+  const agent = { name: run.agent, version: VERSION, model: run.model };
+  await mkdir(join(trialFolder, "agent"), { recursive: true });
+  await writeFile(join(trialFolder, "agent/trajectory.json"), writeJson(playedTrajectory(trajectory, agent, trajectory.id)));
+  const startedAt = Date.parse(trajectory.timing.started_at);
+  const result = trialResultOf(
+    {
+      id: uuidOf(`${run.id} ${name}`),
+      taskName: task.name,
+      trialName: name,
+      trialUri: `file://${trialFolder}`,
+      taskId: { path: task.folder },
+      source,
+      taskChecksum: await taskChecksum(task.folder),
+      config,
+      startedAt,
+      finishedAt: startedAt + trajectory.timing.total_ms,
+    },
+    { ...agent, run: async () => {} },
+    reportOf(artifacts, outcome),
+  );
+  const withTokens = { ...result, agent_result: agentResult(episode) };
+  await writeTrial(trialFolder, withTokens);
+  return withTokens;
+}
+
+/** What the environment stored, or, if it did not come so far, what the platform says. */
+function reportOf(artifacts: FinishedEpisode["artifacts"], outcome: FinishedEpisode["outcome"]): TrialReport {
+  const stored = artifacts.get("trial.json");
+  const failure = outcome.kind === "scored" ? null : Object.assign(new Error(outcome.message), { name: `Unscored:${outcome.cause}` });
+  if (stored === undefined) return { environmentSetup: null, steps: [], rewards: null, integers: [], failure };
+  const report = readStoredReport(Buffer.from(stored).toString("utf8"));
+  return { ...report, failure: report.failure ?? failure };
+}
+
+function agentResult({ trajectory: { usage, cost } }: FinishedEpisode): TrialResult["agent_result"] {
+  return {
+    n_input_tokens: usage.prompt_tokens,
+    n_cache_tokens: usage.cached_tokens,
+    n_output_tokens: usage.completion_tokens,
+    cost_usd: cost,
+    rollout_details: null,
+    metadata: null,
+  };
+}
+
+/** The same numbers for the same text, so that a run that goes on writes to the same folders. */
+function randomOf(text: string): () => number {
+  const bytes = createHash("sha256").update(text).digest();
+  let at = 0;
+  return () => (bytes[at++ % bytes.length] ?? 0) / 256;
+}
+
+function uuidOf(text: string): string {
+  const hex = createHash("sha256").update(text).digest("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}

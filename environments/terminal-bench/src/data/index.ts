@@ -1,0 +1,76 @@
+import { randomBytes } from "node:crypto";
+import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { openDataset } from "../dataset/open.ts";
+import { problemsOf } from "../environment/open-options.ts";
+import { imagesOfTask } from "../images/images.ts";
+import { loadTask } from "../task/load.ts";
+import { DATASET_FILE } from "./dataset-file.ts";
+
+export interface PrepareOptions {
+  /** A folder of tasks or one task, a registry file, or a `dataset.toml`. */
+  readonly from: string;
+  readonly to: string;
+  /** Of a registry file: the dataset, as `name` or `name@version`. Of others: the tasks. */
+  readonly domains?: readonly string[];
+  /** A task that is missing or cannot be read is an error. */
+  readonly isStrict?: boolean;
+}
+
+export interface PreparedTasks {
+  readonly to: string;
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  readonly warnings: readonly string[];
+}
+
+/** Copies the tasks of a dataset into one folder. If it throws, nothing was written. */
+export async function prepareData({ from, to, domains = [], isStrict = false }: PrepareOptions): Promise<PreparedTasks> {
+  if (/^https?:/i.test(from)) throw new Error("datasets are not downloaded: fetch the repository, and name its folder of tasks");
+  const isRegistry = from.endsWith(".json");
+  const dataset = await openDataset(from, isRegistry ? (domains[0] ?? null) : null);
+  const isWanted = (folder: string) => isRegistry || domains.length === 0 || domains.includes(basename(folder));
+  const folders = dataset.tasks.map(({ folder }) => folder).filter(isWanted);
+  if (folders.length === 0) throw new Error(`${from} has no tasks: a task is a folder with task.toml or task.yaml`);
+  const repeated = folders.map((folder) => basename(folder)).find((name, i, all) => all.indexOf(name) !== i);
+  if (repeated !== undefined) throw new Error(`the dataset has two tasks in folders named '${repeated}'`);
+
+  const { counts, warnings } = await inspect(folders);
+  warnings.unshift(...dataset.missing.map(({ name, reason }) => `${name}: ${reason}`));
+  if (isStrict && warnings.length > 0) throw new Error(warnings.join("\n"));
+
+  const part = `${to}.part-${randomBytes(4).toString("hex")}`;
+  try {
+    await mkdir(part, { recursive: true });
+    for (const folder of folders) await cp(folder, join(part, basename(folder)), { recursive: true, verbatimSymlinks: true });
+    await writeFile(join(part, DATASET_FILE), `${JSON.stringify({ name: dataset.name ?? basename(from), tasks: folders.length }, null, 2)}\n`);
+    await mkdir(dirname(to), { recursive: true });
+    await rm(to, { recursive: true, force: true });
+    await rename(part, to);
+  } finally {
+    await rm(part, { recursive: true, force: true });
+  }
+  const facts: [string, string][] = [
+    ["dataset", dataset.name ?? basename(from)],
+    ["tasks", String(folders.length)],
+    ...Object.entries(counts).map(([name, count]): [string, string] => [name, String(count)]),
+  ];
+  return { to, facts, warnings };
+}
+
+/** What the tasks need, and which cannot be played. */
+async function inspect(folders: readonly string[]): Promise<{ readonly counts: Record<string, number>; readonly warnings: string[] }> {
+  const counts = { "images to build": 0, "images to pull": 0 };
+  const warnings: string[] = [];
+  for (const folder of folders) {
+    try {
+      const task = await loadTask(folder);
+      const problems = problemsOf(task, true);
+      warnings.push(...[...problems, ...task.warnings].map((text) => `${basename(folder)}: ${text}`));
+      if (problems.length > 0) continue;
+      for (const { build } of await imagesOfTask(task, "")) counts[build === null ? "images to pull" : "images to build"]++;
+    } catch (error) {
+      warnings.push(`${basename(folder)}: ${(error as Error).message}`);
+    }
+  }
+  return { counts, warnings };
+}
