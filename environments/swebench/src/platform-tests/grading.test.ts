@@ -2,6 +2,7 @@ import { type DockerDaemon, describeNeeding, startDocker } from "@aenv/testing";
 import { publish } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Attack, attacks } from "./testing/attacks.ts";
+import { describeEnvironment } from "./testing/environment-tests.ts";
 import { expectedResults, gradePredictions } from "./testing/predictions.ts";
 import { Victim } from "./testing/victim.ts";
 import { project, startWorld, type World } from "./testing/world.ts";
@@ -32,6 +33,7 @@ describeNeeding("docker-registry", "the grader of swe-bench, with images of a re
         expect(await gradePredictions(world, kind)).toEqual(expectedResults[kind]);
       });
 
+      describeEnvironment(() => world);
       describeAttacks(() => world, attacks);
 
       it("gives nothing for filling the disk, and a solution counts on a full disk", TIMEOUT, async () => {

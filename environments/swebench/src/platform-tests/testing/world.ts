@@ -15,7 +15,10 @@ export interface World extends AsyncDisposable {
   readonly ref: string;
   /** The prepared data. */
   readonly dataFolder: string;
+  /** Its own, with the rows of the dataset as `rows.jsonl`. */
   readonly folder: string;
+  /** Variables of commands that use the same images with the engine oci. */
+  readonly variables: Readonly<Record<string, string>>;
 }
 
 export async function startWorld(flags: Readonly<Record<string, unknown>>): Promise<World> {
@@ -28,12 +31,18 @@ export async function startWorld(flags: Readonly<Record<string, unknown>>): Prom
   writeFileSync(join(folder, "rows.jsonl"), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
   const dataFolder = join(folder, "data/swe-bench");
   await prepareData({ from: join(folder, "rows.jsonl"), to: dataFolder });
-  const platform = await startPlatform({
-    flags: { ...flags, dataDir: join(folder, "data"), registryAuth: registry.authFile, insecureRegistries: [registry.host] },
-  });
+  const imageStore = join(folder, "images");
+  const access = { registryAuth: registry.authFile, insecureRegistries: [registry.host] };
+  const platform = await startPlatform({ flags: { ...flags, ...access, dataDir: join(folder, "data"), imageStore } });
   stack.defer(() => platform.close());
   const taskSandboxes = { images: [`${registry.host}/*`], atOnce: 3, memory: "512Mi", egress: "none" };
   const ref = await publish(platform, project, { isolation: "shared", deployConfig: { taskSandboxes } });
+  const variables = {
+    AENV_HOME: join(folder, "home"),
+    AENV_IMAGE_STORE: imageStore,
+    AENV_REGISTRY_AUTH: registry.authFile,
+    AENV_INSECURE_REGISTRIES: registry.host,
+  };
   const kept = stack.move();
-  return { platform, ref, dataFolder, folder, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { platform, ref, dataFolder, folder, variables, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
