@@ -35,7 +35,7 @@ export type {
 export { type ScriptedOpenAi, scriptedOpenAi } from "./scripted-openai/server.ts";
 export type { ScriptedTokens } from "./scripted-openai/tokens.ts";
 export { dockerAuth, pushSmallImage, type SmallImage, writeSmallImage } from "./small-image.ts";
-export { benchmarkRoot, pushSweImages, sweExamples, sweImages, sweRows } from "./swe-images.ts";
+export { benchmarkRoot, pushSweBase, pushSweImages, sweExamples, sweImages, sweRows } from "./swe-images.ts";
 export { timeless } from "./timeless.ts";
 export { mountSmallDisk, type SmallDisk } from "./tmpfs.ts";
 export { type Files, type Tree, temporaryTree } from "./tree.ts";

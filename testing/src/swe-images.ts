@@ -21,6 +21,8 @@ const CONFIG = {
   Env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1"],
   WorkingDir: "/testbed",
 };
+/** The image without a repository. */
+const BASE = "base";
 const LAYER = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /**
@@ -31,13 +33,14 @@ export async function sweImages(): Promise<string> {
   const base = await benchmarkRoot();
   const ids = readdirSync(join(sweExamples, "tasks")).sort();
   const histories = ids.map((id) => readFileSync(historyOf(id)));
-  const layout = join(cache, `swe-${digestOf([base, JSON.stringify(CONFIG), ...ids.map(layoutName), ...histories])}`);
+  const layout = join(cache, `swe-${digestOf([base, JSON.stringify(CONFIG), BASE, ...ids.map(layoutName), ...histories])}`);
   if (existsSync(layout)) return layout;
   const folder = await mkdtemp(join(cache, ".part-"));
   try {
     await mkdir(join(folder, "layout/blobs/sha256"), { recursive: true });
     const write = new LayoutWriter(join(folder, "layout"));
     const lowest = await write.layer(base);
+    await write.image(BASE, [lowest]);
     for (const id of ids) await write.image(layoutName(id), [lowest, await write.layer(await repositoryLayer(folder, id))]);
     await write.end();
     // Another test file may have been faster.
@@ -52,15 +55,24 @@ export async function sweImages(): Promise<string> {
 
 /** Copies the images to a registry, in seconds. Returns their full names by the ids of the tasks. Needs `skopeo` too. */
 export async function pushSweImages(registry: ImageRegistry): Promise<ReadonlyMap<string, string>> {
-  const layout = await sweImages();
   const names = new Map<string, string>();
-  for (const [id, image] of sweRows().map(({ instance_id, image }) => [String(instance_id), String(image)] as const)) {
-    const name = `${registry.host}/${image}`;
-    const access = ["--authfile", registry.authFile, "--dest-tls-verify=false"];
-    await run("skopeo", ["copy", "--quiet", ...access, `oci:${layout}:${layoutName(id)}`, `docker://${name}`]);
-    names.set(id, name);
+  for (const { instance_id, image } of sweRows()) {
+    const id = String(instance_id);
+    names.set(id, await push(registry, layoutName(id), String(image)));
   }
   return names;
+}
+
+/** Copies the image that the others are based on to a registry: a base for the Dockerfiles of the tasks that needs no network. */
+export function pushSweBase(registry: ImageRegistry): Promise<string> {
+  return push(registry, BASE, "swebench/base:latest");
+}
+
+async function push(registry: ImageRegistry, from: string, to: string): Promise<string> {
+  const name = `${registry.host}/${to}`;
+  const access = ["--authfile", registry.authFile, "--dest-tls-verify=false"];
+  await run("skopeo", ["copy", "--quiet", ...access, `oci:${await sweImages()}:${from}`, `docker://${name}`]);
+  return name;
 }
 
 /** The rows of `sweExamples`; with other images, if these are given by the ids of the tasks. */

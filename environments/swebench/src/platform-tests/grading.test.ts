@@ -1,4 +1,8 @@
-import { type DockerDaemon, describeNeeding, startDocker } from "@aenv/testing";
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type DockerDaemon, describeNeeding, pushSweBase, startDocker, sweExamples, sweRows, temporaryTree } from "@aenv/testing";
 import { publish } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Attack, attacks } from "./testing/attacks.ts";
@@ -74,6 +78,21 @@ describeNeeding("docker-registry", "the grader of swe-bench, with images of a re
 
       it.each(["gold", "malformed"])("gives the expected results to predictions: %s", TIMEOUT, async (kind) => {
         expect(await gradePredictions(world, kind)).toEqual(expectedResults[kind]);
+      });
+
+      it("can use images that Docker builds from the Dockerfiles, without a network", TIMEOUT, async () => {
+        const id = "aenv__ledger-4";
+        using settings = temporaryTree({ "config.json": readFileSync(world.registry.authFile, "utf8") });
+        // The builder of Docker 20, which needs no plugin.
+        const env = { ...process.env, DOCKER_HOST: `unix://${daemon.socket}`, DOCKER_CONFIG: settings.path, DOCKER_BUILDKIT: "0" };
+        const docker = async (...args: readonly string[]) => (await promisify(execFile)("docker", args, { env })).stdout.trim();
+        const base = await pushSweBase(world.registry);
+        await docker("pull", "--quiet", base);
+        const options = ["--network", "none", "--build-arg", `BASE=${base}`, "--tag", "built"];
+        await docker("build", "--quiet", ...options, join(sweExamples, "tasks", id));
+        const [row] = sweRows().filter(({ instance_id }) => instance_id === id);
+        expect(await docker("run", "--rm", "--network", "none", "built", "git", "rev-parse", "HEAD")).toBe(row?.base_commit);
+        expect(await docker("run", "--rm", "--network", "none", "built", "pytest", "-q")).toContain("14 passed");
       });
 
       describeAttacks(

@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { pushSweImages, startImageRegistry, sweRows } from "@aenv/testing";
+import { type ImageRegistry, pushSweImages, startImageRegistry, sweRows } from "@aenv/testing";
 import { type Platform, publish, startPlatform } from "aenvironment/platform-tests";
 import { prepareData } from "../../data/prepare.ts";
 
@@ -11,6 +11,7 @@ export const project = fileURLToPath(new URL("../../..", import.meta.url));
 /** A server with the environment, the dataset of `examples`, and a registry with its images. */
 export interface World extends AsyncDisposable {
   readonly platform: Platform;
+  readonly registry: ImageRegistry;
   /** The published environment. */
   readonly ref: string;
   /** The prepared data. */
@@ -44,5 +45,5 @@ export async function startWorld(flags: Readonly<Record<string, unknown>>): Prom
     AENV_INSECURE_REGISTRIES: registry.host,
   };
   const kept = stack.move();
-  return { platform, ref, dataFolder, folder, variables, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { platform, registry, ref, dataFolder, folder, variables, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
