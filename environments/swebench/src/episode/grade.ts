@@ -10,6 +10,7 @@ import { InstanceLog } from "../evaluate/log.ts";
 import { evalSandbox } from "../evaluate/task-sandbox.ts";
 import { gradeOutput } from "../grading/report.ts";
 import { type EvalSpec, makeSpec } from "../spec/spec.ts";
+import { addCanary, type Canary, hasFailed } from "./canary.ts";
 import { forgedMarkers, TESTS_ERRORED } from "./markers.ts";
 
 export interface GradeOptions {
@@ -33,7 +34,7 @@ export async function gradeAnswer(options: GradeOptions, patch: string): Promise
   if (patch === "") return { patch, evaluation: null, log: "" };
   await using sandbox = await openClean(options);
   // Awaited: the sandbox is closed at the end of this function.
-  return await run(options, sandbox, patch, new InstanceLog(() => new Date()));
+  return await run(options, sandbox, patch, makeSpec(options.row), new InstanceLog(() => new Date()));
 }
 
 /** Grades what an agent has left in its sandbox, in a new one from the same image. */
@@ -52,8 +53,10 @@ export async function gradeEpisode(options: GradeOptions, agents: TaskSandbox, i
     return { patch: "", evaluation: { script: null, output: null, grade: null, error: error.message, log: "" }, log: log.text };
   }
   if (patch === "") return { patch, evaluation: null, log: log.text };
-  const graded = await run(options, clean, patch, log);
-  return isStrict ? withoutForged(graded, makeSpec(row), log) : graded;
+  const spec = makeSpec(row);
+  if (!isStrict) return await run(options, clean, patch, spec, log);
+  const canary = addCanary(spec, randomUUID().slice(0, 8));
+  return withoutForged(await run(options, clean, patch, canary?.spec ?? spec, log), spec, canary, log);
 }
 
 function openClean({ row, sandboxes, hasNetwork, signal }: GradeOptions): Promise<TaskSandbox> {
@@ -61,8 +64,13 @@ function openClean({ row, sandboxes, hasNetwork, signal }: GradeOptions): Promis
   return sandboxes.open({ name, image: makeSpec(row).image, signal, ...(!hasNetwork && { egress: "none" }) });
 }
 
-async function run({ row, dataset, timeoutSeconds }: GradeOptions, sandbox: TaskSandbox, patch: string, log: InstanceLog): Promise<Graded> {
-  const spec = makeSpec(row);
+async function run(
+  { dataset, timeoutSeconds }: GradeOptions,
+  sandbox: TaskSandbox,
+  patch: string,
+  spec: EvalSpec,
+  log: InstanceLog,
+): Promise<Graded> {
   const evaluation = await gradePatch({
     sandbox: evalSandbox(sandbox),
     spec,
@@ -74,17 +82,24 @@ async function run({ row, dataset, timeoutSeconds }: GradeOptions, sandbox: Task
 }
 
 /**
- * Output with markers that the script did not print is not believed: the patch could have ended the output where it likes. A line says so,
- * so that a later grading of the stored output does not believe it either.
+ * Output that shows signs of forgery is not believed. A line says so, so that a later grading of the stored output does not believe it
+ * either.
  */
-function withoutForged(graded: Graded, spec: EvalSpec, log: InstanceLog): Graded {
+function withoutForged(graded: Graded, spec: EvalSpec, canary: Canary | null, log: InstanceLog): Graded {
   const { evaluation, patch } = graded;
-  if (evaluation === null || evaluation.script === null || evaluation.output === null) return graded;
-  const forged = forgedMarkers(evaluation.script, evaluation.output);
-  if (forged.length === 0) return graded;
-  const error = `the output contains markers that are not the script's: ${forged.join(", ")}`;
+  const error = evaluation === null ? null : forgeryIn(evaluation, canary);
+  if (evaluation === null || error === null) return graded;
   log.error(`Error in evaluation for ${spec.instanceId}: ${error}`);
   const output = `${evaluation.output}\n${TESTS_ERRORED}: ${error}\n`;
   const grade = gradeOutput(spec, patch, Buffer.from(output));
   return { patch, evaluation: { ...evaluation, output, grade, error }, log: log.text + evaluation.log };
+}
+
+/** Markers that the script did not print, with which a patch can end the output where it likes; or a test that must fail and did not. */
+function forgeryIn({ script, output, grade }: Evaluation, canary: Canary | null): string | null {
+  if (script === null || output === null) return null;
+  const forged = forgedMarkers(script, output);
+  if (forged.length > 0) return `the output contains markers that are not the script's: ${forged.join(", ")}`;
+  if (canary === null || grade?.report.resolved !== true || hasFailed(canary, output)) return null;
+  return `the results are not those of the tests: ${canary.test}, which always fails, has not failed`;
 }

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { toJson } from "../dataset/row.ts";
+import type { JsonObject } from "../python/json-reader.ts";
+import { makeSpec } from "../spec/spec.ts";
+import { addCanary, hasFailed } from "./canary.ts";
+
+function canaryOf(command: string, parser = "parse_log_pytest") {
+  const spec = makeSpec(
+    toJson({
+      instance_id: "a__b-1",
+      repo: "a/b",
+      version: "1",
+      image: "image",
+      log_parser: parser,
+      eval_type: "pass_and_fail",
+      eval_script: `cd /testbed\n: '>>>>> Start Test Output'\n${command}\n: '>>>>> End Test Output'\ngit checkout x\n`,
+      FAIL_TO_PASS: ["tests/test_a.py::test_a"],
+      PASS_TO_PASS: [],
+    }) as JsonObject,
+  );
+  return addCanary(spec, "1a");
+}
+
+describe("a test that must fail", () => {
+  it("is written and run beside the tests of the instance", () => {
+    const canary = canaryOf("pytest -rA tests/unit/test_a.py tests/test_b.py");
+    expect(canary?.test).toBe("tests/unit/test_1a.py::test_1a");
+    expect(canary?.spec.evalScript).toContain(`cd /testbed
+printf 'def test_1a():\\n    assert False\\n' > tests/unit/test_1a.py
+: '>>>>> Start Test Output'
+pytest -rA tests/unit/test_a.py tests/test_b.py tests/unit/test_1a.py
+SWEBENCH_TEST_EXIT_CODE=$?
+`);
+  });
+
+  it.each([
+    ["python -m pytest -rA test_a.py", "test_1a.py::test_1a"],
+    ["A=1 python3 -m pytest -rA lib/a/test_a.py::test_x", "lib/a/test_1a.py::test_1a"],
+    ["pytest -rA -vv -o console_output_style=classic --tb=no tests/test_a.py", "tests/test_1a.py::test_1a"],
+  ])("is added to %s", (command, test) => {
+    expect(canaryOf(command)?.test).toBe(test);
+  });
+
+  it.each([
+    "./tests/runtests.py --verbosity 2 a.b",
+    "node --test test/a.js",
+    "pytest -rA tests/test_a.py | tee log",
+    "pytest -rA $(ls tests/*.py)",
+    "pytest -rA -x tests/test_a.py",
+    "pytest -rA -k name tests/test_a.py",
+    "pytest -rA --maxfail=1 tests/test_a.py",
+    "pytest -rA",
+  ])("is not added to %s", (command) => {
+    expect(canaryOf(command)).toBeNull();
+  });
+
+  it("is not added if the parser would not see it", () => {
+    expect(canaryOf("pytest -rA tests/test_a.py", "parse_log_tap")).toBeNull();
+  });
+
+  it("must be in the output as failed", () => {
+    const canary = canaryOf("pytest -rA tests/test_a.py");
+    const outputOf = (results: string, code: number) =>
+      `+ : '>>>>> Start Test Output'\n${results}+ : '>>>>> End Test Output'\n>>>>> Test Exit Code: ${code}\n`;
+    if (canary === null) throw new Error("there is none");
+    const passed = "PASSED tests/test_a.py::test_a\n";
+    expect(hasFailed(canary, outputOf(`${passed}FAILED ${canary.test} - assert False\n`, 1))).toBe(true);
+    expect(hasFailed(canary, outputOf(`${passed}PASSED ${canary.test}\n`, 0))).toBe(false);
+    expect(hasFailed(canary, outputOf(passed, 0))).toBe(false);
+  });
+});
