@@ -22,6 +22,20 @@ describe("a store of layers", () => {
     expect(await store.has(b)).toBe(false);
   });
 
+  it("fills a layer once for callers at the same time, and again if that fails", async () => {
+    using home = temporaryTree();
+    const store = new LayerStore(home.path);
+    let fills = 0;
+    const fill = async (files: string) => {
+      fills += 1;
+      if (fills === 1) throw new Error("disk full");
+      await writeFile(join(files, "id"), a);
+    };
+    const results = await Promise.allSettled([store.add(a, fill), store.add(a, fill), store.add(a, fill), add(store, b)]);
+    expect(results.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "fulfilled", "fulfilled"]);
+    expect([fills, contentOf(store, a), contentOf(store, b)]).toEqual([2, a, b]);
+  });
+
   it("leaves nothing of a layer that could not be filled", async () => {
     using home = temporaryTree();
     const store = new LayerStore(home.path);

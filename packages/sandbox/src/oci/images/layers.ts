@@ -39,6 +39,7 @@ export class LayerStore {
   readonly #uses: string;
   readonly #processes: ProcessTable;
   readonly #self: string;
+  readonly #adding = new Map<LayerId, Promise<void>>();
 
   constructor(folder: string, processes: ProcessTable = openProcessTable()) {
     this.folder = join(folder, "layers");
@@ -64,6 +65,18 @@ export class LayerStore {
 
   /** Adds a layer whose files `fill` writes into a folder. No-op if the layer is there; if two processes add it, the first one wins. */
   async add(id: LayerId, fill: (files: string) => Promise<void>): Promise<void> {
+    // Images that are pulled at the same time share layers: the second one waits, and fills it only if the first one has failed.
+    const before = this.#adding.get(id);
+    const adding = before === undefined ? this.#add(id, fill) : before.catch(() => {}).then(() => this.#add(id, fill));
+    this.#adding.set(id, adding);
+    try {
+      await adding;
+    } finally {
+      if (this.#adding.get(id) === adding) this.#adding.delete(id);
+    }
+  }
+
+  async #add(id: LayerId, fill: (files: string) => Promise<void>): Promise<void> {
     if (await this.#touch(id)) return;
     const part = this.#temporary(PART);
     try {
