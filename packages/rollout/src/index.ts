@@ -1,5 +1,16 @@
-export type { Agent, AgentMessage, AgentStart, Player, ProgramAgent, ProgramStart, TurnAgent, TurnOptions } from "./agents/agent.ts";
+export type {
+  Agent,
+  AgentMessage,
+  AgentStart,
+  Player,
+  ProgramAgent,
+  ProgramPlace,
+  ProgramStart,
+  TurnAgent,
+  TurnOptions,
+} from "./agents/agent.ts";
 export { type CommandOptions, commandAgent } from "./agents/command.ts";
+export { type InsideOptions, insideAgent } from "./agents/inside.ts";
 export { type Model, modelAgent, type TokenSupport } from "./agents/model.ts";
 export { type AgentModule, moduleAgent } from "./agents/module.ts";
 export { type RandomAgentOptions, randomAgent } from "./agents/random.ts";
@@ -22,7 +33,7 @@ export { Episode, type EpisodeOptions } from "./episode/episode.ts";
 export { AgentError, ModelError } from "./episode/failure.ts";
 export { Forks } from "./episode/forks.ts";
 export { type GradedArguments, gradeEpisode } from "./episode/grade.ts";
-export type { EpisodeInstance } from "./episode/instance.ts";
+export type { EpisodeInstance, EpisodeSandbox } from "./episode/instance.ts";
 export { Instances, type InstancesOptions } from "./episode/instances.ts";
 export { LimitReached, type Limits } from "./episode/limits.ts";
 export { type EpisodeSpec, type Lease, type PlayOptions, playEpisode } from "./episode/play.ts";

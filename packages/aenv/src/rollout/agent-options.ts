@@ -1,6 +1,9 @@
+import { resolve } from "node:path";
+import { isObject } from "@aenv/contract";
 import {
   type Agent,
   commandAgent,
+  insideAgent,
   type Model,
   ModelHttp,
   modelAgent,
@@ -39,6 +42,10 @@ export interface AgentOptions extends ModelOptions {
   readonly contextTokens?: number;
   readonly stream?: boolean;
   readonly tokens?: boolean;
+  readonly inside?: boolean;
+  readonly install?: string;
+  readonly installFiles?: string;
+  readonly agentUser?: string;
 }
 
 export function addModelOptions(command: Command, modelText: string): Command {
@@ -56,7 +63,11 @@ export function addAgentOptions(command: Command): Command {
         .choices(agentKinds)
         .default("oracle"),
     )
-    .option("--agent-file <file>", "the TypeScript or JavaScript file of the agent 'module'");
+    .option("--agent-file <file>", "the TypeScript or JavaScript file of the agent 'module'")
+    .option("--inside", "run the program of the agent 'command' in the sandbox of each episode")
+    .option("--install <script>", "with --inside: a shell script that is run as root in the sandbox first")
+    .option("--install-files <folder>", "with --inside: a folder that is copied to /opt/agent in the sandbox first")
+    .option("--agent-user <name>", "with --inside: the user that runs the program; root if not given");
   return addModelOptions(withAgent, "the model, for the agents 'openai', 'anthropic' and 'terminal', and for programs")
     .addOption(
       new Option("--api <api>", "the API of the agents 'openai' and 'terminal'; messages is Anthropic's").choices(apis).default("chat"),
@@ -86,6 +97,7 @@ export async function chooseAgent(
   const none = { upstream: null, modelName: null, [Symbol.asyncDispose]: async () => {} };
   const upstream =
     options.model === undefined ? null : { ...endpointOf(options, terminal), name: options.model, wantsTokens: options.tokens === true };
+  checkInside(options);
   switch (options.agent) {
     case "oracle":
       return { agent: oracleAgent(), ...none };
@@ -96,7 +108,7 @@ export async function chooseAgent(
     case "command":
       if (command.length === 0) throw missing("the agent 'command' needs a command", "-- python agent.py");
       return {
-        agent: recordingTokens(commandAgent({ command, folder: terminal.cwd }), options),
+        agent: recordingTokens(programOf(options, command, terminal), options),
         ...none,
         upstream,
         modelName: options.model ?? null,
@@ -128,11 +140,28 @@ export async function chooseAgent(
   }
 }
 
+function programOf({ inside, install, installFiles, agentUser }: AgentOptions, command: readonly string[], { cwd }: Terminal): Agent {
+  if (inside !== true) return commandAgent({ command, folder: cwd });
+  return insideAgent({
+    command,
+    ...(install !== undefined && { install: resolve(cwd, install) }),
+    ...(installFiles !== undefined && { files: resolve(cwd, installFiles) }),
+    ...(agentUser !== undefined && { user: agentUser }),
+  });
+}
+
+function checkInside({ agent, inside, install, installFiles, agentUser }: AgentOptions): void {
+  const needInside = [install, installFiles, agentUser].some((value) => value !== undefined);
+  if (inside === true && agent !== "command") throw missing("--inside is for the agent 'command'", "--agent command -- PROGRAM");
+  if (needInside && inside !== true) throw missing("--install, --install-files and --agent-user need --inside", "--inside");
+}
+
 /** A run with tokens is another run than one without. */
 function recordingTokens(agent: Agent, { tokens }: AgentOptions): Agent {
   if (tokens !== true) return agent;
   const named = { name: agent.name, settings: { ...agent.settings, wantsTokens: true } };
-  return "run" in agent ? { ...named, run: (start) => agent.run(start) } : { ...named, begin: (start) => agent.begin(start) };
+  if (!("run" in agent)) return { ...named, begin: (start) => agent.begin(start) };
+  return { ...named, prepare: async (place) => agent.prepare?.(place), run: (start) => agent.run(start) };
 }
 
 /** The options that made the agent of a run. */
@@ -140,7 +169,8 @@ export function agentOfRun({ agent: { name, settings }, model }: RunSettings): {
   const { path, command, api, baseUrl, sampling = {}, streams, wantsTokens, contextTokens } = settings;
   const withModel = { ...(model !== null && { model }), tokens: wantsTokens === true };
   if (typeof path === "string") return { agent: { agent: "module", agentFile: path, ...withModel }, program: [] };
-  if (Array.isArray(command)) return { agent: { agent: "command", ...withModel }, program: command.map(String) };
+  if (Array.isArray(command))
+    return { agent: { agent: "command", ...withModel, ...insideOf(settings.inside) }, program: command.map(String) };
   const kind = agentKinds.find((one) => one === name);
   if (kind === undefined) {
     throw new Failure(`the agent '${name}' cannot be made again from its settings`, {
@@ -160,6 +190,17 @@ export function agentOfRun({ agent: { name, settings }, model }: RunSettings): {
       sampling: Object.fromEntries(pairs),
     },
     program: [],
+  };
+}
+
+function insideOf(inside: unknown): Partial<AgentOptions> {
+  if (!isObject(inside)) return {};
+  const { install, files, user } = inside;
+  return {
+    inside: true,
+    ...(typeof install === "string" && { install }),
+    ...(typeof files === "string" && { installFiles: files }),
+    ...(typeof user === "string" && { agentUser: user }),
   };
 }
 

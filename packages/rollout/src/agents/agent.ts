@@ -1,4 +1,5 @@
 import type { ChatMessage, Conversation, OracleAction, ToolDescriptor, Turn } from "@aenv/contract";
+import type { EpisodeSandbox } from "../episode/instance.ts";
 
 /** A message that an agent writes, and the model's turn behind it if there was one. */
 export interface AgentMessage {
@@ -38,21 +39,33 @@ export interface TurnAgent {
   begin(start: AgentStart): Player | Promise<Player>;
 }
 
+/** The sandbox of an episode, for programs that run in it. */
+export interface ProgramPlace {
+  /** Null if the instance is not on a platform. */
+  readonly sandbox: EpisodeSandbox | null;
+  /** What made the sandbox, such as `oci`; null if that is not known. */
+  readonly engine: string | null;
+  readonly signal: AbortSignal;
+}
+
 /** Where a program that plays an episode finds what it needs. */
-export interface ProgramStart extends Omit<AgentStart, "oracle"> {
+export interface ProgramStart extends Omit<AgentStart, "oracle">, ProgramPlace {
   /** The messages that an agent begins with. */
   readonly messages: readonly ChatMessage[];
   /** The MCP address of the tools. */
   readonly agentUrl: string;
   /** The model's addresses; null if the run has no model. */
   readonly model: { readonly openaiUrl: string; readonly anthropicUrl: string; readonly apiKey: string; readonly name: string } | null;
-  readonly signal: AbortSignal;
+  /** Keeps facts about the program in the trajectory, in `metadata.agent_program`: its exit code, the end of its output. */
+  report(facts: Readonly<Record<string, unknown>>): void;
 }
 
 /** A program of any kind that plays a whole episode by itself: it calls the tools over MCP and, if it likes, the model. */
 export interface ProgramAgent {
   readonly name: string;
   readonly settings: Readonly<Record<string, unknown>>;
+  /** Called before the program's time begins: installs what it needs. */
+  prepare?(place: ProgramPlace): Promise<void>;
   /** Resolves when the program has ended; its last words, if it has any. */
   run(start: ProgramStart): Promise<{ readonly text: string | null }>;
 }

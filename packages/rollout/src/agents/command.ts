@@ -2,10 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { textOf } from "@aenv/contract";
 import { AgentError } from "../episode/failure.ts";
 import { digestOfFile } from "../journal/digest.ts";
-import type { ProgramAgent, ProgramStart } from "./agent.ts";
+import type { ProgramAgent } from "./agent.ts";
+import { GRACE_MS, lastLine, reportOf, Tail, variablesOf } from "./program.ts";
 
 export interface CommandOptions {
   /** The program and its arguments. */
@@ -14,10 +14,6 @@ export interface CommandOptions {
   /** Variables beside those of the episode. */
   readonly variables?: Readonly<Record<string, string>>;
 }
-
-/** How long a program may take to end after it was asked to. */
-const GRACE_MS = 2_000;
-const KEPT_OUTPUT = 64 * 1024;
 
 /**
  * Any program, in any language. Its environment tells it where the tools and the model are and what the task is; its standard output
@@ -30,6 +26,7 @@ export function commandAgent({ command, folder, variables = {} }: CommandOptions
     run: async (start) => {
       const [program, ...args] = command;
       if (program === undefined) throw new AgentError("the agent's command is empty; write it after --, such as: -- python agent.py");
+      const from = performance.now();
       const child = spawn(program, args, {
         ...(folder !== undefined && { cwd: folder }),
         env: { ...withoutPlatform(process.env), ...variables, ...variablesOf(start) },
@@ -37,8 +34,8 @@ export function commandAgent({ command, folder, variables = {} }: CommandOptions
         // A group of its own, so that the children it starts end with it.
         detached: true,
       });
-      const output = new Tail(child.stdout);
-      const errors = new Tail(child.stderr);
+      const output = tailOf(child.stdout);
+      const errors = tailOf(child.stderr);
       let grace: NodeJS.Timeout | undefined;
       const stop = () => {
         signalGroup(child.pid, "SIGTERM");
@@ -48,6 +45,8 @@ export function commandAgent({ command, folder, variables = {} }: CommandOptions
       else start.signal.addEventListener("abort", stop, { once: true });
       try {
         const [code, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
+        const ending = { exitCode: code, signal, stdout: output.text, stderr: errors.text, durationMs: performance.now() - from };
+        start.report(reportOf(ending));
         start.signal.throwIfAborted();
         if (code === 0) return { text: output.text.trim() === "" ? null : output.text };
         throw new AgentError(`${program} ended with ${code === null ? `signal ${signal}` : `exit code ${code}`}: ${lastLine(errors.text)}`);
@@ -75,23 +74,6 @@ function withoutPlatform(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 /** Variables of the original's clients that name a platform or an instance. */
 const PLATFORM_VARIABLES: ReadonlySet<string> = new Set(["HUB_BACKEND", "DUMMY_INSTANCE_IP"]);
 
-function variablesOf({ task, messages, agentUrl, model, seed }: ProgramStart): Record<string, string> {
-  return {
-    AENV_AGENT_URL: agentUrl,
-    AENV_TASK_ID: task.id ?? "",
-    AENV_INSTRUCTION: task.instruction ?? messages.map(textOf).join("\n\n"),
-    AENV_MESSAGES: JSON.stringify(messages),
-    AENV_SEED: String(seed),
-    ...(model !== null && {
-      OPENAI_BASE_URL: model.openaiUrl,
-      OPENAI_API_KEY: model.apiKey,
-      ANTHROPIC_BASE_URL: model.anthropicUrl,
-      ANTHROPIC_API_KEY: model.apiKey,
-      AENV_MODEL: model.name,
-    }),
-  };
-}
-
 /** Signals the program and its children. */
 function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
@@ -102,24 +84,11 @@ function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   }
 }
 
-/** The end of a stream's text. */
-class Tail {
-  #text = "";
-
-  constructor(stream: NodeJS.ReadableStream) {
-    stream.setEncoding("utf8");
-    stream.on("data", (piece: string) => {
-      this.#text = (this.#text + piece).slice(-KEPT_OUTPUT);
-    });
-  }
-
-  get text(): string {
-    return this.#text;
-  }
-}
-
-function lastLine(text: string): string {
-  return text.trim().split("\n").at(-1) || "it printed nothing to standard error";
+function tailOf(stream: NodeJS.ReadableStream): Tail {
+  const tail = new Tail();
+  stream.setEncoding("utf8");
+  stream.on("data", (piece: string) => tail.push(piece));
+  return tail;
 }
 
 /** The digests of the files that a command names: an edited program is another agent. */

@@ -136,6 +136,11 @@ export class Episode {
     return this.#beginning.abilities.rewardDigest ?? null;
   }
 
+  /** Aborts when the episode takes too long, or is cancelled. */
+  get signal(): AbortSignal {
+    return this.#options.signal;
+  }
+
   get isDone(): boolean {
     return this.#isDone;
   }

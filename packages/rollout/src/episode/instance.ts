@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type {
   ChatMessage,
   EpisodeAbilities,
@@ -24,6 +25,35 @@ export interface InstanceToolResult {
   readonly status?: EpisodeStatus | undefined;
 }
 
+/** What programs that run inside need of a sandbox; the SDK's `env.sandbox` has all of it. */
+export interface EpisodeSandbox {
+  readonly files: {
+    write(path: string, content: Uint8Array, options?: { readonly mode?: number; readonly signal?: AbortSignal }): Promise<void>;
+    upload(path: string, archive: AsyncIterable<Uint8Array>, options?: { readonly signal?: AbortSignal }): Promise<void>;
+  };
+  exec(
+    command: readonly string[],
+    options?: Options & { readonly cwd?: string; readonly user?: string },
+  ): Promise<{ readonly exitCode: number | null; readonly timedOut: boolean; readonly stdout: string; readonly stderr: string }>;
+  spawn(
+    command: readonly string[],
+    options?: { readonly env?: Readonly<Record<string, string>>; readonly user?: string; readonly endsWithClient?: boolean },
+  ): Promise<SandboxProgram>;
+  listen(
+    port: number,
+    onConnection: (connection: Duplex) => void,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<AsyncDisposable & { readonly port: number }>;
+}
+
+interface SandboxProgram extends AsyncDisposable {
+  readonly stdin: WritableStream<Uint8Array>;
+  readonly stdout: ReadableStream<Uint8Array>;
+  readonly stderr: ReadableStream<Uint8Array>;
+  readonly exited: Promise<{ readonly exitCode: number | null; readonly signal: string | null }>;
+  signal(name: string): void;
+}
+
 /** What an episode needs of a running instance; the SDK's `Environment` has all of it. */
 export interface EpisodeInstance {
   readonly episode: {
@@ -44,6 +74,8 @@ export interface EpisodeInstance {
   callFunction(name: string, args?: Readonly<Record<string, unknown>>, options?: Options): Promise<unknown>;
   score(args?: Readonly<Record<string, unknown>>, options?: Options): Promise<Reward>;
   agentUrl(options?: Options): Promise<string>;
+  /** Absent if the instance is not on a platform. */
+  readonly sandbox?: EpisodeSandbox;
   fork(count: number, options?: Options): Promise<EpisodeInstance[]>;
   release(): Promise<void>;
 }

@@ -78,7 +78,7 @@ export function playEpisode(spec: EpisodeSpec, options: PlayOptions): Promise<Tr
   const beginning: Beginning = {
     acquire: (signal) => options.acquire(spec, signal),
     beginEpisode,
-    play: (episode, { instance }) => playTurns(episode, spec, options, instance),
+    play: (episode, lease) => playTurns(episode, spec, options, lease),
     parent: null,
   };
   return playFrom(beginning, spec, options);
@@ -169,7 +169,11 @@ async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOp
       tools_digest: tools.length === 0 ? null : options.digestOf(tools),
       reward_digest: episode?.rewardDigest ?? null,
     } as Provenance,
-    metadata: { ...spec.metadata, ...(artifacts.error !== null && { artifacts_error: artifacts.error }) },
+    metadata: {
+      ...spec.metadata,
+      ...(artifacts.error !== null && { artifacts_error: artifacts.error }),
+      ...(record?.programReport && { agent_program: record.programReport }),
+    },
   };
 }
 
@@ -194,12 +198,19 @@ function beginEpisode(
   return Episode.begin({ instance, task: inline ?? id, seed, limits, signal, recordsDigests, now });
 }
 
-async function playTurns(episode: Episode, spec: EpisodeSpec, options: PlayOptions, instance: EpisodeInstance): Promise<StopReason> {
+async function playTurns(
+  episode: Episode,
+  spec: EpisodeSpec,
+  options: PlayOptions,
+  { instance, provenance: { engine } }: Lease,
+): Promise<StopReason> {
   const { agent, recorder, model, cancel } = options;
   const task = { id: episode.task?.id ?? null, instruction: episode.task?.instruction ?? null };
   if (isProgram(agent)) {
     if (recorder === null) throw new AgentError(`the agent '${agent.name}' is a program, and no recording server was opened for it`);
-    return playProgram(episode, agent, { recorder, agentUrl: await instance.agentUrl({ signal: cancel }), model, task, seed: spec.seed });
+    const { sandbox = null } = instance;
+    const agentUrl = await instance.agentUrl({ signal: cancel });
+    return playProgram(episode, agent, { recorder, agentUrl, model, task, seed: spec.seed, sandbox, engine });
   }
   const oracle = () => instance.episode.oracle({ signal: cancel });
   return episode.play(await agent.begin({ task, tools: episode.tools, seed: spec.seed, oracle }));

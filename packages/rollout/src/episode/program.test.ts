@@ -9,6 +9,7 @@ import { type Platform, projects, publish, startPlatform } from "aenvironment/pl
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Agent } from "../agents/agent.ts";
 import { commandAgent } from "../agents/command.ts";
+import { insideAgent } from "../agents/inside.ts";
 import { moduleAgent } from "../agents/module.ts";
 import { scriptedAgent } from "../agents/scripted.ts";
 import { digestOf } from "../journal/digest.ts";
@@ -124,6 +125,15 @@ async function play(agent: Agent, own: Partial<PlayOptions> = {}): Promise<Traje
 }
 
 describe("a program that plays an episode", () => {
+  it("inside is a program of this machine, where sandboxes are processes; nothing is installed there", async () => {
+    const command = [process.execPath, join(tree.path, "tools.mjs"), '["hello"]'];
+    const trajectory = await play(insideAgent({ command }));
+    expect(trajectory).toMatchObject({ outcome: { kind: "scored" }, metadata: { agent_program: { exit_code: 0 } } });
+    expect(trajectory.steps).toHaveLength(1);
+    const { outcome } = await play(insideAgent({ command, files: tree.path }));
+    expect(outcome).toMatchObject({ kind: "unscored", cause: "agent", message: expect.stringContaining("engine oci or docker") });
+  });
+
   it("calls tools, which are recorded as steps, and its output are its last words", async () => {
     const trajectory = await play(program("tools.mjs", '["well", "hello"]'));
     expect(trajectory).toMatchObject({ outcome: { kind: "scored", reward: 0.8 }, stop_reason: "done", turns: [] });

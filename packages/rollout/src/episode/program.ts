@@ -4,6 +4,7 @@ import { hasTokens, noTokens } from "../models/tokens.ts";
 import type { RecordingServer, UpstreamModel } from "../recorder/server.ts";
 import type { Episode } from "./episode.ts";
 import type { ModelError } from "./failure.ts";
+import type { EpisodeSandbox } from "./instance.ts";
 import { LimitReached } from "./limits.ts";
 
 export interface ProgramOptions {
@@ -13,6 +14,9 @@ export interface ProgramOptions {
   readonly model: (UpstreamModel & { readonly name: string }) | null;
   readonly task: { readonly id: string | null; readonly instruction: string | null };
   readonly seed: number;
+  /** For programs that run in it. */
+  readonly sandbox: EpisodeSandbox | null;
+  readonly engine: string | null;
 }
 
 /**
@@ -20,7 +24,8 @@ export interface ProgramOptions {
  * for it as for every agent, and the program is stopped when it reaches one or when the episode is done.
  */
 export async function playProgram(episode: Episode, agent: ProgramAgent, options: ProgramOptions): Promise<StopReason> {
-  const { recorder, agentUrl, model, task, seed } = options;
+  const { recorder, agentUrl, model, task, seed, sandbox, engine } = options;
+  await agent.prepare?.({ sandbox, engine, signal: episode.signal });
   const stop = new AbortController();
   let reason: StopReason | null = null;
   let failure: ModelError | null = null;
@@ -62,6 +67,9 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
     return await episode.within(stop.signal, async (signal) => {
       const { text } = await agent.run({
         task,
+        sandbox,
+        engine,
+        report: (facts) => episode.record.report(facts),
         tools: episode.tools,
         seed,
         messages: [...episode.record.messages],

@@ -12,14 +12,24 @@ export class EpisodeRecord {
   readonly steps: Step[];
   readonly turns: Turn[];
   #current: Current;
-  /** Conversations of a program beside the current one. */
+  /** Conversations beside the current one. */
   readonly #others: Current[];
+  #report: Readonly<Record<string, unknown>> | null = null;
 
   constructor(messages: readonly ChatMessage[] = [], steps: readonly Step[] = [], turns: readonly Turn[] = []) {
     this.#current = { messages: [...messages], tools: null };
     this.#others = [];
     this.steps = [...steps];
     this.turns = [...turns];
+  }
+
+  /** What a program said about its end. */
+  get programReport(): Readonly<Record<string, unknown>> | null {
+    return this.#report;
+  }
+
+  report(facts: Readonly<Record<string, unknown>>): void {
+    this.#report = { ...this.#report, ...facts };
   }
 
   /** The conversation of the last turn. */
