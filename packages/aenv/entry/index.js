@@ -39,6 +39,7 @@ export const {
   registerTool,
   reward,
   runSandbox,
+  sandboxTools,
   serve,
   setDataRoot,
   systemClock,

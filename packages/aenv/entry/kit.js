@@ -17,6 +17,7 @@ export const {
   registerTool,
   reward,
   runSandbox,
+  sandboxTools,
   serve,
   setDataRoot,
   tool,

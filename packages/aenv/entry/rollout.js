@@ -5,6 +5,8 @@ refuseOldNode("aenvironment");
 
 export const {
   AgentError,
+  ArtifactFiles,
+  Capacity,
   Episode,
   Forks,
   Instances,
@@ -27,6 +29,7 @@ export const {
   exportFormats,
   exportRows,
   filterTrajectories,
+  gradeEpisode,
   listRuns,
   meanOfGroups,
   mergeTurns,
@@ -55,6 +58,7 @@ export const {
   scriptedAgent,
   sftRows,
   summarise,
+  terminalAgent,
   toAtif,
   tokenRows,
   withoutSecrets,
