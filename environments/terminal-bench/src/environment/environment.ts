@@ -6,6 +6,7 @@ import { artifactFiles } from "./artifacts.ts";
 import { Episode, type EpisodeRecord } from "./episode.ts";
 import { TaskLibrary } from "./library.ts";
 import { scoreOf } from "./score.ts";
+import { terminalTools } from "./terminal-tools.ts";
 import { readSettings, type Settings, type Variables } from "./settings.ts";
 
 export interface TerminalBenchOptions {
@@ -17,6 +18,8 @@ export interface TerminalBenchOptions {
 
 const SYSTEM =
   "You work in a Linux container. The tool bash runs commands; the other tools read, write, edit and list files. Do what the user asks, check the result, and then say that you are done.";
+
+const DEFAULT_COMMAND_SEC = 120;
 
 /** Enough for a slow image and a healthcheck; the platform has a limit of its own. */
 const SETUP_TIMEOUT_MS = 60 * 60_000;
@@ -111,14 +114,22 @@ function agentTools(): readonly ToolDefinition<State>[] {
     cwd: ({ state }) => getEpisode(state).options.cwd ?? undefined,
     user: ({ state }) => getEpisode(state).plan.agent.user?.toString(),
   });
-  return tools.map((tool) => ({
+  return [...tools, ...terminalTools(getEpisode)].map((tool) => ({
     ...tool,
     run: (input, context) => {
       const episode = getEpisode(context.state);
       if (episode.remainingMs() === 0) throw new Error(`the time for this task is over: ${episode.plan.agent.timeoutSec} seconds`);
-      return tool.run(input, context);
+      return tool.run(withinTime(input, episode), context);
     },
   }));
+}
+
+/** A command ends with the time of the agent. */
+function withinTime(input: Readonly<Record<string, unknown>>, episode: Episode): Record<string, unknown> {
+  const left = episode.remainingMs();
+  if (left === null || !("command" in input)) return { ...input };
+  const asked = typeof input.timeout === "number" ? input.timeout : DEFAULT_COMMAND_SEC;
+  return { ...input, timeout: Math.min(asked, Math.max(0.001, left / 1_000)) };
 }
 
 function getEpisode({ episode }: State): Episode {

@@ -6,6 +6,7 @@ import type { EpisodeContext, OracleAction } from "@aenv/kit";
 import { PlatformSandbox } from "../platform/task-sandbox.ts";
 import { stopsAfter } from "../steps/stop.ts";
 import type { Task } from "../task/model.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { placeSolution } from "../trial/agents.ts";
 import { beginStep, closeTrial, finishStep, openTrial, type Trial, type TrialSettings } from "../trial/phases.ts";
 import { planTask, type StepPlan } from "../trial/plan.ts";
@@ -35,8 +36,8 @@ export class Episode {
   readonly folder: string;
   /** Changes of the agent that the last verification did not see. */
   leftOut: readonly string[] = [];
-  /** Ends the terminal that the agent uses. */
-  endTerminal: () => Promise<void> = async () => {};
+  /** A terminal that the agent uses; null until it does. */
+  terminal: Terminal | null = null;
   readonly #settings: TrialSettings;
   readonly #sandboxOptions: SandboxOptions;
   /** Of the steps that are over. */
@@ -69,7 +70,7 @@ export class Episode {
       isStrict: settings.isStrict,
       imagePrefix: settings.imagePrefix,
       policy: this.plan.network.agent,
-      endProcesses: () => this.endTerminal(),
+      endProcesses: () => this.#endTerminal(),
       onLeftOut: (paths) => {
         this.leftOut = paths;
       },
@@ -179,7 +180,7 @@ export class Episode {
 
   /** Deletes the files of the trial. Its sandboxes end with the episode. */
   async close(): Promise<void> {
-    await this.endTerminal().catch(() => {});
+    await this.#endTerminal().catch(() => {});
     if (this.#trial !== null) await closeTrial({ ...this.#trial, isStopped: true }).catch(() => {});
     await rm(this.folder, { recursive: true, force: true });
   }
@@ -191,10 +192,16 @@ export class Episode {
   }
 
   async #finish(context: Sandboxes): Promise<StepReport> {
-    await this.endTerminal();
+    await this.#endTerminal();
     const agentExecution = { startedAt: this.#stepStartedAt, finishedAt: Date.now() };
     // The agent's sandbox is kept: the platform ends it with the episode.
     return finishStep(this.#trialFor(context), this.plan, { agentExecution, failure: null }, false);
+  }
+
+  async #endTerminal(): Promise<void> {
+    const { terminal } = this;
+    this.terminal = null;
+    await terminal?.close();
   }
 
   async #placeSolution(context: Sandboxes): Promise<void> {

@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import { Environment } from "@aenv/sdk";
 import { describeNeeding } from "@aenv/testing";
+import { aenv } from "aenvironment/cli-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startWorld, type World } from "./testing/world.ts";
 
@@ -68,6 +70,37 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
       expect(answer.raw_output).toContain("short test summary");
       await expect(env.callReward({ task_name: "other" })).rejects.toThrow("'hello-world', not 'other'");
       expect((await artifacts())["verifier/test-stdout.txt"]?.text).toBe(answer.raw_output);
+    });
+
+    it("has a terminal, into which keys are typed", { timeout: 60_000 }, async () => {
+      await env.reset({ task: "hello-file" });
+      const type = async (keystrokes: string, more: object = {}) => (await env.callTool("keystrokes", { keystrokes, ...more })).text;
+      expect(await type("GREETING=hello; echo $((40 + 2))", { append_enter: true })).toMatch(/\n42\n/);
+      expect(await type("echo $GREETING > greeting.txt; cat greeting.txt", { append_enter: true })).toMatch(/\nhello\n/);
+      await type("sleep 600", { append_enter: true, wait_time_sec: 0.3 });
+      await type("C-c", { wait_time_sec: 0.5 });
+      expect(await type("echo again", { append_enter: true })).toMatch(/\nagain\n/);
+      await type("printf '\\033[2J\\033[H'", { append_enter: true });
+      expect((await env.callTool("capture_pane", {})).text).not.toContain("again");
+      expect(await reward()).toMatchObject({ reward: 1 });
+    });
+
+    it("is made of a folder of tasks by aenv import, which publishes it", { timeout: 120_000 }, async () => {
+      const from = join(world.examples.dataDir, "terminal-bench");
+      const system = ["--system-url", world.platform.controlUrl];
+      const imported = await aenv(["import", "harbor", from, "--name", "my-tasks", "--version", "2.0.0", "--push", ...system], {
+        cwd: world.folder,
+      });
+      expect([imported.code, imported.code === 0 ? "" : imported.stderr]).toEqual([0, ""]);
+      // The tasks are in the bundle.
+      const options = { systemUrl: world.platform.controlUrl, environmentVariables: { ...world.variables } };
+      await using own = await Environment.create("my-tasks@2.0.0", { ...options, task: "steps-final" });
+      expect(await own.tasks()).toHaveLength(world.examples.tasks.length + 1);
+      for (const action of (await own.episode.oracle()) ?? []) {
+        if ("tool" in action) await own.callTool(action.tool, action.arguments);
+        else await own.episode.reply({ role: "assistant", content: action.say });
+      }
+      expect(await reward(own)).toMatchObject({ reward: 1 });
     });
 
     it("gives the verifier's sandbox all that the agent did to files", { timeout: 60_000 }, async () => {

@@ -19,7 +19,9 @@ export async function loadHarborTask(given: string, { verify = true }: LoadOptio
   const folder = resolve(given);
   const notes: Notes = { ignored: [] };
   const config = parseTaskToml(await readText(join(folder, "task.toml")), "later", notes);
-  if (!(await isFolder(join(folder, "environment")))) throw new TaskError(folder, "the folder environment/ is missing");
+  // An empty folder is not kept everywhere; with a prebuilt image nothing is needed from it.
+  if (config.environment.docker_image === null && !(await isFolder(join(folder, "environment"))))
+    throw new TaskError(folder, "the folder environment/ is missing");
   const name = config.task?.name ?? basename(folder);
   const steps: TaskStep[] = [];
   for (const step of config.steps ?? []) steps.push(await loadStep(folder, step));
@@ -95,7 +97,7 @@ async function loadDefinition(folder: string, { environment }: TaskConfig): Prom
     return { kind: "compose", file: composePath, compose: parseCompose(await readText(composePath)), mainService: "main" };
   }
   if (environment.docker_image !== null) {
-    const isBare = hasDockerfile || (await isEmptyFolder(context));
+    const isBare = hasDockerfile || !(await isFolder(context)) || (await isEmptyFolder(context));
     return { kind: "image", image: environment.docker_image, files: isBare ? null : context };
   }
   if (!hasDockerfile) {

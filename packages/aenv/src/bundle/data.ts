@@ -18,7 +18,7 @@ export function readData({ root, config, placeOf }: Project): TarEntry[] {
     }
     for (const path of found) paths.add(path);
   });
-  return [...paths].sort().map((path) => ({ path, bytes: readInside(root, path) }));
+  return [...paths].sort().map((path) => readInside(root, path));
 }
 
 function filesOf(root: string, pattern: string): string[] {
@@ -30,9 +30,9 @@ function filesOf(root: string, pattern: string): string[] {
 }
 
 /** A symbolic link may point to another file of the project, but not outside it. */
-function readInside(root: string, path: string): Uint8Array {
+function readInside(root: string, path: string): TarEntry {
   const real = realpathSync(join(root, path));
   if (relative(realpathSync(root), real).startsWith(".."))
     throw new Failure(`the data file ${path} is a symbolic link that points outside the project`);
-  return readFileSync(real);
+  return { path, bytes: readFileSync(real), ...((statSync(real).mode & 0o111) !== 0 && { isExecutable: true }) };
 }

@@ -70,7 +70,8 @@ export function define(command: Command, terminal: Terminal): void {
     .action((options: Options) => push(options, terminal));
 }
 
-async function push(options: Options, terminal: Terminal): Promise<void> {
+/** Also used by commands that have made a project. */
+export async function push(options: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
   const { colors } = printer.output;
   if (options.force) terminal.stderr.write("--force has no effect: a published version never changes\n");

@@ -19,7 +19,7 @@ export interface ExampleWorld extends Disposable {
 /** What local roots have only as mounts or as folders of the machine. */
 const MOUNTED = ["usr", "proc", "dev", "bin", "sbin", "lib", "lib64"];
 
-export async function openExamples(registry: ImageRegistry): Promise<ExampleWorld> {
+export async function openExamples(registry: ImageRegistry, chosen?: readonly string[]): Promise<ExampleWorld> {
   const tree = temporaryTree();
   const folder = join(tree.path, "data/terminal-bench");
   for (const format of ["harbor", "terminal-bench-1"]) {
@@ -30,7 +30,7 @@ export async function openExamples(registry: ImageRegistry): Promise<ExampleWorl
   const prefix = `${registry.host}/tb/`;
   const prebuilt = join(folder, "prebuilt-image/task.toml");
   writeFileSync(prebuilt, readFileSync(prebuilt, "utf8").replace('"aenv-debian"', `"${prefix}aenv-debian:1"`));
-  const tasks = readdirSync(folder).filter((name) => name !== "compose");
+  const tasks = readdirSync(folder).filter((name) => name !== "compose" && chosen?.includes(name) !== false);
   await pushImages(registry, tree, tasks.map((name) => join(folder, name)), prefix);
   return { dataDir: join(tree.path, "data"), tasks, prefix, [Symbol.dispose]: () => tree[Symbol.dispose]() };
 }

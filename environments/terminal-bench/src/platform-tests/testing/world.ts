@@ -19,12 +19,13 @@ export interface World extends AsyncDisposable {
   rewards(agent: string, options: readonly string[]): Promise<Record<string, unknown[]>>;
 }
 
-export async function startWorld(flags: Readonly<Record<string, unknown>>): Promise<World> {
+/** Only with the images of some tasks, if they are named. */
+export async function startWorld(flags: Readonly<Record<string, unknown>>, tasks?: readonly string[]): Promise<World> {
   const stack = new AsyncDisposableStack();
   try {
     const registry = stack.use(await startImageRegistry());
     const tree = stack.use(temporaryTree());
-    const examples = stack.use(await openExamples(registry));
+    const examples = stack.use(await openExamples(registry, tasks));
     const access = { registryAuth: registry.authFile, insecureRegistries: [registry.host] };
     const platform = stack.use(await startPlatform({ flags: { ...access, dataDir: examples.dataDir, ...flags } }));
     const ref = await publish(platform, project);
