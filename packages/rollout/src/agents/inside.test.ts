@@ -11,9 +11,9 @@ import {
 } from "@aenv/testing";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { Instances } from "../episode/instances.ts";
+import type { Instances } from "../episode/instances.ts";
 import { type PlayOptions, playEpisode } from "../episode/play.ts";
-import { digestOf } from "../journal/digest.ts";
+import { instancesOn, playOptionsOf } from "../fixtures/run.ts";
 import { RecordingServer } from "../recorder/server.ts";
 import { type InsideOptions, insideAgent } from "./inside.ts";
 
@@ -71,7 +71,7 @@ for (const engine of ["oci", "docker"] as const) {
       daemon = engine === "docker" ? await startDocker() : null;
       recorder = await RecordingServer.open();
       platform = await startPlatform({ flags: { engine, ...(daemon !== null && { dockerSocket: daemon.socket }) } });
-      instances = await instancesOf(await publish(platform, projects.workshop));
+      instances = instancesOn(platform, await publish(platform, projects.workshop));
     }, 180_000);
     afterAll(async () => {
       await instances?.close();
@@ -81,32 +81,12 @@ for (const engine of ["oci", "docker"] as const) {
       tree?.[Symbol.dispose]();
     }, 120_000);
 
-    async function instancesOf(environment: string): Promise<Instances> {
-      const provenance = { environment, environment_digest: null, engine, isolation: null, server_version: null };
-      return new Instances({ environment, options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl }, provenance });
-    }
-
-    async function play(inside: InsideOptions, own: Partial<PlayOptions> & { task?: string } = {}): Promise<Trajectory> {
-      const agent = insideAgent(inside);
+    function play(inside: InsideOptions, own: Partial<PlayOptions> & { task?: string } = {}): Promise<Trajectory> {
       const { task = "answer", ...options } = own;
+      const spec = { id: "e", run: null, attempt: 0, task: { id: task, split: null, index: null }, group: null, seed: 7, metadata: {} };
       return playEpisode(
-        { id: "e", run: null, attempt: 0, task: { id: task, split: null, index: null }, group: null, seed: 7, metadata: {} },
-        {
-          agent,
-          recorder,
-          model: null,
-          limits: {},
-          deadlineMs: 120_000,
-          recordsDigests: false,
-          acquire: (spec, signal) => instances.acquire(spec, signal),
-          provenance: { agent: agent.name, agent_digest: null, model: null, client_version: "0" },
-          digestOf,
-          costOf: () => null,
-          cancel: never,
-          now: () => performance.now(),
-          date: () => new Date(),
-          ...options,
-        },
+        spec,
+        playOptionsOf(insideAgent(inside), instances, { recorder, deadlineMs: 120_000, recordsDigests: false, ...options }),
       );
     }
 
@@ -152,37 +132,38 @@ for (const engine of ["oci", "docker"] as const) {
       expect(await running()).not.toContain("98765");
     }, 120_000);
 
-    it("is ended with its children when its time or its turns are over, and the episode is scored", async () => {
-      const waits = { command: ["sh", "/opt/agent/waits.sh"], files: join(tree.path, "agent") };
-      const trajectory = await play(waits, { limits: { seconds: 2 } });
-      expect(trajectory).toMatchObject({ stop_reason: "time_limit", outcome: { kind: "scored", reward: 0 } });
-      expect(await running()).not.toContain("98765");
-      await using endpoint = await scriptedOpenAi(() => "true");
-      const command = ["node", "/opt/agent/agent.mjs"];
-      const limited = await play({ command, files: join(tree.path, "agent") }, { model: model(endpoint), limits: { turns: 2 } });
-      expect(limited).toMatchObject({ stop_reason: "max_turns", truncated: true, outcome: { kind: "scored" } });
-      expect(limited.turns).toHaveLength(2);
-    }, 120_000);
-
-    it("that cannot be installed or started, or fails, is unscored with the reason", async () => {
-      const messageOf = async (inside: InsideOptions) => {
-        const { outcome } = await play(inside);
-        return outcome.kind === "unscored" ? [outcome.cause, outcome.message] : outcome;
-      };
-      expect(await messageOf({ command: ["true"], install: join(tree.path, "broken.sh") })).toEqual([
-        "agent",
-        expect.stringMatching(/broken\.sh ended with exit code 7: no network$/),
-      ]);
-      expect(await messageOf({ command: ["no-such-program"] })).toEqual([
-        "agent",
-        expect.stringContaining("could not be started in the sandbox"),
-      ]);
-      expect(await messageOf({ command: ["sh", "-c", "echo oh >&2; exit 3"] })).toEqual(["agent", "sh ended with exit code 3: oh"]);
-    }, 120_000);
-
+    // What follows does not depend on the engine.
     if (engine === "oci") {
+      it("is ended with its children when its time or its turns are over, and the episode is scored", async () => {
+        const waits = { command: ["sh", "/opt/agent/waits.sh"], files: join(tree.path, "agent") };
+        const trajectory = await play(waits, { limits: { seconds: 2 } });
+        expect(trajectory).toMatchObject({ stop_reason: "time_limit", outcome: { kind: "scored", reward: 0 } });
+        expect(await running()).not.toContain("98765");
+        await using endpoint = await scriptedOpenAi(() => "true");
+        const command = ["node", "/opt/agent/agent.mjs"];
+        const limited = await play({ command, files: join(tree.path, "agent") }, { model: model(endpoint), limits: { turns: 2 } });
+        expect(limited).toMatchObject({ stop_reason: "max_turns", truncated: true, outcome: { kind: "scored" } });
+        expect(limited.turns).toHaveLength(2);
+      }, 120_000);
+
+      it("that cannot be installed or started, or fails, is unscored with the reason", async () => {
+        const messageOf = async (inside: InsideOptions) => {
+          const { outcome } = await play(inside);
+          return outcome.kind === "unscored" ? [outcome.cause, outcome.message] : outcome;
+        };
+        expect(await messageOf({ command: ["true"], install: join(tree.path, "broken.sh") })).toEqual([
+          "agent",
+          expect.stringMatching(/broken\.sh ended with exit code 7: no network$/),
+        ]);
+        expect(await messageOf({ command: ["no-such-program"] })).toEqual([
+          "agent",
+          expect.stringContaining("could not be started in the sandbox"),
+        ]);
+        expect(await messageOf({ command: ["sh", "-c", "echo oh >&2; exit 3"] })).toEqual(["agent", "sh ended with exit code 3: oh"]);
+      }, 120_000);
+
       it("runs in the instance's own sandbox, if the task has none", async () => {
-        const own = await instancesOf(await publish(platform, projects.echo));
+        const own = instancesOn(platform, await publish(platform, projects.echo));
         const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo", arguments: { text: "hello" } } };
         const script = `fetch(process.env.AENV_AGENT_URL, { method: "POST", headers: { "content-type": "application/json", accept: "application/json, text/event-stream" }, body: ${JSON.stringify(JSON.stringify(call))} }).then((r) => r.text()).then(() => process.exit(0))`;
         const acquire: PlayOptions["acquire"] = (spec, signal) => own.acquire(spec, signal);
