@@ -86,6 +86,18 @@ describe("rollout", { timeout: 60_000 }, () => {
     expect(readFileSync(join(done.folder, "run.json"), "utf8")).not.toContain("secret-key");
   });
 
+  it("plays the agent for terminals with a built-in environment, and plays it again from its settings", async () => {
+    const answers = ({ turn }: ModelRequest): ScriptedTurn =>
+      turn === 0 ? { toolCalls: [{ name: "execute_command", arguments: { command: "seq 20000" } }] } : "Done.";
+    await using model = await scriptedOpenAi(answers);
+    const agent = ["--agent", "terminal", "--model", "m", "--base-url", model.baseUrl, "--context-tokens", "5000"];
+    const done = await rolloutJson(["mini-terminal", "--task", "csv-totals", ...agent]);
+    expect(done).toMatchObject({ episodes: 1, scored: 1, reward: { mean: 0 } });
+    expect(JSON.stringify(model.requests[1]?.body)).toContain("characters of this old output were removed");
+    const again = await aenv(["reproduce", done.run, "--anyway"], { cwd: tree.path });
+    expect([again.code, model.requests.length]).toEqual([0, 4]);
+  });
+
   it("has no score for episodes whose model refuses, exits with 1 unless that share is allowed, and plays them again when asked to", async () => {
     let isThere = false;
     await using model = await scriptedOpenAi((request) => (isThere ? echoes("hello")(request) : { status: 400, message: "no such model" }));
@@ -109,6 +121,12 @@ describe("rollout", { timeout: 60_000 }, () => {
     expect(await rollout(["echo", "--agent", "module"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("--agent-file agent.ts"),
+    });
+    expect(await rollout(["echo", "--agent", "terminal"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--model NAME") });
+    expect(await rollout(["echo", "--inside"])).toMatchObject({ code: 2, stderr: expect.stringContaining("--agent command -- PROGRAM") });
+    expect(await rollout(["echo", "--agent", "command", "--install", "x.sh", "--", "true"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("Add: --inside"),
     });
   });
 
