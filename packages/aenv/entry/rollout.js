@@ -30,6 +30,7 @@ export const {
   exportRows,
   filterTrajectories,
   gradeEpisode,
+  insideAgent,
   listRuns,
   meanOfGroups,
   mergeTurns,

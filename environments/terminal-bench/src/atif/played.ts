@@ -11,7 +11,13 @@ type Step = Record<string, unknown>;
 
 /** An episode of the platform as a trajectory of Harbor. */
 export function playedTrajectory({ messages, steps, turns, usage, cost }: PlayedTrajectory, agent: PlayedBy, sessionId: string): Step {
-  const all = messages.flatMap((message, at) => stepOf(message, messages, turns.find((turn) => turn.message === at)));
+  const all = messages.flatMap((message, at) =>
+    stepOf(
+      message,
+      messages,
+      turns.find((turn) => turn.message === at),
+    ),
+  );
   // Calls of a program that are in no message.
   const unseen = steps.filter(({ message }) => message === null).map(callStep);
   return {

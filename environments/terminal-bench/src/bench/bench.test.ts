@@ -31,7 +31,13 @@ const episode: FinishedEpisode = {
         JSON.stringify({
           environmentSetup: { startedAt: 0, finishedAt: 1 },
           steps: [
-            { name: null, agentExecution: null, verifierExecution: null, verification: { rewards: { reward: 1 }, integers: [] }, failure: null },
+            {
+              name: null,
+              agentExecution: null,
+              verifierExecution: null,
+              verification: { rewards: { reward: 1 }, integers: [] },
+              failure: null,
+            },
           ],
           rewards: { reward: 1 },
           integers: ["reward"],

@@ -24,7 +24,9 @@ export interface PlayedTrajectory {
 export interface PlayedMessage {
   readonly role: string;
   readonly content?: unknown;
-  readonly tool_calls?: readonly { readonly id: string; readonly function: { readonly name: string; readonly arguments: string } }[] | undefined;
+  readonly tool_calls?:
+    | readonly { readonly id: string; readonly function: { readonly name: string; readonly arguments: string } }[]
+    | undefined;
   readonly tool_call_id?: string | undefined;
 }
 

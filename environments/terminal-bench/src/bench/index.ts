@@ -25,10 +25,13 @@ async function taskImages(dataFolder: string, taskIds?: readonly string[]): Prom
   const prefix = process.env.TERMINAL_BENCH_IMAGES ?? "";
   const found = new Map<string, readonly TaskImage[]>();
   for (const id of taskIds ?? library.ids) {
-    const images = await library.get(id).then(
-      (task) => imagesOfTask(task, prefix),
-      () => [],
-    ).catch(() => []);
+    const images = await library
+      .get(id)
+      .then(
+        (task) => imagesOfTask(task, prefix),
+        () => [],
+      )
+      .catch(() => []);
     found.set(id, images);
   }
   return found;

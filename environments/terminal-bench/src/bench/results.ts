@@ -69,7 +69,13 @@ export async function results(options: ResultsOptions): Promise<{
     end: async () => {
       await writeJob(folder, job(new Date().toISOString()), config);
       const errors = [...done.values()].filter(({ exception_info }) => exception_info !== null).length;
-      return { summary: [["trials", `${done.size} of ${taskIds.length * samples}`], ["errors", String(errors)], ["job folder", folder]] };
+      return {
+        summary: [
+          ["trials", `${done.size} of ${taskIds.length * samples}`],
+          ["errors", String(errors)],
+          ["job folder", folder],
+        ],
+      };
     },
   };
 }

@@ -78,7 +78,13 @@ function ownerCommands({ folders, files, links }: Changes, now: Listing): string
 
 function inBatches(command: string, paths: readonly string[]): string[] {
   const commands: string[] = [];
-  for (let at = 0; at < paths.length; at += BATCH) commands.push(`${command} ${paths.slice(at, at + BATCH).map(quoted).join(" ")}`);
+  for (let at = 0; at < paths.length; at += BATCH)
+    commands.push(
+      `${command} ${paths
+        .slice(at, at + BATCH)
+        .map(quoted)
+        .join(" ")}`,
+    );
   return commands;
 }
 
@@ -88,4 +94,3 @@ async function runScript(sandbox: TaskSandbox, commands: readonly string[]): Pro
   const { exitCode, stderr } = await sandbox.exec(["sh", "-s"], { user: "root", cwd: "/", stdin: `set -e\n${commands.join("\n")}\n` });
   if (exitCode !== 0) throw new Error(`the agent's files could not be copied into the verifier's sandbox: ${stderr.trim().slice(-400)}`);
 }
-

@@ -42,7 +42,10 @@ export async function prepareData({ from, to, domains = [], isStrict = false }: 
   try {
     await mkdir(part, { recursive: true });
     for (const folder of folders) await cp(folder, join(part, basename(folder)), { recursive: true, verbatimSymlinks: true });
-    await writeFile(join(part, DATASET_FILE), `${JSON.stringify({ name: dataset.name ?? basename(from), tasks: folders.length }, null, 2)}\n`);
+    await writeFile(
+      join(part, DATASET_FILE),
+      `${JSON.stringify({ name: dataset.name ?? basename(from), tasks: folders.length }, null, 2)}\n`,
+    );
     await mkdir(dirname(to), { recursive: true });
     await rm(to, { recursive: true, force: true });
     await rename(part, to);

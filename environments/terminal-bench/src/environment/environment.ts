@@ -6,8 +6,8 @@ import { artifactFiles } from "./artifacts.ts";
 import { Episode, type EpisodeRecord } from "./episode.ts";
 import { TaskLibrary } from "./library.ts";
 import { scoreOf } from "./score.ts";
-import { terminalTools } from "./terminal-tools.ts";
 import { readSettings, type Settings, type Variables } from "./settings.ts";
+import { terminalTools } from "./terminal-tools.ts";
 
 export interface TerminalBenchOptions {
   /** The folder of tasks that the environment itself contains; null if it contains none. */
@@ -70,7 +70,8 @@ export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOpt
       return episode.remainingMs() === 0 ? { done: true, reason: "agent_timeout" } : false;
     },
     oracle: async ({ state: { episode }, ...context }) => episode?.oracle(context) ?? null,
-    digest: ({ episode }) => episode && { task: episode.taskId, rewards: episode.report.steps.map((step) => step.verification?.rewards ?? null) },
+    digest: ({ episode }) =>
+      episode && { task: episode.taskId, rewards: episode.report.steps.map((step) => step.verification?.rewards ?? null) },
     snapshot: ({ episode }) => episode?.record() ?? null,
     restore: async (snapshot, { variables, ...context }) => {
       const record = snapshot as EpisodeRecord | null;
@@ -86,7 +87,8 @@ export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOpt
       {
         name: "episode_artifacts",
         description: "The files of the trial: logs of the agent, output of the verifier, artifacts with their manifest, and trial.json.",
-        run: (_, { state: { episode } }) => (episode === null ? { files: {} } : artifactFiles(episode.folder, episode.report, episode.leftOut)),
+        run: (_, { state: { episode } }) =>
+          episode === null ? { files: {} } : artifactFiles(episode.folder, episode.report, episode.leftOut),
       },
     ],
     rewards: [

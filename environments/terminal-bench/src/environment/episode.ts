@@ -84,7 +84,12 @@ export class Episode {
     const episode = new Episode(task, settings, host, await mkdtemp(join(tmpdir(), "trial-")));
     try {
       const startedAt = Date.now();
-      episode.#trial = await openTrial(task, platformSandboxes(episode.#sandboxOptions, context.sandboxes), episode.folder, episode.#settings);
+      episode.#trial = await openTrial(
+        task,
+        platformSandboxes(episode.#sandboxOptions, context.sandboxes),
+        episode.folder,
+        episode.#settings,
+      );
       for (const [path, text] of agentFiles(task)) await context.sandbox.files.write(path, text, { mode: 0o644 });
       episode.#setup = { startedAt, finishedAt: Date.now() };
       await episode.#begin(context);
@@ -97,7 +102,8 @@ export class Episode {
 
   /** Continues an episode in a copy of its sandbox. */
   static async restore(task: Task, settings: Settings, host: Variables, record: EpisodeRecord, context: Sandboxes): Promise<Episode> {
-    if (!settings.isStrict) throw new Error("an episode can be forked only with TERMINAL_BENCH_STRICT=true: the tests of the image are needed");
+    if (!settings.isStrict)
+      throw new Error("an episode can be forked only with TERMINAL_BENCH_STRICT=true: the tests of the image are needed");
     const episode = new Episode(task, settings, host, await mkdtemp(join(tmpdir(), "trial-")));
     const { folder } = episode;
     const options = episode.#sandboxOptions.main;

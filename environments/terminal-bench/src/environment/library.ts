@@ -43,7 +43,9 @@ export class TaskLibrary {
     const folder = this.#folders.get(own);
     if (folder === undefined) {
       const meant = nearestName(id, this.ids);
-      throw new Error(`there is no task '${id}'; ${meant === null ? `the dataset has ${this.#folders.size} tasks` : `did you mean '${meant}'?`}`);
+      throw new Error(
+        `there is no task '${id}'; ${meant === null ? `the dataset has ${this.#folders.size} tasks` : `did you mean '${meant}'?`}`,
+      );
     }
     const known = this.#tasks.get(own) ?? loadTask(folder);
     this.#tasks.set(own, known);

@@ -1,10 +1,10 @@
 import { availableParallelism } from "node:os";
 import type { OpenSandboxOptions } from "@aenv/kit";
+import { COMPOSE } from "../images/images.ts";
 import { isSamePolicy, type NetworkPolicy } from "../network/policy.ts";
 import type { EnvironmentConfig } from "../task/config/environment.ts";
 import type { Task } from "../task/model.ts";
 import { planTask } from "../trial/plan.ts";
-import { COMPOSE } from "../images/images.ts";
 
 /** Memory of a task that names none. */
 const DEFAULT_MEMORY_MB = 2_048;

@@ -21,7 +21,11 @@ export function scoreOf(task: Task, taskId: string, report: TrialReport, output:
   const reward = scalarReward(report.rewards);
   if (report.rewards === null || reward === null) {
     const keys = Object.keys(report.rewards ?? {});
-    throw new Error(keys.length === 0 ? "the verifier gave no reward" : `the verifier gave several rewards (${keys.join(", ")}), and none is called 'reward'`);
+    throw new Error(
+      keys.length === 0
+        ? "the verifier gave no reward"
+        : `the verifier gave several rewards (${keys.join(", ")}), and none is called 'reward'`,
+    );
   }
   const share = report.steps.at(-1)?.verification?.tb1?.score;
   return {

@@ -41,7 +41,10 @@ export async function verifierImage(
   if (config.docker_image !== null) return { image: config.docker_image, build: null };
   const dockerfile = join(context, "Dockerfile");
   if (!(await isFile(dockerfile)))
-    throw new TaskError(folder, `its verifier runs in an environment of its own, which needs ${dockerfile} or verifier.environment.docker_image`);
+    throw new TaskError(
+      folder,
+      `its verifier runs in an environment of its own, which needs ${dockerfile} or verifier.environment.docker_image`,
+    );
   return { image: `${prefix}${imageName(`${shortName}--verifier`)}:${await tagOf(context)}`, build: { context, dockerfile } };
 }
 

@@ -38,7 +38,10 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
       ] as const) {
         const { compose, ...rewards } = await world.rewards(agent, ["-n", "2"]);
         expect(rewards).toEqual(Object.fromEntries(world.examples.tasks.map((id) => [id, [value, value]])));
-        expect(compose).toMatchObject([{ kind: "unscored", message: expect.stringContaining("no engine of the platform runs compose") }, {}]);
+        expect(compose).toMatchObject([
+          { kind: "unscored", message: expect.stringContaining("no engine of the platform runs compose") },
+          {},
+        ]);
       }
     });
 
@@ -105,7 +108,9 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
 
     it("gives the verifier's sandbox all that the agent did to files", { timeout: 60_000 }, async () => {
       await env.reset({ task: "users" });
-      await bash("id -un > name.txt; mkdir -p deep/er; echo x > deep/er/file; chmod 750 deep/er; chmod 640 name.txt; ln -s /etc/passwd link");
+      await bash(
+        "id -un > name.txt; mkdir -p deep/er; echo x > deep/er/file; chmod 750 deep/er; chmod 640 name.txt; ln -s /etc/passwd link",
+      );
       // The agent is not root: what it removes must be its own.
       expect(await reward()).toMatchObject({ reward: 0 });
       await bash("chmod 644 name.txt");
@@ -121,9 +126,18 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
         ["a program before another one in the PATH", "mkdir -p /usr/local/bin && cp /usr/bin/cat /usr/local/bin/cat"],
         ["a library that every program loads", "cp $(find /usr/lib -name 'libc.so.6') /evil.so; echo /evil.so > /etc/ld.so.preload"],
         ["a start-up file of the shell", "echo 'cat() { echo hello; }; export -f cat' | tee /root/.bashrc > /etc/profile"],
-        ["a planted reward", "mkdir -p /logs/verifier /tests; echo 1 > /logs/verifier/reward.txt; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh"],
-        ["a process that goes on", "setsid bash -c 'while sleep 0.1; do echo 1 > /logs/verifier/reward.txt; echo hello > /app/x; done' > /dev/null 2>&1 &"],
-        ["another interpreter", "cp /usr/bin/bash /usr/bin/true-bash; printf '#!/usr/bin/true-bash\\necho 1 > /logs/verifier/reward.txt\\n' > /tmp/b; chmod 755 /tmp/b; mv -f /tmp/b /usr/bin/bash"],
+        [
+          "a planted reward",
+          "mkdir -p /logs/verifier /tests; echo 1 > /logs/verifier/reward.txt; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh",
+        ],
+        [
+          "a process that goes on",
+          "setsid bash -c 'while sleep 0.1; do echo 1 > /logs/verifier/reward.txt; echo hello > /app/x; done' > /dev/null 2>&1 &",
+        ],
+        [
+          "another interpreter",
+          "cp /usr/bin/bash /usr/bin/true-bash; printf '#!/usr/bin/true-bash\\necho 1 > /logs/verifier/reward.txt\\n' > /tmp/b; chmod 755 /tmp/b; mv -f /tmp/b /usr/bin/bash",
+        ],
       ];
       it.each(cheats)("%s", { timeout: 60_000 }, async (_, command) => {
         await bash(command);
@@ -133,12 +147,21 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
       it("and says what it did not take", async () => {
         const { changes_left_out } = JSON.parse((await artifacts())["trial.json"]?.text ?? "{}");
         expect(changes_left_out).toEqual(
-          expect.arrayContaining(["/etc/ld.so.preload", "/etc/profile", "/root/.bashrc", "/usr/bin/bash", "/usr/bin/cat", "/usr/local/bin/cat"]),
+          expect.arrayContaining([
+            "/etc/ld.so.preload",
+            "/etc/profile",
+            "/root/.bashrc",
+            "/usr/bin/bash",
+            "/usr/bin/cat",
+            "/usr/local/bin/cat",
+          ]),
         );
       });
     });
 
-    it("verifies in the agent's own sandbox with TERMINAL_BENCH_STRICT=false, where programs are the agent's", { timeout: 60_000 }, async () => {
+    it("verifies in the agent's own sandbox with TERMINAL_BENCH_STRICT=false, where programs are the agent's", {
+      timeout: 60_000,
+    }, async () => {
       await using loose = await open({ TERMINAL_BENCH_STRICT: "false", TERMINAL_BENCH_TASK: "hello-file" });
       await bash("echo 1 > /logs/verifier/reward.txt", loose);
       expect(await reward(loose)).toMatchObject({ reward: 0 });

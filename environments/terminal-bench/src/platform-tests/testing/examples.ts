@@ -31,7 +31,12 @@ export async function openExamples(registry: ImageRegistry, chosen?: readonly st
   const prebuilt = join(folder, "prebuilt-image/task.toml");
   writeFileSync(prebuilt, readFileSync(prebuilt, "utf8").replace('"aenv-debian"', `"${prefix}aenv-debian:1"`));
   const tasks = readdirSync(folder).filter((name) => name !== "compose" && chosen?.includes(name) !== false);
-  await pushImages(registry, tree, tasks.map((name) => join(folder, name)), prefix);
+  await pushImages(
+    registry,
+    tree,
+    tasks.map((name) => join(folder, name)),
+    prefix,
+  );
   return { dataDir: join(tree.path, "data"), tasks, prefix, [Symbol.dispose]: () => tree[Symbol.dispose]() };
 }
 
@@ -56,7 +61,12 @@ async function build(context: string | null, dockerfile?: string): Promise<{ rea
   const root = await createRoot(context, dockerfile);
   try {
     const { env, workdir, user, entrypoint } = root;
-    const config = { Env: Object.entries(env).map(([name, value]) => `${name}=${value}`), WorkingDir: workdir, User: user, Entrypoint: entrypoint };
+    const config = {
+      Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+      WorkingDir: workdir,
+      User: user,
+      Entrypoint: entrypoint,
+    };
     return { layer: layerOf(root.path, MOUNTED), config };
   } finally {
     await removeRoot(root);

@@ -59,7 +59,9 @@ async function importHarbor(dir: string, options: Options, terminal: Terminal): 
     throw new Failure(`the folder ${folder} is not empty`, { hint: "Choose another name with --name, or another folder with --work-dir." });
 
   const player = readProject(PLAYER, terminal.cwd);
-  const { facts = [], warnings = [] } = await withSpinner(terminal, `Reading ${from}`, () => writeProject(from, folder, name, options, player));
+  const { facts = [], warnings = [] } = await withSpinner(terminal, `Reading ${from}`, () =>
+    writeProject(from, folder, name, options, player),
+  );
   printer.print(`${colors.green("✔")} Created ${colors.bold(name)} in ${colors.cyan(relative(terminal.cwd, folder) || folder)}`);
   for (const [fact, value] of facts) printer.print(`  ${colors.dim(`${fact}: ${value}`)}`);
   for (const warning of warnings) warn(terminal, warning);
