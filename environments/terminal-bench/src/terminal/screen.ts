@@ -45,12 +45,12 @@ export class Screen {
     let end = 0;
     for (let match = TOKEN.exec(text); match !== null; match = TOKEN.exec(text)) {
       end = TOKEN.lastIndex;
-      const [, parameters, final, command, escape, control, plain] = match;
+      const [, parameters, final, command, escaped, control, plain] = match;
       if (plain !== undefined) for (const character of plain) this.#put(character);
       else if (control !== undefined) this.#control(control);
       else if (final !== undefined) this.#sequence(parameters ?? "", final);
       else if (command !== undefined) this.#prompts += command === PROMPT_MARK ? 1 : 0;
-      else if (escape !== undefined) this.#escape(escape);
+      else if (escaped !== undefined) this.#escape(escaped);
     }
     // What matches nothing is a sequence without its end; one that never ends is dropped.
     this.#rest = text.length - end > 4_096 ? "" : text.slice(end);

@@ -79,7 +79,7 @@ async function importHarbor(dir: string, options: Options, terminal: Terminal): 
 /** If it fails, nothing is left. */
 async function writeProject(from: string, folder: string, name: string, options: Options, player: Project): Promise<PreparedData> {
   try {
-    const { prepareData } = await loadDataModule(getBenchmark(PLAYER));
+    const { prepareData } = await loadDataModule(getBenchmark(PLAYER, folder));
     const prepared = await prepareData({ from, to: join(folder, TASKS) });
     const code = (await bundleCode(player)).filter(({ path }) => path !== "main.js");
     const { deployConfig = {} } = player.config;
