@@ -9,15 +9,17 @@ import { planTask } from "../trial/plan.ts";
 /** Memory of a task that names none. */
 const DEFAULT_MEMORY_MB = 2_048;
 
-/** The limits and the network of a sandbox. A task cannot get more processors than the machine has. */
+/**
+ * The limits and the network of a sandbox. A task cannot get more processors than the machine has. Its storage is not limited, as in the
+ * reference: many Docker daemons cannot.
+ */
 export function openOptions(
-  { memory_mb, cpus, storage_mb }: Pick<EnvironmentConfig, "memory_mb" | "cpus" | "storage_mb">,
+  { memory_mb, cpus }: Pick<EnvironmentConfig, "memory_mb" | "cpus">,
   policy: NetworkPolicy,
-): Pick<OpenSandboxOptions, "memoryMb" | "cpus" | "diskMb" | "egress"> {
+): Pick<OpenSandboxOptions, "memoryMb" | "cpus" | "egress"> {
   return {
     memoryMb: memory_mb ?? DEFAULT_MEMORY_MB,
     ...(cpus !== null && { cpus: Math.min(cpus, availableParallelism()) }),
-    ...(storage_mb !== null && { diskMb: storage_mb }),
     ...egressOf(policy),
   };
 }
