@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Makes the virtual environment of the tests with Harbor, which needs Python 3.12 or newer. Only with what its models need: the rest is a gigabyte.
+# venv.sh [--check]
+# Makes the virtual environment of the tests with Harbor, which needs Python 3.12 or newer. Only with what its models need: the rest is a gigabyte. With --check, it only says whether there
+# is such a Python.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 for python in python3 python3.14 python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[2-9]*/bin/python; do
   if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2> /dev/null; then
+    [ "${1-}" = --check ] && exit
     [ -x .venv/bin/pip ] || "$python" -m venv .venv
     pip() { .venv/bin/pip install --quiet --disable-pip-version-check "$@"; }
     pip -r requirements.txt
