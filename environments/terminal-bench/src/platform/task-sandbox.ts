@@ -6,6 +6,8 @@ import { readTar } from "../tar/read.ts";
 import type { ExecOptions, ExecResult, SandboxFile, TrialSandbox } from "../trial/sandbox.ts";
 
 const MAX_OUTPUT_BYTES = 8 * 1024 ** 2;
+/** Of a command of the trial itself: the agent may have replaced the programs that it uses. */
+const DEFAULT_TIMEOUT_MS = 10 * 60_000;
 /** Of one download. More is an error, not a part of the files. */
 const MAX_DOWNLOAD_BYTES = 64 * 1024 ** 2;
 
@@ -32,7 +34,7 @@ export class PlatformSandbox implements TrialSandbox {
       ...(user != null && { user: String(user) }),
       ...(cwd != null && { cwd }),
       ...(env !== undefined && { env }),
-      ...(timeoutMs !== undefined && { timeoutMs }),
+      timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS,
     });
     // Nothing is on standard error, unless bash itself could not start.
     return { exitCode: result.timedOut ? null : result.exitCode, output: result.stdout + result.stderr, isTimedOut: result.timedOut };
@@ -43,8 +45,8 @@ export class PlatformSandbox implements TrialSandbox {
   }
 
   async download(path: string, exclude: readonly string[] = []): Promise<readonly SandboxFile[]> {
-    const { type } = await this.#sandbox.files.stat(path);
-    if (type !== "file" && type !== "directory") return [];
+    const type = await this.kindOf(path);
+    if (type === null) return [];
     const files: SandboxFile[] = [];
     let total = 0;
     for await (const entry of readTar(await this.#sandbox.files.download(path))) {
@@ -56,6 +58,16 @@ export class PlatformSandbox implements TrialSandbox {
       files.push({ path: type === "file" ? "" : entry.path, content: Buffer.concat(parts), modifiedSec: entry.modifiedSec });
     }
     return files;
+  }
+
+  async kindOf(path: string): Promise<"file" | "directory" | null> {
+    try {
+      const { type } = await this.#sandbox.files.stat(path);
+      return type === "file" || type === "directory" ? type : null;
+    } catch (error) {
+      if ((error as { code?: string }).code === "file.not_found") return null;
+      throw error;
+    }
   }
 
   endProcesses(): Promise<void> {

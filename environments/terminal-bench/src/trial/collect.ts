@@ -4,7 +4,6 @@ import { type ArtifactStatus, guessedType, type ManifestEntry, manifestEntry, ty
 import type { CollectHook } from "../task/config/phases.ts";
 import { type OutputFolder, writeFiles } from "./folder.ts";
 import type { TrialSandbox } from "./sandbox.ts";
-import { quoted } from "./shell.ts";
 
 /** The services of a compose task by name; `main` is the agent's container. */
 export type Services = (service: string) => TrialSandbox | null;
@@ -42,14 +41,8 @@ async function collectArtifact(artifact: PlannedArtifact, services: Services, ou
   if (artifact.isSkipped || sandbox === null) return entry(guessedType(artifact.source), artifact.isSkipped ? "skipped" : "failed");
   let type = guessedType(artifact.source);
   try {
-    const probe = await sandbox.exec(
-      `if [ -d ${quoted(artifact.source)} ]; then echo directory; elif [ -e ${quoted(artifact.source)} ]; then echo file; fi`,
-      {
-        user: "root",
-      },
-    );
-    const found = probe.output.trim();
-    if (found !== "directory" && found !== "file") return entry(type, "failed");
+    const found = await sandbox.kindOf(artifact.source);
+    if (found === null) return entry(type, "failed");
     type = found;
     const files = await sandbox.download(artifact.source, artifact.exclude);
     if (type === "directory" && files.length === 0) return entry(type, "empty");

@@ -35,6 +35,8 @@ export interface TrialSandbox {
   upload(folder: string, path: string): Promise<void>;
   /** The regular files below a path, or the file itself. Links and special files are left out, and sizes are capped. */
   download(path: string, exclude?: readonly string[]): Promise<readonly SandboxFile[]>;
+  /** What is at a path, without the help of the sandbox's programs; null for nothing, links and special files. */
+  kindOf(path: string): Promise<"file" | "directory" | null>;
   /** Ends the process groups of the commands that still run. Daemons that left their group stay: many tasks need them. */
   endProcesses(): Promise<void>;
   setNetwork(policy: NetworkPolicy): Promise<void>;
