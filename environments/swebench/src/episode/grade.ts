@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import type { TaskSandbox, TaskSandboxes } from "@aenv/kit";
 import { filesOfPatch } from "../changes/rules.ts";
 import { takePatch } from "../changes/take.ts";
@@ -12,6 +13,9 @@ import { gradeOutput } from "../grading/report.ts";
 import { type EvalSpec, makeSpec } from "../spec/spec.ts";
 import { addCanary, type Canary, hasFailed } from "./canary.ts";
 import { forgedMarkers, TESTS_ERRORED } from "./markers.ts";
+
+const RETRY_MS = 2_000;
+const MAX_WAIT_MS = 60 * 60_000;
 
 export interface GradeOptions {
   readonly row: Row;
@@ -59,9 +63,21 @@ export async function gradeEpisode(options: GradeOptions, agents: TaskSandbox, i
   return withoutForged(await run(options, clean, patch, canary?.spec ?? spec, log), spec, canary, log);
 }
 
-function openClean({ row, sandboxes, hasNetwork, signal }: GradeOptions): Promise<TaskSandbox> {
-  const name = `tests-${randomUUID().slice(0, 8)}`;
-  return sandboxes.open({ name, image: makeSpec(row).image, signal, ...(!hasNetwork && { egress: "none" }) });
+/**
+ * Without an agent's sandbox, this one is the first of the instance, for which the server may have no memory now: answers wait for each
+ * other.
+ */
+async function openClean({ row, sandboxes, hasNetwork, signal }: GradeOptions): Promise<TaskSandbox> {
+  const wanted = { image: makeSpec(row).image, signal, ...(!hasNetwork && { egress: "none" as const }) };
+  for (let waitedMs = 0; ; waitedMs += RETRY_MS) {
+    try {
+      return await sandboxes.open({ ...wanted, name: `tests-${randomUUID().slice(0, 8)}` });
+    } catch (error) {
+      const isFull = error instanceof Error && "code" in error && error.code === "sandbox.no_capacity";
+      if (!isFull || waitedMs >= MAX_WAIT_MS) throw error;
+      await setTimeout(RETRY_MS, undefined, { signal });
+    }
+  }
 }
 
 async function run(

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -29,7 +30,9 @@ describeNeeding("docker-registry", "the grader of swe-bench, with images of a re
     describeNeeding("runc", "in sandboxes of the engine oci", () => {
       let world: World;
       beforeAll(async () => {
-        world = await startWorld({ engine: "oci" });
+        // The original's SDK knows only these ports; all of 127/8 is loopback.
+        const host = `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(2, 255)}`;
+        world = await startWorld({ engine: "oci", host, controlPort: 8080, dataPort: 8081 });
       }, 600_000);
       afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
 

@@ -25,6 +25,14 @@ describe("push", { timeout: 60_000 }, () => {
     expect((await platform.ask("GET", "/env/unread/1.0.0")).status).toBe(200);
   });
 
+  it("publishes under another name and version", async () => {
+    using tree = installedTree(files("own-name"));
+    const push = (...argv: string[]) => aenv(["push", "--system-url", platform.controlUrl, "--no-verify", ...argv], { cwd: tree.path });
+    expect((await push("--name", "other-name", "--version", "2.0.0")).stdout).toContain("other-name@2.0.0 is published");
+    expect((await platform.ask("GET", "/env/other-name/2.0.0")).status).toBe(200);
+    expect(await push("--name", "no/name")).toMatchObject({ code: 2, stderr: expect.stringContaining("--name my-env") });
+  });
+
   it("publishes an image without a bundle if the project has no code of its own", async () => {
     const artifacts = [{ id: "", type: "image", content: "registry.example.org/team/imaged:1.0.0" }];
     using tree = installedTree({ "config.json": { name: "imaged", version: "1.0.0", artifacts }, "src/env.py": "" });

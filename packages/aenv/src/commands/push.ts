@@ -15,7 +15,7 @@ import {
   withServerHint,
 } from "../platform/platform.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
-import { type Project, readProject, withVersion } from "../project/project.ts";
+import { type Project, readProject, withName, withVersion } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { progressBar } from "../terminal/progress-bar.ts";
@@ -27,6 +27,7 @@ import { warn, warnProblems } from "../terminal/warning.ts";
 interface Options extends PlatformOptions {
   readonly workDir: string;
   readonly version?: string;
+  readonly name?: string;
   readonly dryRun?: boolean;
   readonly imageOnly?: boolean;
   readonly verify: boolean;
@@ -47,6 +48,7 @@ export function define(command: Command, terminal: Terminal): void {
     )
     .option("-w, --work-dir <folder>", "the project, or the name of a built-in environment", ".")
     .option("-v, --version <version>", "publish under this version instead of config.json's")
+    .option("--name <name>", "publish under this name instead of config.json's")
     .option("--dry-run", "print what would be done, without doing it")
     .option(
       "--image-only",
@@ -65,7 +67,13 @@ export function define(command: Command, terminal: Terminal): void {
   addPlatformOptions(command)
     .addHelpText(
       "after",
-      examples("aenv push", "aenv push --dry-run", "aenv push --version 1.1.0 --visibility public", "aenv push --work-dir tau2"),
+      examples(
+        "aenv push",
+        "aenv push --dry-run",
+        "aenv push --version 1.1.0 --visibility public",
+        "aenv push --work-dir tau2",
+        "aenv push --work-dir swe-bench --name swebench",
+      ),
     )
     .action((options: Options) => push(options, terminal));
 }
@@ -75,7 +83,7 @@ export async function push(options: Options, terminal: Terminal): Promise<void> 
   const printer = createPrinter(terminal, options.json === true);
   const { colors } = printer.output;
   if (options.force) terminal.stderr.write("--force has no effect: a published version never changes\n");
-  const project = withVersion(readProject(options.workDir, terminal.cwd), options.version);
+  const project = withName(withVersion(readProject(options.workDir, terminal.cwd), options.version), options.name);
   warnProblems(terminal, project.warnings);
   const { config } = project;
   const ref = formatRef(config);

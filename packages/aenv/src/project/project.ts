@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { checkConfig, type EnvironmentConfig, misspelledFields, versionProblem } from "@aenv/contract";
+import { checkConfig, type EnvironmentConfig, misspelledFields, nameProblem, versionProblem } from "@aenv/contract";
 import { Failure, type Place, type Problem } from "../terminal/failure.ts";
 import { findBuiltIn } from "./benchmarks.ts";
 import { parseJsonFile } from "./json-file.ts";
@@ -47,6 +47,14 @@ export function withVersion(project: Project, version: string | undefined): Proj
   if (version === undefined) return project;
   assertVersion(version);
   return { ...project, config: { ...project.config, version } };
+}
+
+/** The same project under another name. */
+export function withName(project: Project, name: string | undefined): Project {
+  if (name === undefined) return project;
+  const problem = nameProblem(name);
+  if (problem !== null) throw new Failure(problem, { exit: "usage", hint: "Write it as: --name my-env" });
+  return { ...project, config: { ...project.config, name } };
 }
 
 /** Throws unless a version from the command line is valid. */

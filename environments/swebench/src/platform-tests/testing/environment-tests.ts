@@ -1,7 +1,10 @@
+import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Environment } from "@aenv/sdk";
-import { sweExamples } from "@aenv/testing";
+import { describeNeeding, pythonPath, sweExamples } from "@aenv/testing";
 import { aenv } from "aenvironment/cli-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { World } from "./world.ts";
@@ -127,6 +130,21 @@ export function describeEnvironment(world: () => World): void {
       await expect(reward(one, { instance: "aenv__cronline-3" })).rejects.toThrow("the episode plays aenv__ledger-4");
       await expect(reward(one, { instance: "x__y-1", model_patch: "x" })).rejects.toThrow("there is no instance 'x__y-1'");
       await expect(open({ datasource: "x__y-1" })).rejects.toThrow("the datasource 'x__y-1'");
+    });
+
+    describeNeeding("python", "published as the original's swebench", () => {
+      it("works with its example, in its Python SDK", { timeout: 240_000 }, async () => {
+        const { platform, folder } = world();
+        const push = ["push", "--work-dir", "swe-bench", "--name", "swebench", "--system-url", platform.controlUrl, "--json"];
+        expect(await aenv(push, { cwd: folder })).toMatchObject({ code: 0 });
+        const example = fileURLToPath(new URL("../../../../../interop/python/swebench.py", import.meta.url));
+        const patch = join(sweExamples, "tasks/aenv__ledger-4/gold.patch");
+        const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1", AENV_SYSTEM_URL: platform.controlUrl.replace(/:\d+$/, "") };
+        const { stdout } = await promisify(execFile)(pythonPath, [example, "aenv__ledger-4", patch], { env, timeout: 200_000 });
+        const answer = JSON.parse(stdout);
+        expect(answer).toMatchObject({ returncode: 0, stderr: null });
+        expect(JSON.parse(answer.stdout)["aenv__ledger-4"]).toMatchObject({ patch_successfully_applied: true, resolved: true });
+      });
     });
 
     it("gives nothing for tests that take too long", { timeout: 120_000 }, async () => {
