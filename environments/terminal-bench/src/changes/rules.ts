@@ -17,12 +17,28 @@ const PROGRAMS = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", 
 /** Files that programs read at their start, whoever starts them. */
 const HOOKS = [
   ...["/etc/ld.so.preload", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/profile", "/etc/profile.d"],
-  ...["/etc/bash.bashrc", "/etc/bashrc", "/etc/environment", "/etc/zsh", "/etc/pip.conf", "/etc/apt", "/etc/gitconfig", "/etc/npmrc"],
+  ...[
+    "/etc/bash.bashrc",
+    "/etc/bashrc",
+    "/etc/environment",
+    "/etc/zsh",
+    "/etc/pip.conf",
+    "/etc/apt",
+    "/etc/gitconfig",
+    "/etc/npmrc",
+    "/etc/uv",
+  ],
   ...["/conftest.py", "/pytest.ini", "/.pytest.ini", "/pyproject.toml", "/tox.ini", "/setup.cfg"],
 ];
 const HOME_HOOK =
-  /^\/(?:root|home\/[^/]+)\/(?:\.bashrc|\.bash_profile|\.bash_login|\.bash_aliases|\.profile|\.zshrc|\.zshenv|\.curlrc|\.wgetrc|\.gitconfig|\.npmrc|\.pip|\.config\/pip)(?:\/|$)/;
-const PYTHON_HOOK = /\/(?:site|dist)-packages\/(?:(?:site|user)customize(?:\.pyc?|\/.*)?|[^/]+\.pth)$/;
+  /^\/(?:root|home\/[^/]+)\/(?:\.bashrc|\.bash_profile|\.bash_login|\.bash_aliases|\.profile|\.zshrc|\.zshenv|\.curlrc|\.wgetrc|\.gitconfig|\.npmrc|\.pip|(?:\.config|\.cache)\/(?:pip|uv))(?:\/|$)/;
+/** What Python imports by itself: modules for the site, plugins of packages, and compiled modules in place of their sources. */
+const PYTHON_HOOKS = [
+  /\/(?:site|dist)-packages\/[^/]+(?:\.pth|\.(?:dist|egg)-info\/entry_points\.txt)$/,
+  /^\/(?:usr|etc|opt)\/(?:.*\/)?(?:site|user)customize(?:\.pyc?|\/.*)?$/,
+  /\/(?:site|dist)-packages\/(?:site|user)customize(?:\.pyc?|\/.*)?$/,
+  /\/python\d[\d.]*\/(?:.*\/)?__pycache__(?:\/|$)/,
+];
 
 /** Whether a path is compared at all. */
 export function isCompared(path: string): boolean {
@@ -42,7 +58,7 @@ export interface ChangeRules {
  */
 export function isTaken(path: string, { isInImage, taken }: ChangeRules): boolean {
   if (isBelow(path, taken)) return true;
-  if (isBelow(path, HOOKS) || HOME_HOOK.test(path) || PYTHON_HOOK.test(path)) return false;
+  if (isBelow(path, HOOKS) || HOME_HOOK.test(path) || PYTHON_HOOKS.some((hook) => hook.test(path))) return false;
   if (isBelow(path, SYSTEM) && isInImage(path)) return false;
   return !hidesProgram(path, isInImage);
 }
