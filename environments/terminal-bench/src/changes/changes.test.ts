@@ -75,7 +75,10 @@ describe("changes of the agent", () => {
     ["a path file of Python", entry("/root/.local/lib/python3.12/site-packages/x.pth")],
     ["the configuration of pytest above all tests", entry("/conftest.py")],
   ])("do not include %s", (_, [path, file]) => {
-    const folders = path.split("/").slice(1, -1).map((_name, i, all) => folder(`/${all.slice(0, i + 1).join("/")}`));
+    const folders = path
+      .split("/")
+      .slice(1, -1)
+      .map((_name, i, all) => folder(`/${all.slice(0, i + 1).join("/")}`));
     const base = new Map([...image, ...folders]);
     const changes = compareListings(base, new Map([...base, [path, file]]), []);
     expect([changes.files, changes.links, changes.leftOut]).toEqual([[], [], [path]]);
@@ -96,7 +99,15 @@ describe("changes of the agent", () => {
 });
 
 it("paths of the kernel, the platform and the verification are not compared", () => {
-  const paths = ["/proc/1/stat", "/tests/test.sh", "/solution/solve.sh", "/logs/verifier/reward.txt", "/etc/hosts", "/logs/agent/x", "/etc/hostname2"];
+  const paths = [
+    "/proc/1/stat",
+    "/tests/test.sh",
+    "/solution/solve.sh",
+    "/logs/verifier/reward.txt",
+    "/etc/hosts",
+    "/logs/agent/x",
+    "/etc/hostname2",
+  ];
   expect(paths.filter(isCompared)).toEqual(["/logs/agent/x", "/etc/hostname2"]);
 });
 
