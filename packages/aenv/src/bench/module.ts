@@ -53,7 +53,7 @@ export interface ResultsOptions {
 
 export interface Results {
   /**
-   * Called for every episode that has ended, several at a time, before `end`. A run that goes on calls it again for episodes that
+   * Called for every episode that has ended, one after the other, before `end`. A run that goes on calls it again for episodes that
    * were played before, so the same episode gives the same files.
    */
   episode(episode: FinishedEpisode): Promise<void>;

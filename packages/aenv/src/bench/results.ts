@@ -40,8 +40,14 @@ export async function openResults(input: ResultsInput, terminal: Terminal): Prom
     taskIds: settings.tasks.map(({ id }) => id),
     samples: settings.samples,
   });
+  // One after the other, so that a benchmark can write files that belong to all episodes.
+  let last: Promise<void> = Promise.resolve();
   return {
-    onEpisode: (trajectory) => results.episode(finished(trajectory, folder, predictions)),
+    onEpisode: (trajectory) => {
+      const written = last.then(() => results.episode(finished(trajectory, folder, predictions)));
+      last = written.catch(() => {});
+      return written;
+    },
     end: async () => (await results.end()).summary,
   };
 }

@@ -32,6 +32,9 @@ export interface EngineSettings {
   readonly variables: Readonly<Record<string, string | undefined>>;
 }
 
+/** What sandboxes of tasks do, such as connections that their policy refuses, is no news for the person at the terminal. */
+const QUIET = { logLevel: "error" };
+
 /** Of the machine's memory; the rest is for the server, the agents and files that the system keeps in memory. */
 const SHARE_FOR_SANDBOXES = 0.8;
 
@@ -49,7 +52,7 @@ export function engineSettings(engine: EngineName, env: Terminal["env"]): Engine
   };
   const variables = Object.fromEntries(ENGINE_SETTINGS.map((key) => [variableOf(key), env[variableOf(key)]]));
   const unset = Object.entries(defaults).filter(([key]) => !variables[variableOf(key)]);
-  return { homes: join(home, "embedded"), flags: { engine, ...Object.fromEntries(unset) }, variables };
+  return { homes: join(home, "embedded"), flags: { engine, ...QUIET, ...Object.fromEntries(unset) }, variables };
 }
 
 /** A container may have less than the machine. */

@@ -109,10 +109,9 @@ export class Images {
     const layout = await this.#options.layers.temporaryFolder();
     try {
       const platform = ["--override-os=linux", `--override-arch=${GO_ARCHITECTURES[this.#options.architecture]}`];
-      await this.#skopeo(
-        [...platform, "copy", "--quiet", ...this.#access(reference, "src-"), skopeoSource(reference), `oci:${layout}:image`],
-        signal,
-      );
+      // Layers of archives are not compressed, and to compress them for a moment would take longer than all the rest.
+      const copy = ["copy", "--quiet", "--dest-oci-accept-uncompressed-layers", ...this.#access(reference, "src-")];
+      await this.#skopeo([...platform, ...copy, skopeoSource(reference), `oci:${layout}:image`], signal);
       return await this.#unpack(layout, "image", key, sourceDigest, signal);
     } finally {
       await rm(layout, { recursive: true, force: true });
