@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type DockerDaemon, describeNeeding, pushSweBase, startDocker, sweExamples, sweRows, temporaryTree } from "@aenv/testing";
 import { publish } from "aenvironment/platform-tests";
@@ -9,9 +10,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Attack, attacks } from "./testing/attacks.ts";
 import { describeEnvironment } from "./testing/environment-tests.ts";
 import { expectedResults, gradePredictions } from "./testing/predictions.ts";
-import { Victim } from "./testing/victim.ts";
+import { rollOut } from "./testing/rollouts.ts";
+import { TASK, Victim } from "./testing/victim.ts";
 import { project, startWorld, type World } from "./testing/world.ts";
 
+const attacker = fileURLToPath(new URL("testing/attacker.ts", import.meta.url));
 const TIMEOUT = { timeout: 180_000 };
 
 function describeAttacks(world: () => World, chosen: readonly Attack[]): void {
@@ -22,6 +25,14 @@ function describeAttacks(world: () => World, chosen: readonly Attack[]): void {
       expect(await victim.reward()).toMatchObject({ reward: 0, returncode: 1 });
       if (deceives !== null) expect(await victim.deceives(deceives), "a grader that trusts the agent's sandbox").toBe(true);
     });
+  });
+}
+
+function describeRollouts(world: () => World, attacked: number): void {
+  it("rewards the oracle of a rollout, and no attacker", { timeout: 600_000 }, async () => {
+    expect(await rollOut(world(), "--agent", "oracle")).toEqual([1, 1, 1]);
+    const attack = ["--agent", "module", "--agent-file", attacker, "--task", TASK, "-n", String(attacked)];
+    expect(await rollOut(world(), ...attack)).toEqual(new Array(attacked).fill(0));
   });
 }
 
@@ -42,6 +53,7 @@ describeNeeding("docker-registry", "the grader of swe-bench, with images of a re
 
       describeEnvironment(() => world);
       describeAttacks(() => world, attacks);
+      describeRollouts(() => world, 4);
 
       it("gives nothing for filling the disk, and a solution counts on a full disk", TIMEOUT, async () => {
         const taskSandboxes = { images: ["*"], atOnce: 3, memory: "512Mi", disk: "48Mi", egress: "none" };
@@ -98,10 +110,7 @@ describeNeeding("docker-registry", "the grader of swe-bench, with images of a re
         expect(await docker("run", "--rm", "--network", "none", "built", "pytest", "-q")).toContain("14 passed");
       });
 
-      describeAttacks(
-        () => world,
-        attacks.filter(({ name }) => /conftest|replacing|again and again|ld.so.preload/.test(name)),
-      );
+      describeRollouts(() => world, attacks.length);
     });
   }),
 );

@@ -8,9 +8,10 @@ import { type Attack, attackFiles } from "./attacks.ts";
 import { instanceSandbox } from "./instance-sandbox.ts";
 import type { World } from "./world.ts";
 
-const TASK = "aenv__ledger-4";
+export const TASK = "aenv__ledger-4";
 const [row = new Map()] = await loadDataset(sweExamples, { instanceIds: [TASK] });
-const spec = makeSpec(row);
+export const victimSpec = makeSpec(row);
+export const victimTestPatch = columnText(row, "test_patch");
 const TIMEOUT_SECONDS = 60;
 
 /** An episode of a task that an agent attacks instead of solving it. */
@@ -24,7 +25,7 @@ export class Victim implements AsyncDisposable {
   static async open(world: World, ref = world.ref): Promise<Victim> {
     const env = await Environment.create(ref, { systemUrl: world.platform.controlUrl, task: TASK });
     const victim = new Victim(env);
-    for (const [path, content] of attackFiles(spec, columnText(row, "test_patch"))) await env.callTool("write_file", { path, content });
+    for (const [path, content] of attackFiles(victimSpec, victimTestPatch)) await env.callTool("write_file", { path, content });
     return victim;
   }
 
@@ -48,10 +49,12 @@ export class Victim implements AsyncDisposable {
   async deceives(grader: NonNullable<Attack["deceives"]>): Promise<boolean> {
     const sandbox = instanceSandbox(this.env);
     const script =
-      grader === "script" ? spec.evalScript : spec.evalScript.replace(/^git checkout .*\n|^git apply (?:.*\n)*?EOF_\d+\n/gm, "");
+      grader === "script"
+        ? victimSpec.evalScript
+        : victimSpec.evalScript.replace(/^git checkout .*\n|^git apply (?:.*\n)*?EOF_\d+\n/gm, "");
     await sandbox.write("/eval.sh", Buffer.from(script));
     const { output } = await sandbox.exec(["/bin/bash", "/eval.sh"], { timeoutMs: TIMEOUT_SECONDS * 1_000 });
-    return gradeOutput(spec, "", output).report.resolved;
+    return gradeOutput(victimSpec, "", output).report.resolved;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
