@@ -16,7 +16,7 @@ const run = (...argv: string[]) => aenv(["bench", ...argv], { cwd: tree.path, en
 
 describe("bench list", () => {
   it("lists the benchmarks with their projects and whether their data is prepared", async () => {
-    const found = async () => JSON.parse((await run("list", "--json")).stdout)[0];
+    const found = async () => JSON.parse((await run("list", "--json")).stdout).find(({ name }: { name: string }) => name === "tau2");
     const tau2 = { name: "tau2", version: "1.0.0", folder: join(repo, "environments/tau2") };
     expect(await found()).toMatchObject({ ...tau2, data: null });
     expect((await run("list")).stdout).toContain("aenv bench data tau2 --from");
@@ -48,7 +48,7 @@ describe("bench data", () => {
   });
 
   it.each([
-    [["zoo", "--from", "empty"], 2, "there is no benchmark 'zoo'; the benchmarks are: tau2", "aenv bench list"],
+    [["zoo", "--from", "empty"], 2, "there is no benchmark 'zoo'; the benchmarks are: swe-bench, tau2, terminal-bench", "aenv bench list"],
     [["../echo", "--from", "empty"], 2, "there is no benchmark '../echo'", "aenv bench list"],
     [["tau2"], 2, "required option '--from <dir-or-url>' not specified", "--help"],
     [["tau2", "--from", "nowhere"], 2, "/nowhere", "a checkout of the benchmark, a .tar.gz archive"],
