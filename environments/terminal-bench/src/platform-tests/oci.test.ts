@@ -1,8 +1,11 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Environment } from "@aenv/sdk";
 import { describeNeeding } from "@aenv/testing";
 import { aenv } from "aenvironment/cli-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseTrajectory } from "../atif/trajectory.ts";
+import { readJob } from "../results/job-folder.ts";
 import { startWorld, type World } from "./testing/world.ts";
 
 interface Answer {
@@ -86,6 +89,27 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
       await type("printf '\\033[2J\\033[H'", { append_enter: true });
       expect((await env.callTool("capture_pane", {})).text).not.toContain("again");
       expect(await reward()).toMatchObject({ reward: 1 });
+    });
+
+    it("has the job and trial folders of Harbor as results of aenv bench run", { timeout: 120_000 }, async () => {
+      const out = join(world.folder, "job");
+      const variables = Object.entries(world.variables).flatMap(([name, value]) => ["--var", `${name}=${value}`]);
+      const chosen = ["--task", "artifacts", "--task", "steps-mean", "--agent", "oracle", "--out", out];
+      const { code, stderr } = await aenv(
+        ["bench", "run", "terminal-bench", "--system-url", world.platform.controlUrl, ...variables, ...chosen],
+        { cwd: world.folder, env: { AENV_DATA_DIR: world.examples.dataDir } },
+      );
+      expect([code, code === 0 ? "" : stderr]).toEqual([0, ""]);
+      const { result, trials } = await readJob(out);
+      expect(result?.stats).toMatchObject({ n_completed_trials: 2, n_errored_trials: 0 });
+      expect(trials.map((trial) => [trial.result.task_name, trial.result.verifier_result?.rewards])).toEqual([
+        ["aenv-examples/artifacts", { reward: 1 }],
+        ["aenv-examples/steps-mean", { reward: 1 }],
+      ]);
+      const [artifacts] = trials;
+      const text = (path: string) => readFileSync(join(artifacts?.folder ?? "", path), "utf8");
+      expect(JSON.parse(text("artifacts/manifest.json"))).toHaveLength(3);
+      expect(parseTrajectory(JSON.parse(text("agent/trajectory.json"))).steps.length).toBeGreaterThan(2);
     });
 
     it("is made of a folder of tasks by aenv import, which publishes it", { timeout: 120_000 }, async () => {
