@@ -23,6 +23,9 @@ import { LimitReached, type Limits, Meter } from "./limits.ts";
 import { EpisodeRecord } from "./record.ts";
 import { failedResult, messageOfResult, type StepResult, toStepResult } from "./tool-message.ts";
 
+/** Tests and builds of a task take long. The deadline of the episode limits a call, not the timeout of a client that waits for a person. */
+const LONG_CALL_MS = 24 * 60 * 60_000;
+
 export interface EpisodeOptions {
   readonly instance: EpisodeInstance;
   /** The id of a listed task, or a task of the caller's own. */
@@ -97,7 +100,7 @@ export class Episode {
     const abilities = await instance.episode.abilities({ signal });
     // The agent sees observations, never rewards.
     const only = abilities.observation ? { observationsOnly: true } : {};
-    const { task: found, observation } = await instance.reset({ task, seed, ...only }, { signal });
+    const { task: found, observation } = await instance.reset({ task, seed, ...only }, { signal, timeoutMs: LONG_CALL_MS });
     const tools = await listTools(options);
     const messages = abilities.prompt ? (await instance.episode.prompt({ signal })).messages : defaultPrompt(observation);
     const timing = { reset_ms: now() - from, model_ms: 0, tools_ms: 0, score_ms: 0 };
@@ -244,7 +247,7 @@ export class Episode {
   async score(args: Readonly<Record<string, unknown>> = {}): Promise<Outcome> {
     const { instance, signal, now } = this.#options;
     const from = now();
-    const { reward, components, weights } = await instance.score(args, { signal });
+    const { reward, components, weights } = await instance.score(args, { signal, timeoutMs: LONG_CALL_MS });
     this.timing.score_ms = now() - from;
     return { kind: "scored", reward, components, ...(weights && { weights }) };
   }
@@ -287,7 +290,7 @@ export class Episode {
     if (!this.#beginning.abilities.reply) return "done";
     const { instance } = this.#options;
     const signal = this.#signal;
-    const { messages, status } = await instance.episode.reply(message, { signal });
+    const { messages, status } = await instance.episode.reply(message, { signal, timeoutMs: LONG_CALL_MS });
     this.record.messages.push(...messages);
     this.#isDone = status.done;
     return status.done ? "done" : null;
@@ -327,7 +330,8 @@ export class Episode {
     if (!this.tools.some((tool) => tool.name === name)) {
       return failedResult(`there is no tool '${name}'; there are: ${this.tools.map((tool) => tool.name).join(", ")}`);
     }
-    return toStepResult(await this.#options.instance.callTool(name, asWritten(text, args.value), { signal: this.#signal }));
+    const limits = { signal: this.#signal, timeoutMs: LONG_CALL_MS };
+    return toStepResult(await this.#options.instance.callTool(name, asWritten(text, args.value), limits));
   }
 }
 
