@@ -10,7 +10,7 @@ import { type ChangeRules, refusalOf } from "./rules.ts";
 
 const MAX_FILES = 10_000;
 const MAX_BYTES = 64 * 1_024 ** 2;
-const MAX_LISTED = 2_000_000;
+const MAX_LISTED = 500_000;
 const READERS = 8;
 
 export interface TakeOptions {
@@ -27,7 +27,7 @@ export interface TakeOptions {
  * asking a program, a setting or the history in the agent's sandbox. Throws an `EvaluationError` if there is too much of it.
  */
 export async function takePatch({ agents, clean, rules, log }: TakeOptions): Promise<string> {
-  const [before, after] = await Promise.all([listTree(clean), listTree(agents)]);
+  const [before, after] = await Promise.all([listTree(clean), listAgents(agents)]);
   const git = cleanGit(clean);
   const changes = await tracked(git, compareTrees(before, after), log);
   const kept = changes.filter((change) => {
@@ -43,14 +43,19 @@ export async function takePatch({ agents, clean, rules, log }: TakeOptions): Pro
   return makePatch(git, imported.filter(isChanged));
 }
 
-/** A folder that the agent removed has no files. */
-async function listTree(sandbox: TaskSandbox): Promise<SandboxFile[]> {
+/** A repository that the agent removed has no files, and one that it has filled is its own fault. */
+async function listAgents(sandbox: TaskSandbox): Promise<SandboxFile[]> {
   try {
-    return await sandbox.files.list(REPOSITORY, { recursive: true, limit: MAX_LISTED });
+    return await listTree(sandbox);
   } catch (error) {
     if (isCode(error, "file.")) return [];
+    if (isCode(error, "request.invalid")) throw new EvaluationError(`${REPOSITORY} has more than ${MAX_LISTED} files`);
     throw error;
   }
+}
+
+function listTree(sandbox: TaskSandbox): Promise<SandboxFile[]> {
+  return sandbox.files.list(REPOSITORY, { recursive: true, limit: MAX_LISTED });
 }
 
 /** Without files that the repository ignores, and those of other repositories in it. */
