@@ -110,7 +110,8 @@ describeNeeding("docker-registry", "the grader of swe-bench, with images of a re
         expect(await docker("run", "--rm", "--network", "none", "built", "pytest", "-q")).toContain("14 passed");
       });
 
-      describeRollouts(() => world, attacks.length);
+      // The first of the list, which are the simplest ones.
+      describeRollouts(() => world, 10);
     });
   }),
 );
