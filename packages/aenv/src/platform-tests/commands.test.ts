@@ -1,4 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { connect } from "node:net";
 import { ProcessEngine } from "@aenv/sandbox";
 import { Environment, InstanceSandbox, SchedulerClient } from "@aenv/sdk";
 import { describeNeeding } from "@aenv/testing";
@@ -192,6 +195,23 @@ for (const { name, needs, options } of engines) {
       }
     });
 
+    it("lets only the owner listen on a port inside, and says what is wrong with the request", async () => {
+      const agent = await platform.token("ada", "agent");
+      const listen = async (headers: object, query = "", upgrade = "aenv-listen-1") => {
+        const url = `${platform.controlUrl}/env-instance/${id}/listen${query}`;
+        const sent = httpRequest(url, { headers: { ...headers, connection: "upgrade", upgrade }, agent: false }).end();
+        const [answer] = (await once(sent, "response")) as [IncomingMessage];
+        answer.resume();
+        return answer.statusCode;
+      };
+      expect(await listen(bob)).toBe(404);
+      expect(await listen(agent)).toBe(403);
+      expect(await listen({})).toBe(401);
+      expect(await listen(ada, "?port=70000")).toBe(400);
+      expect(await listen(ada, "?port=x")).toBe(400);
+      expect(await listen(ada, "", "websocket")).toBe(400);
+    });
+
     describe("with the SDK", () => {
       let env: Environment;
       beforeAll(async () => {
@@ -233,6 +253,37 @@ for (const { name, needs, options } of engines) {
         expect((await output.read()).value).toBe("got two\n");
         await input.close();
         expect(await process.exited).toMatchObject({ exitCode: 9 });
+      });
+
+      it("listens on a port inside, until it is closed, aborted, or the instance ends", async () => {
+        const { controlUrl, dataUrl } = platform;
+        const apiKey = ada.authorization.slice("Bearer ".length);
+        await using own = await Environment.create("tally@1.0.0", { controlUrl, dataUrl, apiKey });
+        const content = randomBytes(3_000_000);
+        const stop = new AbortController();
+        const listener = await own.sandbox.listen(0, (connection) => connection.pipe(connection), { signal: stop.signal });
+        const digests = [1, 2].map(async () => {
+          const socket = connect(listener.port, "127.0.0.1");
+          socket.write(content);
+          const hash = createHash("sha256");
+          let bytes = 0;
+          for await (const part of socket) {
+            hash.update(part);
+            bytes += part.length;
+            if (bytes === content.length) break;
+          }
+          return hash.digest("hex");
+        });
+        const expected = createHash("sha256").update(content).digest("hex");
+        expect(await Promise.all(digests)).toEqual([expected, expected]);
+        stop.abort();
+        await listener.closed;
+        const other = await own.sandbox.listen(0, () => {});
+        const socket = connect(other.port, "127.0.0.1").on("error", () => {});
+        await once(socket, "connect");
+        const ended = once(socket.resume(), "close");
+        await own.release();
+        await Promise.all([other.closed, ended]);
       });
 
       it("opens a terminal, and changes its size", async () => {

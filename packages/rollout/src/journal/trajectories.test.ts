@@ -60,6 +60,22 @@ describe("stored trajectories", () => {
     expect(values.map(({ messages, steps }) => [messages.length, steps.length])).toEqual([2, 2, 2].map((count) => [count, 0]));
   });
 
+  it("of forks that go on with their common part in other words are read as they were written, also after a restart", async () => {
+    const parent = { id: "p", messages: 2, steps: 1, turns: 0 };
+    const [a, b, c] = ["a", "b", "c"].map((id) => newTrajectory({ id, parent }));
+    if (a === undefined || b === undefined || c === undefined) throw new Error("three trajectories were made");
+    const other = { ...b, messages: b.messages.map((message, at) => (at === 1 ? { ...message, content: "shorter" } : message)) };
+    await using writer = await TrajectoryWriter.open(path);
+    await writer.add(a);
+    await writer.add(other);
+    await writer.close();
+    await using again = await TrajectoryWriter.open(path);
+    await again.add({ ...other, id: "b2" });
+    await again.add(c);
+    expect(await all()).toEqual([a, other, { ...other, id: "b2" }, c]);
+    expect((await collect(readJournal(path))).filter(({ record }) => record.type === "prefix")).toHaveLength(3);
+  });
+
   it("can be taken out of a journal that is compressed, and others added to it", async () => {
     const writer = await TrajectoryWriter.open(path);
     for (const id of ["a", "b", "c"]) await writer.add(newTrajectory({ id }));

@@ -19,21 +19,26 @@ const record = z.discriminatedUnion("type", [sharedRecord, prefixRecord, traject
 export class TrajectoryWriter implements AsyncDisposable {
   readonly #journal: Journal;
   readonly #written: Set<string>;
+  /** The digest of the last prefix with an id. */
+  readonly #prefixes: Map<string, string>;
 
-  private constructor(journal: Journal, written: Set<string>) {
+  private constructor(journal: Journal, written: Set<string>, prefixes: Map<string, string>) {
     this.#journal = journal;
     this.#written = written;
+    this.#prefixes = prefixes;
   }
 
   /** `onTrajectory` is called for each trajectory that is there already, with its id and whatever else is in its line. */
   static async open(path: string, onTrajectory: (stored: Readonly<Record<string, unknown>>) => void = () => {}): Promise<TrajectoryWriter> {
     const written = new Set<string>();
+    const prefixes = new Map<string, string>();
     const journal = await Journal.open(path, (raw) => {
       const one = parseRecord(raw, path);
       if (one.type === "trajectory") onTrajectory(one.value);
-      else written.add(one.type === "shared" ? one.digest : one.id);
+      else if (one.type === "shared") written.add(one.digest);
+      else prefixes.set(one.id, digestOf(one.value));
     });
-    return new TrajectoryWriter(journal, written);
+    return new TrajectoryWriter(journal, written, prefixes);
   }
 
   /** Takes whole trajectories. What the forks of one episode have in common is written once, before the first of them. */
@@ -55,8 +60,10 @@ export class TrajectoryWriter implements AsyncDisposable {
   }
 
   async #addPrefix(id: string, prefix: Prefix): Promise<void> {
-    if (this.#written.has(id)) return;
-    this.#written.add(id);
+    // An agent may go on from the fork with the same conversation in other words. A reader takes the last prefix before a trajectory.
+    const digest = digestOf(prefix);
+    if (this.#prefixes.get(id) === digest) return;
+    this.#prefixes.set(id, digest);
     await this.#journal.append({ type: "prefix", id, value: prefix });
   }
 

@@ -34,7 +34,10 @@ export async function openListener(
   const { id } = target;
   const { socket, listening } = await upgrade(target, port, signal);
   const { performServerHandshake } = nodeModule("node:http2");
-  const session: ServerHttp2Session = performServerHandshake(socket, { settings: { initialWindowSize: WINDOW_BYTES } });
+  const session: ServerHttp2Session = performServerHandshake(socket, {
+    settings: { initialWindowSize: WINDOW_BYTES },
+    maxSessionMemory: 100,
+  });
   session.on("error", () => {});
   session.on("stream", (stream, headers) => {
     stream.on("error", () => {});
