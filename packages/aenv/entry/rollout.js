@@ -29,10 +29,7 @@ export const {
   exportFormats,
   exportRows,
   filterTrajectories,
-<<<<<<< HEAD
   gradeEpisode,
-=======
->>>>>>> 4e86810 (aenv: the entry files export the tools over sandboxes and the new agents)
   insideAgent,
   listRuns,
   meanOfGroups,
