@@ -39,7 +39,7 @@ export function define(command: Command, terminal: Terminal): void {
     .argument("<dir>", "the dataset")
     .option("--name <name>", "the environment's name; made of the dataset's if not given")
     .option("-v, --version <version>", "its version", "1.0.0")
-    .option("-w, --work-dir <folder>", "the folder in which the project's folder is created", ".")
+    .option("-w, --work-dir <folder>", "the folder in which the project's folder is created; it has the environment's name, or ends with -env if the tasks are there", ".")
     .option("--push", "publish it")
     .option("--json", "print JSON");
   addPlatformOptions(command)
@@ -54,7 +54,7 @@ async function importHarbor(dir: string, options: Options, terminal: Terminal): 
   const from = resolve(terminal.cwd, dir);
   if (!existsSync(from)) throw new Failure(`there is no ${from}`, { exit: "usage", hint: "Name a folder of tasks." });
   const name = parseName(options.name ?? nameOf(from));
-  const folder = resolve(terminal.cwd, options.workDir, name);
+  const folder = folderFor(resolve(terminal.cwd, options.workDir, name), from);
   if (!isEmptyOrMissing(folder))
     throw new Failure(`the folder ${folder} is not empty`, { hint: "Choose another name with --name, or another folder with --work-dir." });
 
@@ -74,6 +74,11 @@ async function importHarbor(dir: string, options: Options, terminal: Terminal): 
   printer.print("Next:");
   for (const step of [`aenv rollout ${folder} --engine oci --agent oracle`, `aenv push --work-dir ${folder}`])
     printer.print(`  ${colors.cyan(step)}`);
+}
+
+/** Beside the tasks, if they are in a folder of the same name. */
+function folderFor(folder: string, from: string): string {
+  return from === folder || from.startsWith(`${folder}/`) ? `${folder}-env` : folder;
 }
 
 /** If it fails, nothing is left. */

@@ -1,0 +1,116 @@
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { examplesFolder, loadExample } from "../fixtures/examples.ts";
+import { parseEntrypoint } from "../platform/entrypoint.ts";
+import type { TrialReport } from "../trial/report.ts";
+import { agentFiles, agentHints } from "./agent-files.ts";
+import { terminalBench } from "./environment.ts";
+import { TaskLibrary } from "./library.ts";
+import { openOptions, problemsOf } from "./open-options.ts";
+import { scoreOf } from "./score.ts";
+import { readSettings } from "./settings.ts";
+import { readStoredReport, storedReport } from "./stored-report.ts";
+
+describe("settings", () => {
+  it("have defaults, and find the data: a variable, the bundle, the prepared folder", () => {
+    expect(readSettings({}, null)).toMatchObject({ dataPath: null, isStrict: true, imagePrefix: "", tb1Reward: "parser", taskId: null });
+    const variables = { AENV_DATA_DIR: "/data" };
+    expect(readSettings(variables, null).dataPath).toBe("/data/terminal-bench");
+    expect(readSettings(variables, "/bundle/tasks").dataPath).toBe("/bundle/tasks");
+    expect(readSettings({ ...variables, TERMINAL_BENCH_DATA_DIR: "/own" }, "/bundle/tasks").dataPath).toBe("/own");
+  });
+
+  it.each([
+    [{ TERMINAL_BENCH_STRCT: "false" }, "did you mean TERMINAL_BENCH_STRICT?"],
+    [{ TERMINAL_BENCH_STRICT: "no" }, "must be true or false"],
+    [{ TERMINAL_BENCH_TIMEOUT_MULTIPLIER: "0" }, "must be a number above 0"],
+  ])("are checked: %j", (variables, message) => {
+    expect(() => readSettings(variables, null)).toThrow(message);
+  });
+});
+
+describe("a task library", () => {
+  it("has tasks of both formats by folder name and package name, and lists broken ones with the reason", async () => {
+    const tasks = ["harbor/workdir", "terminal-bench-1/hello-world", "harbor"].map((path) => join(examplesFolder, path));
+    const library = new TaskLibrary({ name: "d", tasks: tasks.map((folder) => ({ name: folder, folder, digest: null })), missing: [] });
+    expect((await library.get("aenv-examples/workdir")).shortName).toBe("workdir");
+    await expect(library.get("workdri")).rejects.toThrow("did you mean 'workdir'?");
+    expect(await library.list()).toMatchObject([
+      { id: "workdir", format: "harbor", name: "aenv-examples/workdir" },
+      { id: "hello-world", format: "terminal-bench-1", difficulty: "easy" },
+      { id: "harbor", problem: expect.stringContaining("it is not a task") },
+    ]);
+  });
+});
+
+describe("a sandbox", () => {
+  it("has the limits and the network of its task", () => {
+    const limits = { memory_mb: null, cpus: 1_000, storage_mb: 5 };
+    expect(openOptions(limits, { mode: "public", hosts: [] })).toEqual({ memoryMb: 2_048, cpus: availableParallelism() });
+    expect(openOptions({ memory_mb: 64, cpus: null }, { mode: "no-network", hosts: [] })).toEqual({ memoryMb: 64, egress: "none" });
+    const some = { mode: "allowlist", hosts: ["*.example.com"] } as const;
+    expect(openOptions({ memory_mb: 64, cpus: null }, some)).toEqual({ memoryMb: 64, egress: { allow: ["*.example.com"] } });
+  });
+
+  it("is refused for tasks that the platform cannot run, with the reason", async () => {
+    expect(problemsOf(await loadExample("harbor/compose"), true)).toEqual([expect.stringContaining("compose")]);
+    const phases = await loadExample("harbor/network-phases");
+    expect([problemsOf(phases, true), problemsOf(phases, false)]).toEqual([[], [expect.stringContaining("TERMINAL_BENCH_STRICT=true")]]);
+  });
+
+  it("runs the entry point of the last stage of a Dockerfile", () => {
+    expect(parseEntrypoint('FROM a\nENTRYPOINT ["/a"]\nFROM b\n')).toEqual([]);
+    expect(parseEntrypoint('FROM a\nENTRYPOINT ["/a", "-x"]\n')).toEqual(["/a", "-x"]);
+    expect(parseEntrypoint("FROM a\nENTRYPOINT exec a b\n")).toEqual(["/bin/sh", "-c", "exec a b"]);
+  });
+
+  it("has a file with the MCP servers of its task, which the prompt names", async () => {
+    const task = await loadExample("harbor/skills-and-mcp");
+    const [[path, text] = ["", "{}"]] = agentFiles(task);
+    expect([path, Object.keys(JSON.parse(text).mcpServers)]).toEqual(["/harbor/mcp.json", ["notes", "remote"]]);
+    expect(agentHints(task).join(" ")).toMatch(/\/opt\/skills.*\/harbor\/mcp.json/);
+    expect(agentFiles(await loadExample("harbor/workdir"))).toEqual([]);
+  });
+});
+
+describe("a score", () => {
+  const step = { name: null, agentExecution: null, verifierExecution: null, manifest: [], failure: null };
+  const report = (rewards: Record<string, number> | null, failure: Error | null = null): TrialReport => ({
+    environmentSetup: null,
+    steps: [{ ...step, verification: null, failure }],
+    rewards,
+    integers: [],
+    failure: null,
+  });
+
+  it("has the fields of the original", async () => {
+    const task = await loadExample("harbor/workdir");
+    expect(scoreOf(task, "workdir", report({ reward: 0.5, other: 1 }), "log")).toEqual({
+      reward: 0.5,
+      rewards: { reward: 0.5, other: 1 },
+      task_name: "workdir",
+      status: "success",
+      score: 0.5,
+      raw_output: "log",
+    });
+  });
+
+  it("is an error if there is none, and a failure of the platform keeps its code", async () => {
+    const task = await loadExample("harbor/workdir");
+    expect(() => scoreOf(task, "t", report(null), "")).toThrow("gave no reward");
+    expect(() => scoreOf(task, "t", report({ a: 1, b: 2 }), "")).toThrow("several rewards (a, b)");
+    const lost = Object.assign(new Error("gone"), { code: "sandbox.lost" });
+    expect(() => scoreOf(task, "t", report(null, new Error("tests", { cause: lost })), "")).toThrow(lost);
+  });
+
+  it("is stored with its report", () => {
+    const stored = JSON.stringify(storedReport(report({ reward: 1 }, new Error("slow"))));
+    expect(readStoredReport(stored)).toMatchObject({ rewards: { reward: 1 }, steps: [{ failure: { message: "slow" } }] });
+  });
+});
+
+it("an environment without data loads, and says how to prepare it", async () => {
+  const { tasks } = terminalBench({ tasksFolder: null, variables: {} });
+  await expect(tasks?.()).rejects.toThrow("aenv bench data terminal-bench --from DIR");
+});
