@@ -68,6 +68,17 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
       );
     });
 
+    it("is forked with its files and the steps that are done", { timeout: 60_000 }, async () => {
+      await env.reset({ task: "steps-mean" });
+      await bash("echo one > first.txt");
+      await env.episode.reply({ role: "assistant", content: "Done." });
+      const [copy] = (await env.fork(1)) as [Environment];
+      await bash("rm first.txt", env);
+      expect(await bash("cat first.txt", copy)).toContain("one");
+      expect(await reward(copy)).toMatchObject({ reward: 0.5, steps: [{ name: "collect" }, { name: "combine" }] });
+      await copy.release();
+    });
+
     it("answers with the fields of the original, and returns the files of the trial", { timeout: 60_000 }, async () => {
       await env.reset({ task: "hello-world" });
       await bash("echo Hello, world! > hello.txt");
