@@ -39,7 +39,11 @@ export function define(command: Command, terminal: Terminal): void {
     .argument("<dir>", "the dataset")
     .option("--name <name>", "the environment's name; made of the dataset's if not given")
     .option("-v, --version <version>", "its version", "1.0.0")
-    .option("-w, --work-dir <folder>", "the folder in which the project's folder is created; it has the environment's name, or ends with -env if the tasks are there", ".")
+    .option(
+      "-w, --work-dir <folder>",
+      "the folder in which the project's folder is created; it has the environment's name, or ends with -env if the tasks are there",
+      ".",
+    )
     .option("--push", "publish it")
     .option("--json", "print JSON");
   addPlatformOptions(command)
