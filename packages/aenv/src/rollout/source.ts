@@ -13,7 +13,7 @@ import { findProject, readProject } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { EngineOptions } from "./engine-option.ts";
+import { addEngineOption, type EngineOptions } from "./engine-option.ts";
 
 /** Where the instances of a run come from. */
 export interface Source extends AsyncDisposable {
@@ -37,7 +37,7 @@ export interface SourceOptions extends PlatformOptions, EngineOptions {
 
 /** The options of commands that play on instances; `variables` explains `--var`. */
 export function addSourceOptions(command: Command, variables: string): Command {
-  return command
+  return addEngineOption(command)
     .option("-e, --var <KEY=VALUE>", variables, collectPair)
     .option("--ttl <duration>", "the lifetime of an instance")
     .addOption(loadTimeoutOption());
