@@ -92,6 +92,24 @@ describe("changes of the agent", () => {
     expect(compareListings(image, agent, [])).toMatchObject({ files: ["/usr/bin/new-tool"], removed: [], leftOut: ["/usr/bin/cat"] });
   });
 
+  it("do not include links in place of folders with programs, nor files below links of the image", () => {
+    const base = new Map([
+      ...image,
+      link("/lib", "usr/lib"),
+      folder("/usr/lib"),
+      entry("/usr/lib/libc.so"),
+      folder("/etc"),
+      entry("/etc/kept"),
+    ]);
+    const moved = new Map([...base].filter(([path]) => !/^\/(?:usr|etc)/.test(path)));
+    const replaced = compareListings(base, new Map([...moved, link("/usr", "/evil"), link("/etc", "/evil")]), []);
+    expect([replaced.links, replaced.removed]).toEqual([[], ["/etc/kept"]]);
+    const hidden = compareListings(base, new Map([...base, folder("/usr/local"), link("/usr/local/bin", "/evil")]), []);
+    expect([hidden.folders, hidden.links, hidden.leftOut]).toEqual([["/usr/local"], [], ["/usr/local/bin"]]);
+    const below = compareListings(base, new Map([...base, folder("/lib"), entry("/lib/libc.so"), entry("/lib/new.so")]), []);
+    expect([below.files, below.folders, below.removed]).toEqual([[], [], []]);
+  });
+
   it("do not include what a listing shows below something that is no folder", () => {
     const agent = agentWith(link("/app/old", "/usr"), entry("/app/old/bin"));
     expect(compareListings(image, agent, [])).toMatchObject({ files: [], leftOut: ["/app/old/bin"] });

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import type { SandboxFile } from "@aenv/kit";
-import { isTaken } from "./rules.ts";
+import { isAnchor, isTaken } from "./rules.ts";
 
 /** What a file system contains, by absolute path. Folders come before their content. */
 export type Listing = ReadonlyMap<string, SandboxFile>;
@@ -33,12 +33,15 @@ export function compareListings(image: Listing, agent: Listing, taken: readonly 
   for (const [path, was] of image) {
     const is = agent.get(path);
     if (is?.type === was.type || isIn(path, changes.removed)) continue;
-    if (is === undefined ? isAllowed(path) : isTaken(path, rules)) changes.removed.push(path);
+    if (isAnchor(path)) leftOut.push(path);
+    else if (is === undefined ? isAllowed(path) : isTaken(path, rules)) changes.removed.push(path);
   }
+  const removed = new Set(changes.removed);
   for (const [path, is] of agent) {
     const was = image.get(path);
     if (was !== undefined && isSame(was, is)) continue;
-    if (is.type === "other" || !hasFolders(path, agent)) leftOut.push(path);
+    const isReplaced = is.type !== "directory" && isAnchor(path);
+    if (is.type === "other" || isReplaced || !hasFolders(path, agent, image, removed)) leftOut.push(path);
     else if (isAllowed(path)) changes[LISTS[is.type]].push(path);
   }
   return { ...changes, leftOut };
@@ -54,10 +57,16 @@ function isSame(was: SandboxFile, is: SandboxFile): boolean {
   return is.type !== "file" || (was.size === is.size && was.modifiedAt === is.modifiedAt);
 }
 
-/** Whether all that is above a path is a folder: a listing of a file system that changes meanwhile may be inconsistent. */
-function hasFolders(path: string, listing: Listing): boolean {
-  for (let folder = posix.dirname(path); folder !== "/"; folder = posix.dirname(folder))
-    if (listing.get(folder)?.type !== "directory") return false;
+/**
+ * Whether all that is above a path is a folder, in both sandboxes. A listing of a file system that changes meanwhile may be inconsistent,
+ * and where a link of the image stays, a file of the agent would be written to where the link leads.
+ */
+function hasFolders(path: string, agent: Listing, image: Listing, removed: ReadonlySet<string>): boolean {
+  for (let folder = posix.dirname(path); folder !== "/"; folder = posix.dirname(folder)) {
+    const was = image.get(folder);
+    if (agent.get(folder)?.type !== "directory") return false;
+    if (was !== undefined && was.type !== "directory" && !removed.has(folder)) return false;
+  }
   return true;
 }
 

@@ -63,6 +63,18 @@ export function isTaken(path: string, { isInImage, taken }: ChangeRules): boolea
   return !hidesProgram(path, isInImage);
 }
 
+/** Folders with protected places in them, by their names. */
+const ANCHORS = [/^\/(?:root|home(?:\/[^/]+)?)(?:\/\.(?:config|cache))?$/, /\/(?:site|dist)-packages$/, /\/python\d[\d.]*$/];
+
+/**
+ * Whether protected places are at a path or below it. Such a folder is not removed and not replaced by a link, which would lead to other
+ * programs under the same names.
+ */
+export function isAnchor(path: string): boolean {
+  const isAbove = (place: string) => place.startsWith(`${path}/`);
+  return SYSTEM.includes(path) || [...SYSTEM, ...HOOKS].some(isAbove) || ANCHORS.some((anchor) => anchor.test(path));
+}
+
 /** A new program with the name of another one, which would be found in place of it. */
 function hidesProgram(path: string, isInImage: (path: string) => boolean): boolean {
   const folder = PROGRAMS.find((one) => path.startsWith(`${one}/`));
