@@ -33,7 +33,7 @@ export async function openListener(
   signal?.throwIfAborted();
   const { id } = target;
   const { socket, listening } = await upgrade(target, port, signal);
-  const { performServerHandshake } = nodeModule("node:http2");
+  const { performServerHandshake } = nodeModule("http2");
   const session: ServerHttp2Session = performServerHandshake(socket, {
     settings: { initialWindowSize: WINDOW_BYTES },
     maxSessionMemory: 100,
@@ -68,7 +68,7 @@ export async function openListener(
 
 function upgrade({ id, control }: SandboxTarget, port: number, signal?: AbortSignal): Promise<{ socket: Duplex; listening: number }> {
   const url = new URL(control.urlOf(`${fillPath(commandRoutes.listen, { id })}?port=${port}`));
-  const { request } = nodeModule(url.protocol === "https:" ? "node:https" : "node:http");
+  const { request } = nodeModule(url.protocol === "https:" ? "https" : "http");
   return new Promise((resolve, reject) => {
     const lost = (cause?: unknown) => new NetworkError(`could not listen on port ${port} inside instance '${id}'`, { cause });
     const sent = request(url, {
@@ -102,8 +102,8 @@ async function refusalOf(answer: IncomingMessage, id: string, port: number): Pro
   return new EnvironmentError(`could not listen on port ${port} inside instance '${id}': ${message}`, { code });
 }
 
-/** Modules of Node, which a browser does not have. */
-function nodeModule<Name extends "node:http" | "node:https" | "node:http2">(name: Name) {
+/** Modules of Node, which a browser does not have: a bundle for browsers must not import them. */
+function nodeModule<Name extends "http" | "https" | "http2">(name: Name) {
   const load = globalThis.process?.getBuiltinModule;
   if (load === undefined) throw new EnvironmentError("sandbox.listen needs Node", { code: "sandbox.unsupported" });
   return load(name) as ReturnType<typeof process.getBuiltinModule<Name>>;
