@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { aenv } from "aenvironment/cli-tests";
 import { describe, expect, it } from "vitest";
 import { findSnippets } from "./check/snippets.ts";
 
@@ -11,6 +12,8 @@ const snippetsOf = (path: string) => findSnippets(readFileSync(root + path, "utf
 function run(code: string): { status: number | null; stdout: string; stderr: string } {
   return spawnSync(process.execPath, ["--input-type=module-typescript", "--eval", code], { cwd: root, encoding: "utf8" });
 }
+
+const helpOf = async (...command: string[]) => (await aenv([...command, "--help"])).stdout;
 
 describe("the README", () => {
   it("opens with a dozen lines of code that run", () => {
@@ -37,24 +40,22 @@ describe("the guides", () => {
   });
 });
 
-describe("the reference of the command line", () => {
+describe("the reference of the command line", async () => {
   const reference = readFileSync(`${root}docs/reference/commands.md`, "utf8");
-  const aenv = (...args: string[]) =>
-    spawnSync(process.execPath, ["packages/aenv/bin/aenv.js", ...args], { cwd: root, encoding: "utf8" }).stdout;
-  const commandsOf = (...command: string[]) => {
-    const list = /Commands:\n([\s\S]*?)\n\n/.exec(aenv(...command, "--help"))?.[1] ?? "";
+  const commandsOf = async (...command: string[]) => {
+    const list = /Commands:\n([\s\S]*?)\n\n/.exec(await helpOf(...command))?.[1] ?? "";
     return [...list.matchAll(/^ {2}([\w-]+)/gm)].map((found) => found[1] as string).filter((name) => name !== "help");
   };
-  const optionsOf = (...command: string[]) =>
-    [...aenv(...command, "--help").matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map((found) => found[1] as string);
+  const optionsOf = async (...command: string[]) =>
+    [...(await helpOf(...command)).matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map((found) => found[1] as string);
   const sectionOf = (...command: string[]) =>
     new RegExp(`^#{3,4} aenv ${command.join(" ")}\n[\\s\\S]*?(?=^#+ |$(?![\\s\\S]))`, "m").exec(reference)?.[0] ?? "";
 
-  it.each(commandsOf())(
+  it.each(await commandsOf())(
     "has every subcommand and option of `aenv %s`",
-    (name) => {
-      for (const command of [[name], ...commandsOf(name).map((subcommand) => [name, subcommand])]) {
-        const options = optionsOf(...command);
+    async (name) => {
+      for (const command of [[name], ...(await commandsOf(name)).map((subcommand) => [name, subcommand])]) {
+        const options = await optionsOf(...command);
         expect(options).toContain("--help");
         for (const option of options) expect(sectionOf(...command)).toContain(option);
       }
@@ -70,8 +71,8 @@ describe("the guide to the command line", () => {
     for (const option of ["--system-url", "--api-key", "--output", "--json"]) expect(guide).toContain(`\`${option}`);
   });
 
-  it("has the exit codes that the command ends with", () => {
-    const help = spawnSync(process.execPath, ["packages/aenv/bin/aenv.js", "--help"], { cwd: root, encoding: "utf8" }).stdout;
+  it("has the exit codes that the command ends with", async () => {
+    const help = await helpOf();
     const codes = [...help.matchAll(/^ {2}(\d+) +(.+)$/gm)].map((found) => [found[1], found[2]]);
     expect(codes.length).toBeGreaterThan(3);
     const documented = [...guide.matchAll(/^\| (\d+) +\| (.+?) +\|$/gm)].map((found) => [found[1], found[2]]);

@@ -1,5 +1,5 @@
 import { createHash, type KeyObject, randomBytes } from "node:crypto";
-import { rmdirSync, writeFileSync } from "node:fs";
+import { readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
@@ -265,7 +265,20 @@ export class Containers {
       if (holder.startsWith(this.#homeKey) && holder.length === ID_LENGTH && !kept.has(holder)) await this.#options.layers.release(holder);
     // What cannot be removed now is tried again later.
     await Promise.allSettled(removals);
+    await this.#collectGroups();
     await this.#collectNetworks();
+  }
+
+  /** Removes control groups of containers that are gone: a runtime that was killed may have created one when its container was removed already. */
+  async #collectGroups(): Promise<void> {
+    const parent = `/aenv-${this.#homeKey}`;
+    const names = new Set(foldersOf(this.#options.hierarchy, parent).flatMap(namesIn));
+    for (const id of names) {
+      if (!id.startsWith(this.#homeKey) || id.length !== ID_LENGTH || this.#records.find(id) !== null) continue;
+      const group = new ControlGroup(this.#options.hierarchy, `${parent}/${id}`);
+      await group.kill();
+      await group.remove();
+    }
   }
 
   /** Removes networks that no container has: their process ended after it took them, and before it wrote down for which container. */
@@ -404,6 +417,15 @@ async function keepTemporary(root: OverlayRoot): Promise<void> {
   else if (!found.isDirectory()) return;
   if (found === null) await chmod(folder, 0o1777);
   await writeFile(join(folder, ".keep"), "", { flag: "wx" }).catch(() => undefined);
+}
+
+/** Empty if there is no such folder. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
 /** Written by the init, inside of the sandbox: a link in an image would lead this process to a file of the machine. */

@@ -17,7 +17,7 @@ import { LayerStore } from "./images/layers.ts";
 import { testBase } from "./testing/base.ts";
 import { allLeftoversOf } from "./testing/leftovers.ts";
 
-/** CI runs a hundred with runc. `AENV_CRASH_FIRST` is the first seed. */
+/** `AENV_CRASH_FIRST` is the first seed. */
 const SEEDS = Number(process.env.AENV_CRASH_SEEDS ?? 8);
 const FIRST = Number(process.env.AENV_CRASH_FIRST ?? 1);
 const user = fileURLToPath(new URL("fixtures/use-sandboxes.ts", import.meta.url));
