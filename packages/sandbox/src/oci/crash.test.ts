@@ -66,7 +66,7 @@ for (const [runtime, seeds] of [
       // Twice: also while it deals with the first one.
       for (const target of [random.pick(TARGETS), random.pick(TARGETS)]) {
         if (target === undefined || target === "server") break;
-        const pid = await find(target, server.pid, home, random);
+        const pid = await find(target, server.pid, home, runtime, random);
         if (pid === null) continue;
         kill(pid);
         count(target);
@@ -120,12 +120,18 @@ async function says(engine: OciEngine, sandbox: Sandbox): Promise<string> {
 const TARGETS = ["server", "server", "runtime", "helper", "sandbox"] as const;
 
 /** A process to kill: one of the runtime's programs, any other program that the server runs, or one of a sandbox. Null if none appears. */
-async function find(target: (typeof TARGETS)[number], server: number, home: string, random: Random): Promise<number | null> {
+async function find(
+  target: (typeof TARGETS)[number],
+  server: number,
+  home: string,
+  runtime: SandboxRuntime,
+  random: Random,
+): Promise<number | null> {
   const groups = foldersOf(await findHierarchy(), `/aenv-${homeKey(join(home, "oci"))}`);
   const deadline = Date.now() + 500;
   while (Date.now() < deadline) {
     const found =
-      target === "sandbox" ? processesBelow(groups) : childrenOf(server).filter((pid) => isRuntime(pid) === (target === "runtime"));
+      target === "sandbox" ? processesOf(runtime, groups) : childrenOf(server).filter((pid) => isRuntime(pid) === (target === "runtime"));
     const pid = random.pick(found);
     if (pid !== undefined) return pid;
     await new Promise(setImmediate);
@@ -141,6 +147,19 @@ function isRuntime(pid: number): boolean {
 function childrenOf(pid: number): number[] {
   const children = read(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
   return children.flatMap((child) => [child, ...childrenOf(child)]);
+}
+
+/**
+ * Processes of sandboxes. Not those in which the kernel of gVisor runs programs, its children: a sandbox that has lost one of them answers
+ * but starts no program any more.
+ */
+function processesOf(runtime: SandboxRuntime, groups: readonly string[]): number[] {
+  const all = processesBelow(groups);
+  return runtime === "runc" ? all : all.filter((pid) => !all.includes(parentOf(pid)));
+}
+
+function parentOf(pid: number): number {
+  return Number(/^PPid:\s+(\d+)$/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0);
 }
 
 function processesBelow(groups: readonly string[]): number[] {
