@@ -130,8 +130,12 @@ async function find(
   const groups = foldersOf(await findHierarchy(), `/aenv-${homeKey(join(home, "oci"))}`);
   const deadline = Date.now() + 500;
   while (Date.now() < deadline) {
+    const inside = processesBelow(groups);
+    const outside = (pid: number) => runtime === "runc" || !inside.includes(pid);
     const found =
-      target === "sandbox" ? processesOf(runtime, groups) : childrenOf(server).filter((pid) => isRuntime(pid) === (target === "runtime"));
+      target === "sandbox"
+        ? processesOf(runtime, inside)
+        : childrenOf(server).filter((pid) => isRuntime(pid) === (target === "runtime") && outside(pid));
     const pid = random.pick(found);
     if (pid !== undefined) return pid;
     await new Promise(setImmediate);
@@ -150,12 +154,12 @@ function childrenOf(pid: number): number[] {
 }
 
 /**
- * Processes of sandboxes. Not those in which the kernel of gVisor runs programs, its children: a sandbox that has lost one of them answers
- * but starts no program any more.
+ * Processes of sandboxes. Of gVisor's only the kernel: a sandbox that has lost its file server, or a process in which the kernel runs
+ * programs, answers but starts no program any more.
  */
-function processesOf(runtime: SandboxRuntime, groups: readonly string[]): number[] {
-  const all = processesBelow(groups);
-  return runtime === "runc" ? all : all.filter((pid) => !all.includes(parentOf(pid)));
+function processesOf(runtime: SandboxRuntime, all: readonly number[]): number[] {
+  if (runtime === "runc") return [...all];
+  return all.filter((pid) => read(`/proc/${pid}/cmdline`).startsWith("runsc-sandbox") && !all.includes(parentOf(pid)));
 }
 
 function parentOf(pid: number): number {
