@@ -1,5 +1,6 @@
 import { createServer } from "node:net";
-import { Networks, type SandboxNetwork } from "../networks.ts";
+import type { SandboxNetwork } from "../held-network.ts";
+import { Networks } from "../networks.ts";
 import type { Refusal } from "../refusals.ts";
 
 // A program in a network namespace of a test: it listens there, or is the server whose sandboxes are tested. The test calls it by messages.
