@@ -41,7 +41,7 @@ export async function startEmbeddedServer(project: Project, options: EmbeddedOpt
   const remove = () => rmSync(home, { recursive: true, force: true });
   try {
     const config = { ...settings, home };
-    const runner = [...runnerCommand(home), "--ends-with-parent"];
+    const runner = [...runnerCommand(home), "--parent", String(process.pid)];
     const server = await startServer({ config, runner, runnerCode, version: ownPackage().version });
     const close = () => server.close().finally(remove);
     try {

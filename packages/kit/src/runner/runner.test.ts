@@ -191,6 +191,13 @@ describe("the blank runner", () => {
     expect(await running.exit).toBe(0);
   });
 
+  it("exits when its parent has ended, also if that was before it started", async () => {
+    const ended = spawn(process.execPath, ["-e", ""]);
+    await once(ended, "exit");
+    const running = await start("--parent", String(ended.pid));
+    expect(await running.exit).toBe(0);
+  });
+
   it("keeps compiled code for the next process in the given cache folder", async () => {
     const cache = join(tree.path, "cache");
     const running = await start("--compile-cache", cache);

@@ -50,12 +50,13 @@ type Place = { readonly path: string } | { readonly host: string; readonly port:
 class Runner {
   readonly #server = createServer((request, response) => this.#onRequest(request, response));
   readonly #place: Place;
-  readonly #endsWithParent: boolean;
+  readonly #parent: number | null;
   #state: State = { kind: "blank" };
 
-  constructor(place: Place, endsWithParent: boolean) {
+  /** With a parent, the runner ends when that process has ended. It may end before this one has started, so its pid is not read here. */
+  constructor(place: Place, parent: number | null) {
     this.#place = place;
-    this.#endsWithParent = endsWithParent;
+    this.#parent = parent;
   }
 
   start(): void {
@@ -63,11 +64,10 @@ class Runner {
     // Delayed, so that a runner that is bound at once does not lose time.
     setTimeout(() => this.#state.kind === "blank" && warmUp(), WARM_UP_AFTER_MS).unref();
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => this.#stop());
-    const parent = process.ppid;
     const socket = "path" in this.#place ? this.#place.path : null;
     // Without its socket the runner cannot be reached: it was replaced, or its server has ended.
     setInterval(() => {
-      if ((socket !== null && !existsSync(socket)) || (this.#endsWithParent && process.ppid !== parent)) this.#stop();
+      if ((socket !== null && !existsSync(socket)) || (this.#parent !== null && process.ppid !== this.#parent)) this.#stop();
     }, ORPHAN_CHECK_MS).unref();
   }
 
@@ -217,7 +217,7 @@ const { values } = parseArgs({
     host: { type: "string" },
     port: { type: "string" },
     "compile-cache": { type: "string" },
-    "ends-with-parent": { type: "boolean" },
+    parent: { type: "string" },
   },
 });
 const place = parsePlace(values);
@@ -225,4 +225,4 @@ if (place === null) {
   console.error("the runner needs a socket to listen on: --socket <path>, or --host <address> --port <number>");
   process.exit(2);
 }
-new Runner(place, values["ends-with-parent"] === true).start();
+new Runner(place, values.parent === undefined ? null : Number(values.parent)).start();
