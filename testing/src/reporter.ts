@@ -7,14 +7,24 @@ interface Summary {
   readonly failed: number;
   readonly skipped: number;
   readonly missing: readonly SkippedFor[];
+  readonly slowest: readonly SlowFile[];
 }
+
+interface SlowFile {
+  readonly path: string;
+  readonly seconds: number;
+}
+
+/** Shorter files are not worth listing. */
+const SLOW_SECONDS = 30;
+const SLOW_FILES = 30;
 
 /** One missing component and the number of tests that were skipped for it. */
 interface SkippedFor extends MissingComponent {
   readonly tests: number;
 }
 
-/** Prints the missing components at the end of a run, how to get them, and one line of counts. */
+/** Prints the slowest files at the end of a run, the missing components and how to get them, and one line of counts. */
 export default class NeedsReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], outside: readonly SerializedError[]): void {
     process.stdout.write(format(summarize(modules, outside.length)));
@@ -36,7 +46,15 @@ function summarize(modules: readonly TestModule[], errorsOutside: number): Summa
       note(missing, suite);
     }
   }
-  return { ...counts, missing: [...missing.values()] };
+  return { ...counts, missing: [...missing.values()], slowest: slowestOf(modules) };
+}
+
+function slowestOf(modules: readonly TestModule[]): SlowFile[] {
+  return modules
+    .map((module) => ({ path: module.relativeModuleId, seconds: Math.round(module.diagnostic().duration / 1000) }))
+    .filter(({ seconds }) => seconds >= SLOW_SECONDS)
+    .sort((one, other) => other.seconds - one.seconds)
+    .slice(0, SLOW_FILES);
 }
 
 function note(missing: Map<string, SkippedFor>, suite: TestSuite): void {
@@ -47,8 +65,10 @@ function note(missing: Map<string, SkippedFor>, suite: TestSuite): void {
   missing.set(found.component, { ...found, tests: before + [...suite.children.allTests()].length });
 }
 
-function format({ passed, failed, skipped, missing }: Summary): string {
+function format({ passed, failed, skipped, missing, slowest }: Summary): string {
   const lines: string[] = [];
+  if (slowest.length > 0)
+    lines.push("Slowest files:", ...slowest.map(({ path, seconds }) => `  ${String(seconds).padStart(4)} s  ${path}`), "");
   if (missing.length > 0) {
     lines.push("Not on this machine:");
     for (const { component, reason, get, tests } of missing) {
