@@ -8,6 +8,8 @@ const path = z
   .max(4_096)
   .refine((text) => !text.includes("\0"), { message: "must not contain a NUL byte" });
 const user = z.string().min(1).max(256);
+const words = z.array(z.string().max(65_536)).max(256).readonly();
+const env = z.record(z.string().regex(/^[^=\0]+$/), z.string());
 const mode = z.int().min(0).max(0o7777);
 
 /** The parameters of each request that an environment sends to the platform, by its path. */
@@ -25,6 +27,25 @@ export const linkRequests = {
     cpus: z.number().positive().optional(),
     disk_mb: z.int().min(1).optional(),
     egress: egressPolicy.optional(),
+    /** Sandboxes of an episode with the same network reach each other by their aliases. */
+    network: z
+      .strictObject({
+        name: z.string().min(1).max(128),
+        aliases: z
+          .array(z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?$/, { message: "must be a host name" }))
+          .max(16),
+      })
+      .optional(),
+    /** Run as that of a container: what is not given is that of the image. */
+    program: z
+      .strictObject({
+        entrypoint: words.optional(),
+        command: words.optional(),
+        cwd: path.optional(),
+        user: user.optional(),
+        env: env.optional(),
+      })
+      .optional(),
     /** What `/snapshot` returned. */
     snapshot: z.string().max(256).optional(),
   }),
@@ -37,7 +58,7 @@ export const linkRequests = {
     sandbox,
     command: z.union([z.string().min(1), z.array(z.string()).min(1)]),
     cwd: path.optional(),
-    env: z.record(z.string().regex(/^[^=\0]+$/), z.string()).optional(),
+    env: env.optional(),
     user: user.optional(),
     timeout_ms: z.int().min(1).optional(),
     /** The output is sent when the command has ended, with at most so many bytes of each channel; without it, at once. */

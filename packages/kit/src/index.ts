@@ -35,6 +35,7 @@ export {
 export { registerFunction, registerHealth, registerReward, registerTool } from "./definition/registry.ts";
 export type {
   OpenSandboxOptions,
+  SandboxProgram,
   TaskCommandOptions,
   TaskExecOptions,
   TaskFiles,

@@ -30,6 +30,8 @@ export interface EngineAbilities {
   readonly egress: boolean;
   /** Also while a sandbox runs: `Sandbox.setEgress` is defined. */
   readonly changesEgress: boolean;
+  /** Runs sandboxes that are services for each other: `SandboxSpec.network` and `SandboxSpec.program`. */
+  readonly networks: boolean;
   /** What `SandboxSpec.runtime` may be; empty for engines without a choice. */
   readonly runtimes: readonly SandboxRuntime[];
 }
@@ -49,6 +51,7 @@ export const noAbilities: EngineAbilities = {
   exportsSnapshots: false,
   egress: false,
   changesEgress: false,
+  networks: false,
   runtimes: [],
 };
 
@@ -87,6 +90,23 @@ export interface FolderMount {
   readonly isReadOnly: boolean;
 }
 
+/**
+ * A network of sandboxes with the same id, which find each other by their aliases. It leads nowhere else, not to the machine either:
+ * that is up to `egress`. It exists as long as one of its sandboxes.
+ */
+export interface SandboxNetwork {
+  readonly id: string;
+  readonly aliases: readonly string[];
+}
+
+/** What a container would run. Whatever is not given is that of the image. */
+export interface SandboxProgram {
+  readonly entrypoint?: readonly string[] | undefined;
+  readonly command?: readonly string[] | undefined;
+  readonly cwd?: string | undefined;
+  readonly user?: string | undefined;
+}
+
 export interface SandboxSpec {
   /** Chosen by the caller, so that it can be stored before the sandbox exists. */
   readonly id: string;
@@ -106,6 +126,10 @@ export interface SandboxSpec {
   readonly runtime?: SandboxRuntime;
   /** Without it, no outgoing connections, for engines that restrict them. */
   readonly egress?: EgressPolicy;
+  /** A private network. Only for engines with `networks`, as is the next one. */
+  readonly network?: SandboxNetwork;
+  /** A main program for a sandbox that listens to nothing. */
+  readonly program?: SandboxProgram;
   /** All environment variables of the program; none is inherited from this process. */
   readonly variables: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;

@@ -14,6 +14,8 @@ export {
   type SandboxAddress,
   type SandboxEngine,
   type SandboxExit,
+  type SandboxNetwork,
+  type SandboxProgram,
   type SandboxRuntime,
   type SandboxSnapshot,
   type SandboxSpec,

@@ -94,9 +94,24 @@ export interface OpenSandboxOptions {
   readonly diskMb?: number;
   /** May only narrow the policy of the environment. */
   readonly egress?: EgressPolicy;
-  /** Variables of all commands that are run through this object. */
+  /** Variables of all commands that are run through this object, and of its `program`. */
   readonly env?: Readonly<Record<string, string>>;
+  /**
+   * A private network: the sandboxes of the episode that name the same one reach each other by their aliases. What else they reach is up
+   * to `egress`. Only with the engine docker, as is `program`.
+   */
+  readonly network?: { readonly name: string; readonly aliases?: readonly string[] };
+  /** Runs a program as a container does. When it ends, the sandbox ends. */
+  readonly program?: SandboxProgram;
   readonly signal?: AbortSignal;
+}
+
+/** What a container would run. Whatever is not given is that of the image. */
+export interface SandboxProgram {
+  readonly entrypoint?: readonly string[];
+  readonly command?: readonly string[];
+  readonly cwd?: string;
+  readonly user?: string;
 }
 
 /** The sandboxes of an episode. All of them end with it: at a reset, and with the instance. */

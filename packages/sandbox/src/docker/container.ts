@@ -29,7 +29,7 @@ export interface ContainerInput {
   readonly runFolder: string;
   /** Folders of this machine that are readable at the same path. */
   readonly folders: readonly string[];
-  /** The network; null for none. */
+  /** The network with which it starts; null for none. */
   readonly network: string | null;
   /** Docker takes the profile itself; Podman takes the path of a file. */
   readonly seccomp: string;
@@ -61,9 +61,14 @@ export function containerConfig(input: ContainerInput): object {
     OpenStdin: false,
     Healthcheck: { Test: ["NONE"] },
     Labels: { [HOME_LABEL]: input.homeId, [SANDBOX_LABEL]: spec.id },
+    ...(spec.network !== undefined &&
+      input.network !== null && { NetworkingConfig: { EndpointsConfig: { [input.network]: { Aliases: spec.network.aliases } } } }),
     HostConfig: {
       ...(input.runtimeName !== null && { Runtime: input.runtimeName }),
       NetworkMode: input.network ?? "none",
+      // The daemon knows the names in the network. Names elsewhere are asked of nobody, so that none of them carries data out.
+      ...(spec.network !== undefined &&
+        spec.egress !== "open" && { Dns: ["127.0.0.1"], DnsOptions: ["ndots:0", "timeout:1", "attempts:1"] }),
       RestartPolicy: { Name: "no" },
       AutoRemove: false,
       Privileged: false,

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
@@ -184,6 +185,43 @@ describeNeeding("docker", "the docker engine", () => {
       }
       await expect(sandbox.setEgress({ allow: ["example.com"] })).rejects.toMatchObject({ code: "sandbox.unsupported" });
       await sandbox.destroy();
+      expect(await leftovers(home)).toEqual([]);
+    });
+
+    it("finds others of its private network by name, reaches nothing else, and takes the network with it", async () => {
+      const home = newHome();
+      const engine = newEngine({}, home);
+      const networkOf = (id: string, ...aliases: string[]) => ({ network: { id, aliases } });
+      const serve = ["-e", "require('http').createServer((q, s) => s.end('hello ' + process.env.NAME)).listen(8000)"];
+      const service = await make(engine, {
+        ...plain,
+        ...networkOf("a", "db", "store"),
+        id: "service",
+        variables: { NAME: "ada" },
+        program: { entrypoint: ["/usr/bin/node"], command: serve },
+      });
+      const [client, open, stranger] = [
+        await make(engine, { ...plain, ...networkOf("a", "main"), id: "client" }),
+        await make(engine, { ...plain, ...networkOf("a"), id: "open", egress: "open" }),
+        await make(engine, { ...plain, ...networkOf("b"), id: "stranger" }),
+      ];
+      const ask = (from: Sandbox, host: string) =>
+        run(engine, from, `node -e "fetch('http://${host}:8000').then((r) => r.text()).then(console.log, () => console.log('refused'))"`);
+      await expect.poll(() => ask(client, "db"), { timeout: 30_000 }).toBe("hello ada");
+      expect(await Promise.all([ask(client, "store"), ask(open, "db"), ask(stranger, "db")])).toEqual([
+        "hello ada",
+        "hello ada",
+        "refused",
+      ]);
+      // Programs of this machine that listen on all addresses are not reached either: it has none in the network.
+      const { Id: id, Internal: isInternal } = await api.call("GET", `/networks/aenv-${client.path.split("-")[1]}-net-a`);
+      const addresses = networkInterfaces()[`br-${String(id).slice(0, 12)}`] ?? [];
+      expect([isInternal, addresses.filter(({ family }) => family === "IPv4")]).toEqual([true, []]);
+      await stranger.setEgress("open");
+      await stranger.setEgress("none");
+      await service.destroy();
+      expect(await ask(client, "db")).toBe("refused");
+      for (const one of [client, open, stranger]) await one.destroy();
       expect(await leftovers(home)).toEqual([]);
     });
 

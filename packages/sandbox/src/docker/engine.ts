@@ -21,7 +21,7 @@ import { connectStartingInit } from "../init/ready.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { healthPathOf, tellAddress } from "../listening.ts";
 import { Records } from "../oci/records.ts";
-import { type MainProgram, mainProgram } from "../oci/spec/program.ts";
+import { containerProgram, type MainProgram, mainProgram } from "../oci/spec/program.ts";
 import type { Architecture } from "../oci/spec/seccomp.ts";
 import { waitUntilReady } from "../probe.ts";
 import { describeExit } from "../process/exit-reason.ts";
@@ -32,6 +32,7 @@ import { containerConfig, containerName, HOME_LABEL, INIT_SOCKET, SANDBOX_LABEL,
 import { type Daemon, readDaemon, runtimeFor } from "./daemon.ts";
 import { ContainerExits } from "./exits.ts";
 import { type DockerImage, DockerImages, type ImportedRoot } from "./images.ts";
+import { DockerNetworks } from "./networks.ts";
 import { createSocketFolders, type DockerRecord, initSocket, openHomeId, runFolder, socketsFor } from "./record.ts";
 import { DockerSandbox } from "./sandbox.ts";
 
@@ -77,6 +78,7 @@ export class DockerEngine implements SandboxEngine {
   readonly #homeId: string;
   readonly #api: DockerApi;
   readonly #images: DockerImages;
+  readonly #networks: DockerNetworks;
   readonly #exits: ContainerExits;
   readonly #table: ProcessTable = openProcessTable();
   readonly #self: ProcessIdentity;
@@ -113,6 +115,7 @@ export class DockerEngine implements SandboxEngine {
       egress: true,
       // gVisor reads its network at the start.
       changesEgress: options.runtime !== "runsc",
+      networks: options.runtime !== "runsc",
     };
     mkdirSync(join(options.home, "docker"), { recursive: true, mode: 0o700 });
     this.#folder = realpathSync(join(options.home, "docker"));
@@ -122,6 +125,7 @@ export class DockerEngine implements SandboxEngine {
     this.#records = new Records(join(this.#folder, "sandboxes"), { noun: "sandbox", format: 1, self: this.#self });
     this.#api = new DockerApi(options.socket ?? DEFAULT_SOCKET);
     this.#images = new DockerImages(this.#api, options);
+    this.#networks = new DockerNetworks(this.#api, this.#homeId);
     this.#exits = new ContainerExits(this.#api, this.#homeId, {
       onExit: (id) => this.#observe(this.#sandboxes.get(id)),
       onGap: () => {
@@ -176,6 +180,7 @@ export class DockerEngine implements SandboxEngine {
       sockets: socketsFor(this.#records.folderOf(spec.id)),
       runtime: "runc",
       egress: spec.egress === "open" ? "open" : "none",
+      ...(spec.network !== undefined && { network: spec.network.id }),
       id: spec.id,
       labels: spec.labels,
       memoryMb: spec.memoryMb ?? null,
@@ -252,6 +257,7 @@ export class DockerEngine implements SandboxEngine {
     const daemon = await this.#openDaemon();
     const runtime = runtimeFor(spec.runtime ?? this.#options.runtime, daemon);
     daemon.assertLimits(spec);
+    if (spec.network !== undefined) assertNetworks(spec.id, daemon, runtime.runtime);
     sandbox.record = { ...sandbox.record, runtime: runtime.runtime };
     const config = containerConfig({
       homeId: this.#homeId,
@@ -262,11 +268,14 @@ export class DockerEngine implements SandboxEngine {
       initKey: initKeyArgument(this.initKey),
       runFolder: runFolder(sandbox.record),
       folders: (this.#options.folders ?? []).filter((folder) => existsSync(folder)),
-      network: spec.egress === "open" ? await this.#openNetwork() : null,
+      network: await this.#createNetwork(spec),
       seccomp: daemon.isPodman ? this.#seccompFile(architecture) : seccompText(architecture),
     });
+    const name = containerName(this.#homeId, spec.id);
     try {
-      await this.#api.call("POST", "/containers/create", { query: { name: containerName(this.#homeId, spec.id) }, body: config });
+      await this.#api.call("POST", "/containers/create", { query: { name }, body: config });
+      // A container is created with one network.
+      if (spec.network !== undefined && spec.egress === "open") await this.#networks.connect(await this.#networks.createOpen(), name);
       await this.#api.call("POST", `${sandbox.path}/start`);
     } catch (error) {
       if (spec.diskMb !== undefined && isDockerError(error) && /storage-opt/i.test(error.message))
@@ -332,27 +341,10 @@ export class DockerEngine implements SandboxEngine {
     return this.#daemon;
   }
 
-  /** The network of sandboxes with open egress. They cannot reach each other in it. */
-  async #openNetwork(): Promise<string> {
-    const name = this.#network;
-    try {
-      await this.#api.call("POST", "/networks/create", {
-        body: {
-          Name: name,
-          CheckDuplicate: true,
-          Driver: "bridge",
-          Labels: { [HOME_LABEL]: this.#homeId },
-          Options: { "com.docker.network.bridge.enable_icc": "false" },
-        },
-      });
-    } catch (error) {
-      if (!isDockerError(error, 409)) throw error;
-    }
-    return name;
-  }
-
-  get #network(): string {
-    return `aenv-${this.#homeId}`;
+  /** The network with which a container is created. */
+  async #createNetwork({ network, egress }: SandboxSpec): Promise<string | null> {
+    if (network !== undefined) return this.#networks.createPrivate(network.id);
+    return egress === "open" ? this.#networks.createOpen() : null;
   }
 
   #seccompFile(architecture: Architecture): string {
@@ -420,9 +412,11 @@ export class DockerEngine implements SandboxEngine {
   }
 
   /** The container first: while its record exists, the next engine finds it. */
-  async #remove({ id, sockets, egress }: DockerRecord): Promise<void> {
+  async #remove({ id, sockets, egress, network }: DockerRecord): Promise<void> {
     await this.#removeContainer(id);
-    if (egress === "open") await this.#removeNetwork(id);
+    if (egress === "open") await this.#removeOpenNetwork(id);
+    if (network !== undefined && !this.#isUsed(id, (other) => other.network === network))
+      await this.#networks.remove(this.#networks.nameOf(network));
     if (sockets !== this.#records.folderOf(id)) await removeFolder(sockets);
     await this.#records.remove(id);
   }
@@ -437,11 +431,13 @@ export class DockerEngine implements SandboxEngine {
   }
 
   /** With the last sandbox that uses it. The daemon refuses it while another server of this home has one. */
-  async #removeNetwork(id: string): Promise<void> {
-    for (const { id: other, record } of this.#sandboxes.values()) if (other !== id && record.egress === "open") return;
-    await this.#api.call("DELETE", `/networks/${this.#network}`).catch((error: unknown) => {
-      if (!isDockerError(error)) throw error;
-    });
+  async #removeOpenNetwork(id: string): Promise<void> {
+    if (!this.#isUsed(id, ({ egress }) => egress === "open")) await this.#networks.remove(this.#networks.open);
+  }
+
+  /** Whether a sandbox other than this one matches. */
+  #isUsed(id: string, matches: (record: DockerRecord) => boolean): boolean {
+    return [...this.#sandboxes.values()].some((other) => other.id !== id && matches(other.record));
   }
 
   async #setEgress(sandbox: DockerSandbox, policy: EgressPolicy): Promise<void> {
@@ -453,15 +449,18 @@ export class DockerEngine implements SandboxEngine {
         "sandbox.unsupported",
         `sandbox '${sandbox.id}' cannot get a network while it runs: gVisor reads its network at the start; use runc or the oci engine`,
       );
-    const container = { Container: containerName(this.#homeId, sandbox.id) };
+    const container = containerName(this.#homeId, sandbox.id);
+    const { open } = this.#networks;
     // Before the network is used: what the record does not name would not be removed.
     if (wanted === "open") this.#write(sandbox, { egress: wanted });
-    if (wanted === "open") await this.#openNetwork();
-    const [from, to] = wanted === "open" ? ["none", this.#network] : [this.#network, "none"];
-    await this.#api.call("POST", `/networks/${from}/disconnect`, { body: { ...container, Force: true } });
-    await this.#api.call("POST", `/networks/${to}/connect`, { body: container });
+    if (wanted === "open") await this.#networks.createOpen();
+    const [from, to] = wanted === "open" ? ["none", open] : [open, "none"];
+    // A container in a private network is not in the network `none`.
+    const isPrivate = sandbox.record.network !== undefined;
+    if (!isPrivate || from === open) await this.#networks.disconnect(from, container);
+    if (!isPrivate || to === open) await this.#networks.connect(to, container);
     if (wanted === "none") this.#write(sandbox, { egress: wanted });
-    if (wanted === "none") await this.#removeNetwork(sandbox.id);
+    if (wanted === "none") await this.#removeOpenNetwork(sandbox.id);
   }
 
   #write(sandbox: DockerSandbox, change: Partial<DockerRecord>): void {
@@ -489,9 +488,18 @@ export class DockerEngine implements SandboxEngine {
       else if (record === null || !isRunning(this.#table, record.maker) || (record.isReady && record.maker.pid === this.#self.pid))
         removals.push(this.#remove(record ?? this.#unknownRecord(id)));
     }
-    for (const id of running.keys()) if (!ids.includes(id)) removals.push(this.#removeContainer(id).then(() => this.#removeNetwork(id)));
+    const lost = [...running.keys()].filter((id) => !ids.includes(id));
+    for (const id of lost) removals.push(this.#removeContainer(id).then(() => this.#removeOpenNetwork(id)));
+    if (lost.length > 0) removals.push(Promise.allSettled(removals).then(() => this.#removeLostNetworks()));
     // What cannot be removed now is tried again at the next call.
     await Promise.allSettled(removals);
+  }
+
+  /** Removes the private networks that no record names. A record is written before its network is created. */
+  async #removeLostNetworks(): Promise<void> {
+    const found = await this.#networks.listPrivate();
+    const named = this.#records.ids().map((id) => this.#networks.nameOf(this.#records.find(id)?.network ?? ""));
+    for (const name of found) if (!named.includes(name)) await this.#networks.remove(name);
   }
 
   /** Stands for a record that is damaged, as far as removing the sandbox needs it. */
@@ -518,6 +526,11 @@ class StartFailure extends Error {}
 /** The program with where to listen. A sandbox that is only used for commands runs no program of its image, which might end at once. */
 function programOf(spec: SandboxSpec, image: DockerImage): MainProgram | null {
   const listening = spec.listening ?? APPENDED;
+  if (spec.program !== undefined) {
+    const program = containerProgram(spec.program, spec.variables, image.config);
+    if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
+    return program;
+  }
   if (listening.kind === "none" && spec.command.length === 0) return null;
   const told = listening.kind === "port" ? tellAddress(spec, { host: HOST, port: listening.port }) : spec;
   const program = mainProgram(told, image.config);
@@ -541,6 +554,15 @@ function assertValid(spec: SandboxSpec): void {
   assertEgress(id, egress);
   if (spec.snapshot !== undefined)
     throw new PlatformError("sandbox.unsupported", `sandbox '${id}' starts from a snapshot, which the docker engine does not have`);
+}
+
+/** gVisor does not use the daemon's name server. Podman gives the machine an address in every network. */
+function assertNetworks(id: string, { isPodman }: Daemon, runtime: SandboxRuntime): void {
+  if (!isPodman && runtime === "runc") return;
+  throw new PlatformError(
+    "sandbox.unsupported",
+    `sandbox '${id}' cannot be in a private network: that needs Docker and the runtime runc, not ${isPodman ? "Podman" : runtime}`,
+  );
 }
 
 function assertEgress(id: string, policy: EgressPolicy): void {

@@ -30,7 +30,10 @@ export interface MemoryEngineOptions {
   readonly start: MemoryProgram;
   /** Abilities that the program simulates. */
   readonly can?: Partial<
-    Pick<EngineAbilities, "mounts" | "initCommand" | "freezes" | "egress" | "changesEgress" | "images" | "snapshots" | "exportsSnapshots">
+    Pick<
+      EngineAbilities,
+      "mounts" | "initCommand" | "freezes" | "egress" | "changesEgress" | "networks" | "images" | "snapshots" | "exportsSnapshots"
+    >
   >;
 }
 

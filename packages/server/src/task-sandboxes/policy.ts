@@ -193,6 +193,14 @@ function narrowed({ egress }: TaskSandboxPolicy, asked: EgressPolicy | undefined
   );
 }
 
+/** The networks of sandboxes, and programs as of containers. */
+export function noNetworks({ name }: Pick<SandboxEngine, "name">, what: string): PlatformError {
+  return new PlatformError(
+    "instance.unsupported",
+    `${what}, but the engine '${name}' of this server does not connect sandboxes with each other; start the server with --engine docker and the runtime runc`,
+  );
+}
+
 export function noImages({ name }: Pick<SandboxEngine, "name">, what: string): PlatformError {
   return new PlatformError(
     "instance.unsupported",

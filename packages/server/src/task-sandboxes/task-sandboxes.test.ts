@@ -18,6 +18,14 @@ const environment = defineEnvironment({
         return { name: opened.name, image: opened.image };
       },
     },
+    {
+      name: "service",
+      input: z.object({ name: z.string() }),
+      run: async ({ name }, { sandboxes }) => {
+        const program = { command: ["serve"], user: "app" };
+        await sandboxes.open({ name, network: { name: "task", aliases: [name] }, program, env: { A: "1" } });
+      },
+    },
     { name: "close", input: z.object({ name: z.string() }), run: ({ name }, { sandboxes }) => sandboxes.get(name).close() },
     { name: "names", run: (_, { sandboxes }) => sandboxes.list().map(({ name }: TaskSandbox) => name) },
     { name: "exec", run: (_, { sandbox }) => sandbox.exec("true") },
@@ -51,6 +59,23 @@ it("sandboxes are opened with the image, the limits and the policy of the enviro
   expect(await tasks()).toHaveLength(1);
   await server.instances.end(row.id, "over");
   expect(await tasks()).toEqual([]);
+});
+
+it("sandboxes of an episode share a network, on engines that have networks", async () => {
+  const world = openWorld({ images: true, egress: true, networks: true }, environment);
+  const server = openTestServer(world);
+  const ref = await world.publish(ada, "shop", IMAGES);
+  const rows = [await server.create(ref), await server.create(ref)] as const;
+  for (const row of rows) for (const name of ["db", "web"]) await server.call(row, "service", { name });
+  const tasks = world.started.filter(({ labels }) => labels.role === "task");
+  expect(tasks[0]).toMatchObject({ network: { aliases: ["db"] }, program: { command: ["serve"], user: "app" }, variables: { A: "1" } });
+  const networks = tasks.map(({ network }) => network?.id);
+  expect([networks[0] === networks[1], new Set(networks).size]).toEqual([true, 2]);
+  // Variables of programs may be secrets.
+  expect(JSON.stringify(tasks[0]?.labels)).not.toContain('"A"');
+
+  const { server: other, ref: same } = await open();
+  await expect(other.call(await other.create(same), "service", { name: "db" })).rejects.toThrow(/'memory' of this server.*--engine docker/);
 });
 
 it("a second container has the image of the datasource, and is opened before every episode", async () => {

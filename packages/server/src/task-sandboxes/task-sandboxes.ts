@@ -1,9 +1,9 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { type LinkParameters, PlatformError } from "@aenv/contract";
 import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections.ts";
 import { InstanceSandboxes, instanceOf, labelsOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
-import { noImages, specFor, type TaskSandboxLimits, type TaskSandboxPolicy, type TaskSandboxSpec } from "./policy.ts";
+import { noImages, noNetworks, specFor, type TaskSandboxLimits, type TaskSandboxPolicy, type TaskSandboxSpec } from "./policy.ts";
 import { SHARED_PATH, type SharedFolders } from "./shared-folders.ts";
 
 /** The part of an instance's row that is needed here. */
@@ -76,6 +76,9 @@ export class TaskSandboxes {
         "the environment declares no sandboxes; set deployConfig.taskSandboxes in config.json",
       );
     if (!engine.can.images) throw noImages(engine, "the environment's code opens a sandbox");
+    if (request.network !== undefined && !engine.can.networks)
+      throw noNetworks(engine, "the sandboxes of the task need a network of their own");
+    if (request.program !== undefined && !engine.can.networks) throw noNetworks(engine, "a sandbox of the task is a service for others");
     const known = this.#instances.get(instanceId);
     const spec = this.#specFor(instance.owner, policy, request, known);
     const mine = known ?? new InstanceSandboxes(instance.owner, hostId);
@@ -281,6 +284,8 @@ export class TaskSandboxes {
       episode,
       purpose,
       snapshot,
+      network,
+      program,
       spec,
       policy,
     }: LinkParameters<"/open"> & { readonly spec: TaskSandboxSpec; readonly policy: TaskSandboxPolicy },
@@ -288,6 +293,7 @@ export class TaskSandboxes {
   ): Promise<TaskSandbox & { id: string }> {
     const { engine, serverId, start, startTimeoutMs, sharedFolders } = this.#options;
     const { image, ...limits } = spec;
+    const { env: variables = {}, ...own } = program ?? {};
     const mounts = [{ source: sharedFolders.pathOf(instanceId), target: SHARED_PATH, isReadOnly: false }];
     const create = () =>
       engine.create(
@@ -295,13 +301,15 @@ export class TaskSandboxes {
           id: `task-${randomBytes(10).toString("hex")}`,
           command: [],
           listening: { kind: "none" },
-          variables: {},
+          variables,
           labels: labelsOf(serverId, { instance: instanceId, owner, host: mine.hostId, name, episode, spec }),
           startTimeoutMs,
           ...(image !== null && { image }),
           ...limits,
           ...(policy.runtime !== undefined && { runtime: policy.runtime }),
           ...(snapshot !== undefined && { snapshot }),
+          ...(network !== undefined && { network: { id: networkId(instanceId, episode, network.name), aliases: network.aliases } }),
+          ...(program !== undefined && { program: own }),
           ...(purpose === "second" && policy.hasSharedFolder && { mounts }),
         },
         signal,
@@ -337,6 +345,14 @@ export class TaskSandboxes {
   #isIn({ id, hostId }: TaskInstance, host: string): boolean {
     return hostId === host || this.#options.isOccupant(host, id);
   }
+}
+
+/** No other episode, also of the same instance, has this network. */
+function networkId(instanceId: string, episode: string, name: string): string {
+  return createHash("sha256")
+    .update(JSON.stringify([instanceId, episode, name]))
+    .digest("hex")
+    .slice(0, 20);
 }
 
 function noRoom(why: string): PlatformError {

@@ -7,6 +7,7 @@ import { isDigest } from "./reference.ts";
 
 /** What an image says about its program. */
 export interface ImageConfig {
+  readonly entrypoint: readonly string[];
   /** Entry point and command together; empty if the image has no program. */
   readonly command: readonly string[];
   readonly variables: readonly string[];
@@ -58,6 +59,7 @@ export async function readLayout(folder: string, name: string | null, architectu
 /** The part `config` of an image's configuration. */
 export function parseConfig(config: Json): ImageConfig {
   return {
+    entrypoint: texts(config.Entrypoint),
     command: [...texts(config.Entrypoint), ...texts(config.Cmd)],
     variables: texts(config.Env).filter((variable) => variable.indexOf("=") > 0),
     user: typeof config.User === "string" ? config.User : "",

@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { mainProgram } from "./program.ts";
+import { containerProgram, mainProgram } from "./program.ts";
 
-const image = { command: ["/run", "a"], variables: ["PATH=/bin", "A=1=2"], user: "app", workingDirectory: "/app", ports: [], labels: {} };
+const image = {
+  entrypoint: ["/run"],
+  command: ["/run", "a"],
+  variables: ["PATH=/bin", "A=1=2"],
+  user: "app",
+  workingDirectory: "/app",
+  ports: [],
+  labels: {},
+};
 
 describe("the program of a sandbox", () => {
   it("is that of the image, with the variables of both", () => {
@@ -25,5 +33,24 @@ describe("the program of a sandbox", () => {
 
   it("is none if neither has a command", () => {
     expect(mainProgram({ command: [], variables: {} }, null)).toBeNull();
+  });
+});
+
+describe("the program of a service", () => {
+  it("is that of the image with another command, or with another entry point, which has no command of the image", () => {
+    const commandOf = (program: object) => containerProgram(program, {}, image)?.command;
+    expect(commandOf({})).toEqual(["/run", "a"]);
+    expect(commandOf({ command: ["b"] })).toEqual(["/run", "b"]);
+    expect(commandOf({ entrypoint: ["/other"] })).toEqual(["/other"]);
+    expect(commandOf({ entrypoint: [], command: ["c"] })).toEqual(["c"]);
+    expect(commandOf({ entrypoint: [], command: [] })).toBeUndefined();
+  });
+
+  it("has its own folder, user and variables", () => {
+    expect(containerProgram({ cwd: "/srv", user: "0" }, { A: "2" }, image)).toMatchObject({
+      workingDirectory: "/srv",
+      user: "0",
+      variables: { PATH: "/bin", A: "2" },
+    });
   });
 });

@@ -1,4 +1,4 @@
-import type { SandboxSpec } from "../../engine.ts";
+import type { SandboxProgram, SandboxSpec } from "../../engine.ts";
 import type { ImageConfig } from "../images/layout.ts";
 
 /** What the init is asked to start in a sandbox. */
@@ -24,4 +24,16 @@ export function mainProgram(spec: Pick<SandboxSpec, "command" | "variables">, im
     workingDirectory: image?.workingDirectory ?? "/",
     user: image?.user ?? "",
   };
+}
+
+/** What a container of the image would run with these changes: another entry point replaces the command too. Null if there is nothing to run. */
+export function containerProgram(
+  { entrypoint, command, cwd, user }: SandboxProgram,
+  variables: Readonly<Record<string, string>>,
+  image: ImageConfig,
+): MainProgram | null {
+  const given = command ?? (entrypoint === undefined ? image.command.slice(image.entrypoint.length) : []);
+  const program = [...(entrypoint ?? image.entrypoint), ...given];
+  const found = program.length === 0 ? null : mainProgram({ command: program, variables }, image);
+  return found && { ...found, ...(cwd !== undefined && { workingDirectory: cwd }), ...(user !== undefined && { user }) };
 }

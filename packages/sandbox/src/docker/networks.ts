@@ -1,0 +1,62 @@
+import { type DockerApi, isDockerError } from "./api.ts";
+import { HOME_LABEL } from "./container.ts";
+
+/** The networks of one home on the daemon: one of the sandboxes with open egress, and private ones. */
+export class DockerNetworks {
+  readonly #api: DockerApi;
+  readonly #homeId: string;
+  /** Of sandboxes with open egress, which cannot reach each other in it. */
+  readonly open: string;
+
+  constructor(api: DockerApi, homeId: string) {
+    this.#api = api;
+    this.#homeId = homeId;
+    this.open = `aenv-${homeId}`;
+  }
+
+  /** The name of a private network. */
+  nameOf(id: string): string {
+    return `aenv-${this.#homeId}-net-${id}`;
+  }
+
+  async createOpen(): Promise<string> {
+    return this.#create(this.open, { Options: { "com.docker.network.bridge.enable_icc": "false" } });
+  }
+
+  /** Not even this machine has an address in it. */
+  async createPrivate(id: string): Promise<string> {
+    return this.#create(this.nameOf(id), { Internal: true, Options: { "com.docker.network.bridge.inhibit_ipv4": "true" } });
+  }
+
+  /** The daemon refuses it while a container is connected. */
+  async remove(name: string): Promise<void> {
+    await this.#api.call("DELETE", `/networks/${name}`).catch((error: unknown) => {
+      if (!isDockerError(error)) throw error;
+    });
+  }
+
+  connect(name: string, container: string): Promise<unknown> {
+    return this.#api.call("POST", `/networks/${name}/connect`, { body: { Container: container } });
+  }
+
+  disconnect(name: string, container: string): Promise<unknown> {
+    return this.#api.call("POST", `/networks/${name}/disconnect`, { body: { Container: container, Force: true } });
+  }
+
+  /** The names of all private networks. */
+  async listPrivate(): Promise<readonly string[]> {
+    const all = await this.#api.list("/networks", { filters: JSON.stringify({ label: [`${HOME_LABEL}=${this.#homeId}`] }) });
+    return all.map(({ Name: name }) => String(name)).filter((name) => name.startsWith(this.nameOf("")));
+  }
+
+  async #create(name: string, settings: object): Promise<string> {
+    try {
+      await this.#api.call("POST", "/networks/create", {
+        body: { Name: name, CheckDuplicate: true, Driver: "bridge", Labels: { [HOME_LABEL]: this.#homeId }, ...settings },
+      });
+    } catch (error) {
+      if (!isDockerError(error, 409)) throw error;
+    }
+    return name;
+  }
+}
