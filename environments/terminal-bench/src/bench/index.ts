@@ -1,11 +1,16 @@
+import { isComposeTask } from "../compose/of-task.ts";
 import { TaskLibrary } from "../environment/library.ts";
-import { imagesOfTask, type TaskImage } from "../images/images.ts";
+import { type ImageBuild, imagesOfTask, type TaskImage } from "../images/images.ts";
 
 export { results } from "./results.ts";
 
-/** The images that tasks need, by task id. Tasks that cannot be played need none. */
-export async function imagesOf(dataFolder: string, taskIds?: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
-  const found = await taskImages(dataFolder, taskIds);
+/** The images that tasks need, by task id. Tasks that cannot be played need none, as those with several services on other engines. */
+export async function imagesOf(
+  dataFolder: string,
+  taskIds?: readonly string[],
+  engine?: string,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const found = await taskImages(dataFolder, taskIds, engine);
   return new Map([...found].map(([id, images]) => [id, images.map(({ image }) => image)]));
 }
 
@@ -13,14 +18,22 @@ export async function imagesOf(dataFolder: string, taskIds?: readonly string[]):
 export async function imageSources(
   dataFolder: string,
   taskIds?: readonly string[],
-): Promise<readonly { readonly image: string; readonly context: string; readonly dockerfile: string }[]> {
-  const found = new Map<string, { readonly image: string; readonly context: string; readonly dockerfile: string }>();
-  for (const images of (await taskImages(dataFolder, taskIds)).values())
+  engine?: string,
+): Promise<readonly (ImageBuild & { readonly image: string })[]> {
+  const found = new Map<string, ImageBuild & { readonly image: string }>();
+  for (const images of (await taskImages(dataFolder, taskIds, engine)).values())
     for (const { image, build } of images) if (build !== null) found.set(image, { image, ...build });
   return [...found.values()];
 }
 
-async function taskImages(dataFolder: string, taskIds?: readonly string[]): Promise<ReadonlyMap<string, readonly TaskImage[]>> {
+/** The engine that has private networks. */
+const COMPOSE_ENGINE = "docker";
+
+async function taskImages(
+  dataFolder: string,
+  taskIds: readonly string[] | undefined,
+  engine = COMPOSE_ENGINE,
+): Promise<ReadonlyMap<string, readonly TaskImage[]>> {
   const library = await TaskLibrary.open(dataFolder, process.env.TERMINAL_BENCH_DATASET || null);
   const prefix = process.env.TERMINAL_BENCH_IMAGES ?? "";
   const found = new Map<string, readonly TaskImage[]>();
@@ -28,7 +41,7 @@ async function taskImages(dataFolder: string, taskIds?: readonly string[]): Prom
     const images = await library
       .get(id)
       .then(
-        (task) => imagesOfTask(task, prefix),
+        (task) => (isComposeTask(task) && engine !== COMPOSE_ENGINE ? [] : imagesOfTask(task, prefix)),
         () => [],
       )
       .catch(() => []);

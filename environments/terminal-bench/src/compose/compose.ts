@@ -49,15 +49,16 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The folder of the host that a volume mounts; null for a named volume. The log folders of the harness are variables. */
+/** Mounts a log folder of the harness, which is a variable. */
+export function isLogVolume(volume: unknown): boolean {
+  return /^\$\{?(?:T_BENCH_TASK_(?:AGENT_)?LOGS|HOST_(?:VERIFIER_LOGS|AGENT_LOGS|ARTIFACTS))_PATH\}?:/.test(String(volume));
+}
+
+/** The folder of the host that a volume mounts; null for a named volume. */
 function mountSource(volume: unknown): string | null {
   if (isTable(volume)) return volume.type === "bind" ? String(volume.source) : null;
   const text = String(volume);
-  if (
-    /^\$\{?T_BENCH_TASK_(?:AGENT_)?LOGS_PATH\}?:/.test(text) ||
-    /^\$\{?(?:HOST_)(?:VERIFIER_LOGS|AGENT_LOGS|ARTIFACTS)_PATH\}?:/.test(text)
-  )
-    return null;
+  if (isLogVolume(text)) return null;
   return /^[./~$]/.test(text) ? (text.split(":")[0] ?? text) : null;
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { isComposeTask } from "../compose/of-task.ts";
 import { openDataset } from "../dataset/open.ts";
 import { problemsOf } from "../environment/open-options.ts";
 import { imagesOfTask } from "../images/images.ts";
@@ -55,14 +56,19 @@ export async function prepareData({ from, to, domains = [], isStrict = false }: 
   const facts: [string, string][] = [
     ["dataset", dataset.name ?? basename(from)],
     ["tasks", String(folders.length)],
-    ...Object.entries(counts).map(([name, count]): [string, string] => [name, String(count)]),
+    ...Object.entries(counts).flatMap(([name, count]): [string, string][] =>
+      name === SERVICES && count === 0 ? [] : [[name, String(count)]],
+    ),
   ];
   return { to, facts, warnings };
 }
 
+/** Counted if there are any. */
+const SERVICES = "tasks with several services (engine docker)";
+
 /** What the tasks need, and which cannot be played. */
 async function inspect(folders: readonly string[]): Promise<{ readonly counts: Record<string, number>; readonly warnings: string[] }> {
-  const counts = { "images to build": 0, "images to pull": 0 };
+  const counts = { "images to build": 0, "images to pull": 0, [SERVICES]: 0 };
   const warnings: string[] = [];
   for (const folder of folders) {
     try {
@@ -70,6 +76,7 @@ async function inspect(folders: readonly string[]): Promise<{ readonly counts: R
       const problems = problemsOf(task, true);
       warnings.push(...[...problems, ...task.warnings].map((text) => `${basename(folder)}: ${text}`));
       if (problems.length > 0) continue;
+      if (isComposeTask(task)) counts[SERVICES]++;
       for (const { build } of await imagesOfTask(task, "")) counts[build === null ? "images to pull" : "images to build"]++;
     } catch (error) {
       warnings.push(`${basename(folder)}: ${(error as Error).message}`);

@@ -67,6 +67,7 @@ export class Episode {
     this.#sandboxOptions = {
       task,
       main: mainOptions(task, this.#settings, host),
+      host,
       isStrict: settings.isStrict,
       imagePrefix: settings.imagePrefix,
       policy: this.plan.network.agent,
@@ -102,6 +103,7 @@ export class Episode {
 
   /** Continues an episode in a copy of its sandbox. */
   static async restore(task: Task, settings: Settings, host: Variables, record: EpisodeRecord, context: Sandboxes): Promise<Episode> {
+    if (task.definition.kind === "compose") throw new Error("an episode with several services cannot be forked");
     if (!settings.isStrict)
       throw new Error("an episode can be forked only with TERMINAL_BENCH_STRICT=true: the tests of the image are needed");
     const episode = new Episode(task, settings, host, await mkdtemp(join(tmpdir(), "trial-")));

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { OpenSandboxOptions } from "@aenv/kit";
-import { COMPOSE } from "../images/images.ts";
+import { composeOf, isComposeTask } from "../compose/of-task.ts";
 import { isSamePolicy, type NetworkPolicy } from "../network/policy.ts";
 import type { EnvironmentConfig } from "../task/config/environment.ts";
 import type { Task } from "../task/model.ts";
@@ -32,16 +32,24 @@ function egressOf({ mode, hosts }: NetworkPolicy): Pick<OpenSandboxOptions, "egr
 
 /** Why the platform cannot run a task; empty if it can. */
 export function problemsOf(task: Task, isStrict: boolean): readonly string[] {
-  const { definition, config } = task;
+  const { config } = task;
   const plans = planTask(task);
   const first = plans[0]?.network.agent;
   const agents = plans.map(({ network }) => network.agent);
   const changes = !agents.every((policy) => first !== undefined && isSamePolicy(policy, first));
   const isSwitched = plans.some(({ network, verifier }) => verifier.environment === null && !isSamePolicy(network.verifier, network.agent));
   return [
-    ...(definition.kind === "compose" ? [COMPOSE] : []),
+    ...(isComposeTask(task) ? composeProblems(composeOf(task, null).problems, agents) : []),
     ...((config.environment.gpus ?? 0) > 0 ? ["it needs a GPU, which sandboxes do not have"] : []),
     ...(changes ? ["the network policy of the agent differs between its steps, and that of a running sandbox cannot be changed"] : []),
     ...(!isStrict && isSwitched ? ["the verifier has another network policy than the agent, which needs TERMINAL_BENCH_STRICT=true"] : []),
+  ];
+}
+
+function composeProblems(problems: readonly string[], policies: readonly NetworkPolicy[]): readonly string[] {
+  const allows = policies.some(({ mode }) => mode === "allowlist");
+  return [
+    ...problems,
+    ...(allows ? ["its services need the engine docker, which cannot restrict connections to the hosts of an allow list"] : []),
   ];
 }

@@ -1,17 +1,22 @@
 import type { TaskSandbox, TaskSandboxes } from "@aenv/kit";
 import { applyChanges } from "../changes/apply.ts";
+import { type ComposeTask, composeOf, isComposeTask } from "../compose/of-task.ts";
 import { agentImage, verifierImage } from "../images/images.ts";
 import type { NetworkPolicy } from "../network/policy.ts";
-import { entrypointOf, startEntrypoint } from "../platform/entrypoint.ts";
+import { programOf, startProgram } from "../platform/entrypoint.ts";
 import { PlatformSandbox } from "../platform/task-sandbox.ts";
 import type { Task } from "../task/model.ts";
+import type { HostVariables } from "../templates/template.ts";
 import type { Sandboxes } from "../trial/phases.ts";
 import type { MainOptions } from "../trial/start.ts";
 import { openOptions } from "./open-options.ts";
+import { findService, NETWORK, startServices } from "./services.ts";
 
 export interface SandboxOptions {
   readonly task: Task;
   readonly main: MainOptions;
+  /** What templates of the task may read. */
+  readonly host: HostVariables;
   readonly isStrict: boolean;
   readonly imagePrefix: string;
   /** Of the agent's sandbox, as long as it lives. */
@@ -24,17 +29,29 @@ export interface SandboxOptions {
 
 /** The sandboxes of a task on the platform, for one call. */
 export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandboxes): Sandboxes {
-  const { task, main, imagePrefix, isStrict } = options;
-  const open = async (policy: NetworkPolicy, name: string): Promise<TaskSandbox> => {
-    const { image } = await agentImage(task, imagePrefix);
-    const sandbox = await sandboxes.open({ name, image, env: main.env, ...openOptions(task.config.environment, policy) });
-    await startEntrypoint(sandbox, await entrypointOf(task.definition), main.cwd);
+  const { task, main, imagePrefix, isStrict, host } = options;
+  const plan = isComposeTask(task) ? composeOf(task, host) : null;
+  const open = async (policy: NetworkPolicy, name: string, aliases: readonly string[] = []): Promise<TaskSandbox> => {
+    const { image } = await agentImage(task, imagePrefix, host);
+    const { environment } = task.config;
+    const memory_mb = plan?.main.memoryMb ?? environment.memory_mb;
+    const limits = openOptions({ memory_mb, cpus: plan?.main.cpus ?? environment.cpus }, policy);
+    const network = plan !== null && { network: { name: NETWORK, aliases } };
+    const sandbox = await sandboxes.open({ name, image, env: main.env, ...limits, ...network });
+    await startProgram(sandbox, await programOf(task, plan), main.cwd);
     return sandbox;
+  };
+  const startMain = (): Promise<TaskSandbox> => {
+    const { policy } = options;
+    if (plan === null) return open(policy, "task");
+    const openMain = () => open(policy, "task", plan.main.aliases);
+    return startServices({ task: task as ComposeTask, plan, imagePrefix, policy, sandboxes, openMain });
   };
   const startCopy: Sandboxes["startCopy"] = async (agent, policy, prepare) => {
     const fresh = await open(policy, "verifier");
     const sandbox = new PlatformSandbox(fresh, policy);
     try {
+      if (plan !== null) await takeNames(fresh, plan.main.aliases);
       await prepare(sandbox);
       const taken = task.config.artifacts.map((one) => (typeof one === "string" ? one : one.source).replace(/(?<=.)\/+$/, ""));
       options.onLeftOut(await applyChanges((agent as PlatformSandbox).platform, fresh, taken));
@@ -45,11 +62,20 @@ export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandbo
     }
   };
   return {
-    startAgent: async () => new PlatformSandbox(await open(options.policy, "task"), options.policy, options.endProcesses),
+    startAgent: async () => new PlatformSandbox(await startMain(), options.policy, options.endProcesses),
     startVerifier: async (config, contextFolder, policy) => {
       const { image } = await verifierImage(task, config, contextFolder, imagePrefix);
       return new PlatformSandbox(await sandboxes.open({ name: "verifier", image, ...openOptions(config, policy) }), policy);
     },
+    service: (name) => {
+      const sandbox = findService(sandboxes, name);
+      return sandbox && new PlatformSandbox(sandbox, options.policy, undefined, "sh");
+    },
     ...(isStrict && { startCopy }),
   };
+}
+
+/** For the tests, the agent's service is the sandbox in which they run. The other services know the agent's own by these names. */
+async function takeNames(sandbox: TaskSandbox, names: readonly string[]): Promise<void> {
+  await sandbox.files.write("/etc/hosts", `127.0.0.1 ${names.join(" ")}\n`, { append: true });
 }

@@ -1,21 +1,36 @@
-import { join } from "node:path";
+import { createHash } from "node:crypto";
+import { dirname, join, resolve } from "node:path";
 import { taskChecksum } from "../checksum/tree-hash.ts";
+import { type ComposeTask, composeOf, isComposeTask } from "../compose/of-task.ts";
+import type { ComposeService } from "../compose/service.ts";
 import { imageName } from "../compose/variables.ts";
 import type { EnvironmentConfig } from "../task/config/environment.ts";
 import { TaskError } from "../task/error.ts";
 import { isFile } from "../task/files.ts";
 import type { Task } from "../task/model.ts";
+import type { HostVariables } from "../templates/template.ts";
 import { planTask } from "../trial/plan.ts";
 
 /** An image that a task needs. */
 export interface TaskImage {
   readonly image: string;
   /** How it is built; null if it can only be pulled. */
-  readonly build: { readonly context: string; readonly dockerfile: string } | null;
+  readonly build: ImageBuild | null;
 }
 
-/** The image of the agent's sandbox. `prefix` is where built images are, such as `registry.example.com/team/`. */
-export async function agentImage({ definition, shortName, folder }: Task, prefix: string): Promise<TaskImage> {
+export interface ImageBuild {
+  readonly context: string;
+  readonly dockerfile: string;
+  readonly buildArgs?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The image of the agent's sandbox. `prefix` is where built images are, such as `registry.example.com/team/`. That of a compose task may
+ * depend on variables of the host.
+ */
+export async function agentImage(task: Task, prefix: string, host: HostVariables | null = null): Promise<TaskImage> {
+  if (isComposeTask(task)) return serviceImage(task, composeOf(task, host).main, prefix);
+  const { definition, shortName, folder } = task;
   switch (definition.kind) {
     case "image":
       return { image: definition.image, build: null };
@@ -24,12 +39,36 @@ export async function agentImage({ definition, shortName, folder }: Task, prefix
       return { image, build: { context: definition.context, dockerfile: join(definition.context, definition.dockerfile) } };
     }
     case "compose":
-      throw new TaskError(folder, COMPOSE);
+      throw new TaskError(folder, "its services have images of their own");
   }
 }
 
-export const COMPOSE =
-  "its environment is a compose file with services or options that one sandbox does not have, and no engine of the platform runs compose";
+/** The image of a service of a compose task. */
+export async function serviceImage(task: ComposeTask, service: ComposeService, prefix: string): Promise<TaskImage> {
+  const { definition, folder, shortName } = task;
+  const { build, image, name } = service;
+  const base = name === definition.mainService ? definition.base : null;
+  if (build === null) {
+    if (base !== null && "image" in base) return { image: base.image, build: null };
+    if (base === null && image !== null) return { image, build: null };
+    if (base === null) throw new TaskError(folder, `its service '${name}' names neither an image nor a folder to build`);
+  }
+  const built = build ?? (base as { readonly context: string; readonly dockerfile: string });
+  const context = inside(folder, resolve(dirname(definition.file), built.context), name);
+  const dockerfile = inside(folder, resolve(context, built.dockerfile), name);
+  const buildArgs = build?.args ?? {};
+  const isMain = name === definition.mainService;
+  const tag = await tagOf(context, Object.keys(buildArgs).length === 0 ? null : buildArgs);
+  return {
+    image: `${prefix}${imageName(isMain ? shortName : `${shortName}--${name}`)}:${tag}`,
+    build: { context, dockerfile, ...(Object.keys(buildArgs).length > 0 && { buildArgs }) },
+  };
+}
+
+function inside(folder: string, path: string, service: string): string {
+  if (path === folder || path.startsWith(`${folder}/`)) return path;
+  throw new TaskError(folder, `its service '${service}' is built from ${path}, which is outside of the task`);
+}
 
 /** The image of a separate verifier. */
 export async function verifierImage(
@@ -52,13 +91,16 @@ export async function verifierImage(
 export async function imagesOfTask(task: Task, prefix: string): Promise<readonly TaskImage[]> {
   const found = new Map<string, TaskImage>();
   const add = (image: TaskImage) => found.set(image.image, image);
-  add(await agentImage(task, prefix));
+  if (isComposeTask(task)) for (const service of composeOf(task, null).order) add(await serviceImage(task, service, prefix));
+  else add(await agentImage(task, prefix));
   for (const { verifier } of planTask(task))
     if (verifier.environment !== null) add(await verifierImage(task, verifier.environment, verifier.contextFolder, prefix));
   return [...found.values()];
 }
 
-/** An image with this tag was built from exactly these files. */
-async function tagOf(context: string): Promise<string> {
-  return (await taskChecksum(context)).slice(0, 16);
+/** An image with this tag was built from exactly these files and arguments. */
+async function tagOf(context: string, args: Readonly<Record<string, string>> | null = null): Promise<string> {
+  const checksum = await taskChecksum(context);
+  const whole = args === null ? checksum : createHash("sha256").update(checksum).update(JSON.stringify(args)).digest("hex");
+  return whole.slice(0, 16);
 }

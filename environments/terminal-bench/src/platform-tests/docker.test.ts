@@ -1,8 +1,8 @@
+import { Environment } from "@aenv/sdk";
 import { type DockerDaemon, describeNeeding, startDocker } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startWorld, type World } from "./testing/world.ts";
 
-/** Of the examples, those whose sandboxes need no network: the daemon of the tests has none. */
 const TASKS = ["hello-file", "no-network"];
 
 describeNeeding("docker", "terminal-bench in containers of the engine docker", () =>
@@ -12,7 +12,7 @@ describeNeeding("docker", "terminal-bench in containers of the engine docker", (
 
     beforeAll(async () => {
       daemon = await startDocker();
-      world = await startWorld({ engine: "docker", dockerSocket: daemon.socket }, TASKS);
+      world = await startWorld({ engine: "docker", dockerSocket: daemon.socket }, [...TASKS, "compose"]);
     }, 300_000);
     afterAll(async () => {
       await world?.[Symbol.asyncDispose]();
@@ -23,6 +23,19 @@ describeNeeding("docker", "terminal-bench in containers of the engine docker", (
       const chosen = [...TASKS.flatMap((id) => ["--task", id]), "-n", "2"];
       expect(await world.rewards("oracle", chosen)).toEqual(Object.fromEntries(TASKS.map((id) => [id, [1, 1]])));
       expect(await world.rewards("noop", chosen)).toEqual(Object.fromEntries(TASKS.map((id) => [id, [0, 0]])));
+    });
+
+    it("plays a task with two services, which the tests reach too", { timeout: 300_000 }, async () => {
+      const options = { systemUrl: world.platform.controlUrl, environmentVariables: world.variables, task: "compose" };
+      await using env = await Environment.create(world.ref, options);
+      const reward = async () => (await env.callReward({})) as unknown as { readonly reward: number };
+      expect(await reward()).toMatchObject({ reward: 0 });
+      for (const action of (await env.episode.oracle()) ?? []) if ("tool" in action) await env.callTool(action.tool, action.arguments);
+      // What the agent says of a name does not reach the tests.
+      await env.callTool("bash", { command: "echo 127.0.0.1 answers >> /etc/hosts" });
+      expect(await reward()).toMatchObject({ reward: 1 });
+      const { files } = await env.callFunction<{ files: Record<string, { text: string }> }>("episode_artifacts");
+      expect(files["artifacts/srv/answers/requests.txt"]?.text.split("\n")).toEqual(expect.arrayContaining(["/tests", "/answer.txt"]));
     });
   }),
 );

@@ -1,14 +1,25 @@
-import { join } from "node:path";
 import type { TaskSandbox } from "@aenv/kit";
 import { parseDockerfile } from "../compose/dockerfile.ts";
+import type { ComposePlan } from "../compose/plan.ts";
+import { agentImage } from "../images/images.ts";
 import { readText } from "../task/files.ts";
-import type { EnvironmentDefinition } from "../task/model.ts";
+import type { Task } from "../task/model.ts";
 
-/** The entry point of an image, from its Dockerfile; empty if it has none. That of a prebuilt image is not known. */
-export async function entrypointOf(definition: EnvironmentDefinition): Promise<readonly string[]> {
-  if (definition.kind !== "dockerfile") return [];
-  if (definition.plain?.entrypoint != null) return definition.plain.entrypoint;
-  return parseEntrypoint(await readText(join(definition.context, definition.dockerfile)));
+/**
+ * What the agent's container runs beside the agent: the entry point of its Dockerfile with a command that does nothing, or what its compose
+ * file says. Empty if there is neither; that of a prebuilt image is not known.
+ */
+export async function programOf(task: Task, plan: ComposePlan | null): Promise<readonly string[]> {
+  const entrypoint = plan?.main.entrypoint ?? (await entrypointOf(task));
+  const command = plan?.main.command ?? null;
+  return entrypoint.length === 0 && command === null ? [] : [...entrypoint, ...(command ?? ["sleep", "infinity"])];
+}
+
+async function entrypointOf(task: Task): Promise<readonly string[]> {
+  const { definition } = task;
+  if (definition.kind === "dockerfile" && definition.plain?.entrypoint != null) return definition.plain.entrypoint;
+  const { build } = await agentImage(task, "");
+  return build === null ? [] : parseEntrypoint(await readText(build.dockerfile));
 }
 
 /** Of the last stage. */
@@ -21,11 +32,11 @@ export function parseEntrypoint(dockerfile: string): readonly string[] {
   return entrypoint;
 }
 
-/** Starts it as a container would, with a command that does nothing. It goes on in the background. */
-export async function startEntrypoint(sandbox: TaskSandbox, entrypoint: readonly string[], cwd: string | null): Promise<void> {
-  if (entrypoint.length === 0) return;
+/** Starts it as a container would. It goes on in the background. */
+export async function startProgram(sandbox: TaskSandbox, program: readonly string[], cwd: string | null): Promise<void> {
+  if (program.length === 0) return;
   const script = 'if command -v setsid >/dev/null; then set -- setsid "$@"; fi; "$@" </dev/null >/dev/null 2>&1 &';
-  await sandbox.exec(["sh", "-c", script, "sh", ...entrypoint, "sleep", "infinity"], cwd === null ? {} : { cwd });
+  await sandbox.exec(["sh", "-c", script, "sh", ...program], cwd === null ? {} : { cwd });
 }
 
 function commandOf(text: string): readonly string[] {

@@ -17,11 +17,18 @@ export class PlatformSandbox implements TrialSandbox {
   readonly #policy: NetworkPolicy;
   /** Ends what the environment keeps running in it for the agent. */
   readonly #endProcesses: () => Promise<void>;
+  readonly #shell: "bash" | "sh";
 
-  constructor(sandbox: TaskSandbox, policy: NetworkPolicy, endProcesses: () => Promise<void> = async () => {}) {
+  constructor(
+    sandbox: TaskSandbox,
+    policy: NetworkPolicy,
+    endProcesses: () => Promise<void> = async () => {},
+    shell: "bash" | "sh" = "bash",
+  ) {
     this.#sandbox = sandbox;
     this.#policy = policy;
     this.#endProcesses = endProcesses;
+    this.#shell = shell;
   }
 
   get platform(): TaskSandbox {
@@ -29,7 +36,7 @@ export class PlatformSandbox implements TrialSandbox {
   }
 
   async exec(command: string, { user, cwd, env, timeoutMs }: ExecOptions = {}): Promise<ExecResult> {
-    const result = await this.#sandbox.exec(["bash", "-c", `exec 2>&1\n${command}`], {
+    const result = await this.#sandbox.exec([this.#shell, "-c", `exec 2>&1\n${command}`], {
       maxOutputBytes: MAX_OUTPUT_BYTES,
       ...(user != null && { user: String(user) }),
       ...(cwd != null && { cwd }),

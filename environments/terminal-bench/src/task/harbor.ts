@@ -94,7 +94,9 @@ async function loadDefinition(folder: string, { environment }: TaskConfig): Prom
   const hasDockerfile = await isFile(join(context, "Dockerfile"));
   const composePath = join(context, "docker-compose.yaml");
   if (await isFile(composePath)) {
-    return { kind: "compose", file: composePath, compose: parseCompose(await readText(composePath)), mainService: "main" };
+    const built = hasDockerfile ? { context, dockerfile: "Dockerfile" } : null;
+    const base = environment.docker_image === null ? built : { image: environment.docker_image };
+    return { kind: "compose", file: composePath, compose: parseCompose(await readText(composePath)), mainService: "main", base };
   }
   if (environment.docker_image !== null) {
     const isBare = hasDockerfile || !(await isFolder(context)) || (await isEmptyFolder(context));

@@ -45,7 +45,17 @@ export type EnvironmentDefinition =
       readonly plain: PlainBuild | null;
       readonly hidden: readonly string[];
     }
-  | { readonly kind: "compose"; readonly file: string; readonly compose: ComposeFile; readonly mainService: string };
+  | ComposeDefinition;
+
+/** Several services, of which one is the agent's. */
+export interface ComposeDefinition {
+  readonly kind: "compose";
+  readonly file: string;
+  readonly compose: ComposeFile;
+  readonly mainService: string;
+  /** What the agent's service is made from, unless the file says otherwise. */
+  readonly base: { readonly image: string } | { readonly context: string; readonly dockerfile: string } | null;
+}
 
 export interface TestScript {
   /** The folder whose content goes to `/tests`; null if there is only the script. */

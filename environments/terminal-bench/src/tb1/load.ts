@@ -46,7 +46,7 @@ async function loadDefinition(folder: string): Promise<{ readonly definition: En
   if (!(await isFile(file))) throw new TaskError(folder, "docker-compose.yaml is missing");
   const compose = parseCompose(await readText(file));
   const plain = plainBuild(compose);
-  if (plain === null) return { definition: { kind: "compose", file, compose, mainService: mainService(compose) }, leaks: [] };
+  if (plain === null) return { definition: { kind: "compose", file, compose, mainService: mainService(compose), base: null }, leaks: [] };
   if (plain.image !== null) return { definition: { kind: "image", image: plain.image, files: null }, leaks: [] };
   const context = resolve(folder, plain.context);
   if (context !== folder && !context.startsWith(`${folder}/`))

@@ -1,6 +1,7 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { composeOf, isComposeTask } from "../compose/of-task.ts";
 import type { Task } from "../task/model.ts";
 import { type HostVariables, resolveTemplates } from "../templates/template.ts";
 import { TrialFailure } from "./failure.ts";
@@ -17,10 +18,15 @@ export interface MainOptions {
 }
 
 /** Working directory and variables of the agent's container. With compose, the variables are only for the compose file. */
-export function mainOptions({ config, definition }: Task, run: RunSettings, host: HostVariables): MainOptions {
+export function mainOptions(task: Task, run: RunSettings, host: HostVariables): MainOptions {
+  const { config, definition } = task;
+  if (isComposeTask(task)) {
+    const { environment, cwd } = composeOf(task, host).main;
+    return { cwd: config.environment.workdir ?? cwd, env: { ...environment, ...run.environmentEnv } };
+  }
   const plain = definition.kind === "dockerfile" ? definition.plain : null;
   const env = { ...plain?.environment, ...resolveTemplates(config.environment.env, host), ...run.environmentEnv };
-  return { cwd: config.environment.workdir ?? plain?.workdir ?? null, env: definition.kind === "compose" ? {} : env };
+  return { cwd: config.environment.workdir ?? plain?.workdir ?? null, env };
 }
 
 /** Prepares a started sandbox: the log directories, files of an image without a Dockerfile, and the healthcheck. */

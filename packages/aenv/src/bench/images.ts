@@ -38,12 +38,13 @@ export async function listImages(
   module: BenchModule,
   dataFolder: string,
   taskIds: readonly string[] | undefined,
+  engine: ImageEngine,
   store: ImageStore,
 ): Promise<NeededImage[]> {
-  const byTask = (await module.imagesOf?.(dataFolder, taskIds)) ?? new Map<string, readonly string[]>();
+  const byTask = (await module.imagesOf?.(dataFolder, taskIds, engine)) ?? new Map<string, readonly string[]>();
   const tasks = new Map<string, string[]>();
   for (const [task, images] of byTask) for (const image of images) tasks.set(image, [...(tasks.get(image) ?? []), task]);
-  const sources = new Map(((await module.imageSources?.(dataFolder, taskIds)) ?? []).map((source) => [source.image, source]));
+  const sources = new Map(((await module.imageSources?.(dataFolder, taskIds, engine)) ?? []).map((source) => [source.image, source]));
   const found = [...tasks].sort(([one], [other]) => (one < other ? -1 : 1));
   return Promise.all(
     found.map(async ([image, of]) => ({ image, tasks: of, isPresent: await store.has(image), source: sources.get(image) ?? null })),

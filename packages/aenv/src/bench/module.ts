@@ -7,10 +7,13 @@ import type { Benchmark } from "../project/benchmarks.ts";
  * images, result files of its own or answers to grade leaves them out. Environments cannot import this interface; they satisfy it.
  */
 export interface BenchModule {
-  /** The images that tasks need, by task id, from the prepared data folder. All tasks if none are named. Starts nothing. */
-  imagesOf?(dataFolder: string, taskIds?: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
+  /**
+   * The images that tasks need, by task id, from the prepared data folder. All tasks if none are named. A task that the engine cannot
+   * play needs none. Starts nothing.
+   */
+  imagesOf?(dataFolder: string, taskIds?: readonly string[], engine?: string): Promise<ReadonlyMap<string, readonly string[]>>;
   /** How the images that can be built are built. Others can only be pulled. */
-  imageSources?(dataFolder: string, taskIds?: readonly string[]): Promise<readonly ImageSource[]>;
+  imageSources?(dataFolder: string, taskIds?: readonly string[], engine?: string): Promise<readonly ImageSource[]>;
   /** Writes the benchmark's own result files. Called once for a run, also when it goes on. */
   results?(options: ResultsOptions): Results | Promise<Results>;
   /** Grades answers that exist already. */

@@ -28,7 +28,7 @@ export async function requireImages({ benchmark, module, dataset, engine, taskId
   // Loaded only here: engines and the server take long to load.
   const { listImages, openStore, pullImages } = await import("./images.ts");
   await using store = openStore(engine, terminal);
-  const absent = (await listImages(module, dataset.folder, taskIds, store)).filter(({ isPresent }) => !isPresent);
+  const absent = (await listImages(module, dataset.folder, taskIds, engine, store)).filter(({ isPresent }) => !isPresent);
   if (absent.length === 0) return;
   const pulled = absent.filter(({ source }) => source === null).map(({ image }) => image);
   const missing = new Map([

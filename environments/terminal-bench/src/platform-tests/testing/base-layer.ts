@@ -4,7 +4,26 @@ import { dirname, join } from "node:path";
 
 const COMMANDS = [
   ...["bash", "basename", "cat", "chmod", "chown", "cmp", "cp", "cut", "date", "dirname", "env", "false", "find", "grep", "head", "id"],
-  ...["kill", "ln", "ls", "mkdir", "mkfifo", "mv", "printf", "pwd", "rm", "sed", "seq", "setsid", "sh", "sleep", "sort", "stat", "tail"],
+  ...[
+    "kill",
+    "ln",
+    "ls",
+    "mkdir",
+    "mkfifo",
+    "mv",
+    "perl",
+    "printf",
+    "pwd",
+    "rm",
+    "sed",
+    "seq",
+    "setsid",
+    "sh",
+    "sleep",
+    "sort",
+    "stat",
+    "tail",
+  ],
   ...["tar", "tee", "test", "timeout", "touch", "tr", "true", "wc"],
 ];
 

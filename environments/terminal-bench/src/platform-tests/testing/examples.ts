@@ -30,7 +30,8 @@ export async function openExamples(registry: ImageRegistry, chosen?: readonly st
   const prefix = `${registry.host}/tb/`;
   const prebuilt = join(folder, "prebuilt-image/task.toml");
   writeFileSync(prebuilt, readFileSync(prebuilt, "utf8").replace('"aenv-debian"', `"${prefix}aenv-debian:1"`));
-  const tasks = readdirSync(folder).filter((name) => name !== "compose" && chosen?.includes(name) !== false);
+  // Only one engine has services, so a task with several is named by those who use it.
+  const tasks = readdirSync(folder).filter((name) => chosen?.includes(name) ?? name !== "compose");
   await pushImages(
     registry,
     tree,

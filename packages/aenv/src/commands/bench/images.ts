@@ -61,7 +61,7 @@ async function images(named: string, options: Options, terminal: Terminal): Prom
   const { buildImages, listImages, loadImage, openStore, pullImages } = await import("../../bench/images.ts");
   await using store = openStore(options.engine, terminal);
   for (const pair of Object.entries(options.load ?? {})) await loadImage(pair, store, terminal);
-  const list = () => listImages(module, dataset.folder, options.task, store);
+  const list = () => listImages(module, dataset.folder, options.task, options.engine, store);
   let found = await list();
   const absent = found.filter(({ isPresent }) => !isPresent);
   const built = options.build === true ? absent.flatMap(({ source }) => source ?? []) : [];
