@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -36,7 +36,7 @@ describeNeeding("docker", "images from Debian packages", () => {
       await expect.poll(health, { interval: 500, timeout: 120_000 }).toBe("200");
     });
 
-    it("become the base image of sandboxes with Node and the runner", { timeout: 180_000 }, async () => {
+    it("become the base image of sandboxes with Node, the runner and the init", { timeout: 180_000 }, async () => {
       using context = temporaryTree();
       const { outputFiles } = await build({
         entryPoints: [join(root, "packages/kit/src/runner/start.js")],
@@ -45,7 +45,9 @@ describeNeeding("docker", "images from Debian packages", () => {
         platform: "node",
         format: "esm",
       });
-      writeFileSync(join(context.path, "runner.js"), outputFiles[0]?.text ?? "");
+      for (const folder of ["lib", "init"]) mkdirSync(join(context.path, folder));
+      writeFileSync(join(context.path, "lib/runner.js"), outputFiles[0]?.text ?? "");
+      writeFileSync(join(context.path, `init/init-${process.arch}`), "#!/bin/sh\necho the init\n");
       const file = join(root, "deploy/images/base/Dockerfile");
       await docker(
         "build",
@@ -62,6 +64,7 @@ describeNeeding("docker", "images from Debian packages", () => {
       );
       const version = await docker("run", "--rm", "--network", "none", "base", "/opt/aenv/node", "--version");
       expect(version).toBe(process.version);
+      expect(await docker("run", "--rm", "--network", "none", "base", "/opt/aenv/init")).toBe("the init");
       await expect(docker("run", "--rm", "--network", "none", "base")).rejects.toMatchObject({
         code: 2,
         stderr: expect.stringContaining("the runner needs a socket to listen on"),

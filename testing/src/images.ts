@@ -1,18 +1,20 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { createReadStream, existsSync, readFileSync } from "node:fs";
-import { copyFile, link, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { existsSync, readFileSync } from "node:fs";
+import { copyFile, link, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { pythonPath } from "./components.ts";
+import { writeDockerArchive } from "./docker-archive.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const script = join(root, "deploy/images/debian-root");
 const requirements = join(root, "interop/python/requirements.txt");
 const environment = join(root, "interop/python/twin.py");
-const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "aenv/images");
+/** Images that tests have built, by digests of their content. */
+export const imageCache = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "aenv/images");
 const run = promisify(execFile);
 
 /** The port of the server in `originalSdkImage`. */
@@ -24,9 +26,9 @@ export const ORIGINAL_SDK_PORT = 8081;
  */
 export async function debianRoot(): Promise<string> {
   const key = digestOf([readFileSync(script), readFileSync(requirements), process.version, process.arch]);
-  const archive = join(cache, `debian-${key}.tar`);
+  const archive = join(imageCache, `debian-${key}.tar`);
   if (existsSync(archive)) return archive;
-  await mkdir(cache, { recursive: true });
+  await mkdir(imageCache, { recursive: true });
   // This Node, and a Python with pip: that of the interop tests, if it is there.
   const env = { ...process.env, PATH: [dirname(process.execPath), dirname(pythonPath), process.env.PATH].join(delimiter) };
   // Other test files wait for the first one that builds it.
@@ -41,20 +43,21 @@ export async function debianRoot(): Promise<string> {
  */
 export async function originalSdkImage(): Promise<string> {
   const base = await debianRoot();
-  const archive = join(cache, `original-sdk-${digestOf([base, readFileSync(environment)])}.tar`);
+  const archive = join(imageCache, `original-sdk-${digestOf([base, readFileSync(environment)])}.tar`);
   if (existsSync(archive)) return archive;
-  const folder = await mkdtemp(join(cache, ".part-"));
+  const folder = await mkdtemp(join(imageCache, ".part-"));
   try {
     await mkdir(join(folder, "app"));
     await copyFile(environment, join(folder, "app/twin.py"));
     await run("tar", ["--create", "--file=app.tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "app"], { cwd: folder });
     await link(base, join(folder, "root.tar"));
-    await writeDockerArchive(folder, ["root.tar", "app.tar"], {
+    const config = {
       Cmd: ["python3", "-m", "aenv.main", "/app/twin.py", "--host", "0.0.0.0", "--port", String(ORIGINAL_SDK_PORT)],
       Env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
       ExposedPorts: { [`${ORIGINAL_SDK_PORT}/tcp`]: {} },
       WorkingDir: "/app",
-    });
+    };
+    await writeDockerArchive(folder, [{ name: "aenv-test/original-sdk:latest", layers: ["root.tar", "app.tar"], config }]);
     await rename(join(folder, "image.tar"), archive);
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -62,32 +65,8 @@ export async function originalSdkImage(): Promise<string> {
   return archive;
 }
 
-/** Writes `image.tar` from layers that are in the folder. */
-export async function writeDockerArchive(folder: string, layers: readonly string[], config: object): Promise<void> {
-  const diffIds: string[] = [];
-  for (const layer of layers) diffIds.push(`sha256:${await digestOfFile(join(folder, layer))}`);
-  const image = {
-    architecture: process.arch === "x64" ? "amd64" : process.arch,
-    os: "linux",
-    config,
-    rootfs: { type: "layers", diff_ids: diffIds },
-    history: layers.map((layer) => ({ created_by: layer })),
-  };
-  const text = JSON.stringify(image);
-  const name = `${createHash("sha256").update(text).digest("hex")}.json`;
-  await writeFile(join(folder, name), text);
-  const manifest = [{ Config: name, RepoTags: ["aenv-test/original-sdk:latest"], Layers: layers }];
-  await writeFile(join(folder, "manifest.json"), JSON.stringify(manifest));
-  await run("tar", ["--create", "--file=image.tar", "--hard-dereference", "manifest.json", name, ...layers], { cwd: folder });
-}
-
-async function digestOfFile(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
-  return hash.digest("hex");
-}
-
-function digestOf(parts: readonly (string | Buffer)[]): string {
+/** The beginning of a digest, for the names of cached files. */
+export function digestOf(parts: readonly (string | Buffer)[]): string {
   const hash = createHash("sha256");
   for (const part of parts) hash.update(`${part.length}\n`).update(part);
   return hash.digest("hex").slice(0, 16);

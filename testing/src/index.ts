@@ -18,6 +18,7 @@ export {
 export { type DockerDaemon, startDocker } from "./docker.ts";
 export { debianRoot, ORIGINAL_SDK_PORT, originalSdkImage } from "./images.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
+export { type PlatformImages, platformImages } from "./platform-images.ts";
 export { Random } from "./random.ts";
 export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";
 export { type ImageRegistry, startImageRegistry } from "./registry.ts";

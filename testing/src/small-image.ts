@@ -2,7 +2,7 @@ import { execFile, execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { writeDockerArchive } from "./images.ts";
+import { writeDockerArchive } from "./docker-archive.ts";
 import type { ImageRegistry } from "./registry.ts";
 import { temporaryTree } from "./tree.ts";
 
@@ -21,12 +21,9 @@ export interface SmallImage {
 
 /** Writes an image with a shell and a few programs of this machine as an archive of `docker save`, and returns its path. */
 export async function writeSmallImage(folder: string, { files = {}, config = {} }: Omit<SmallImage, "name">): Promise<string> {
-  const root = join(folder, "root");
-  writeRoot(root, files);
-  await run("tar", ["--create", "--file=root.tar", "--mode=a+rX", "--owner=0", "--group=0", "--numeric-owner", "-C", "root", "."], {
-    cwd: folder,
-  });
-  await writeDockerArchive(folder, ["root.tar"], { Env: ["PATH=/usr/bin:/bin"], WorkingDir: "/", ...config });
+  await writeSmallRoot(folder, "root.tar", files);
+  const whole = { Env: ["PATH=/usr/bin:/bin"], WorkingDir: "/", ...config };
+  await writeDockerArchive(folder, [{ name: "aenv-test/small:latest", layers: ["root.tar"], config: whole }]);
   return join(folder, "image.tar");
 }
 
@@ -48,7 +45,20 @@ export function dockerAuth({ host, username, password }: ImageRegistry): string 
   return JSON.stringify({ auths: { [host]: { auth: Buffer.from(`${username}:${password}`).toString("base64") } } });
 }
 
-function writeRoot(root: string, files: Readonly<Record<string, string>>): void {
+/** Writes a tar archive to the folder with a shell, a few programs of this machine and these others, and the libraries of all. */
+export async function writeSmallRoot(
+  folder: string,
+  archive: string,
+  files: Readonly<Record<string, string>> = {},
+  programs: readonly string[] = [],
+): Promise<void> {
+  const root = join(folder, `${archive}.root`);
+  writeRoot(root, files, programs);
+  const options = ["--sort=name", "--mtime=@0", "--mode=a+rX", "--owner=0", "--group=0", "--numeric-owner"];
+  await run("tar", ["--create", `--file=${archive}`, ...options, "-C", root, "."], { cwd: folder });
+}
+
+function writeRoot(root: string, files: Readonly<Record<string, string>>, programs: readonly string[]): void {
   const copy = (from: string, to: string) => {
     mkdirSync(dirname(join(root, to)), { recursive: true });
     if (!existsSync(join(root, to))) copyFileSync(from, join(root, to));
@@ -56,7 +66,7 @@ function writeRoot(root: string, files: Readonly<Record<string, string>>): void 
   for (const folder of ["tmp", "root", "etc", "home/app"]) mkdirSync(join(root, folder), { recursive: true });
   writeFileSync(join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\napp:x:1000:1000::/home/app:/bin/sh\n");
   writeFileSync(join(root, "etc/group"), "root:x:0:\napp:x:1000:\n");
-  for (const command of COMMANDS) {
+  for (const command of [...COMMANDS, ...programs]) {
     const path = realpathSync(execFileSync("which", [command], { encoding: "utf8" }).trim());
     copy(path, `usr/bin/${command}`);
     if (command === "sh") copy(path, "bin/sh");
