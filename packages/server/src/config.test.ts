@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
-import { readServerConfig } from "./config.ts";
+import { readServerConfig, shownConfig } from "./config.ts";
 
 const dataDir = (flags: Record<string, string>, variables: Record<string, string> = {}) => readServerConfig({ flags, variables }).dataDir;
 
@@ -28,4 +28,12 @@ it("names the file of a setting that cannot be read", () => {
 
 it("refuses a file as the data folder", () => {
   expect(() => dataDir({ dataDir: import.meta.filename })).toThrow(/dataDir is .*config\.test\.ts, which is not a folder/);
+});
+
+it("does not show the administrator's token", () => {
+  const token = `aenv_0123456789ab_${"a".repeat(27)}`;
+  const config = readServerConfig({ flags: {}, variables: { AENV_ADMIN_TOKEN: token } });
+  expect(config.adminToken).toBe(token);
+  expect(shownConfig(config).adminToken).toBe("***");
+  expect(shownConfig(readServerConfig({ flags: {}, variables: {} })).adminToken).toBeNull();
 });

@@ -32,6 +32,11 @@ export const serverConfig = z.strictObject({
     .enum(["auto", "on", "off"])
     .default("auto")
     .describe("whether tokens are required; auto: only if the server listens beyond loopback"),
+  adminToken: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe("the administrator's token, as aenv_ID_SECRET; another value revokes the earlier one; default: created at the first start"),
   idsAreKeys: flag
     .default(true)
     .describe("accept an instance's unguessable id instead of a token on the data port, as the original's clients require"),
@@ -205,7 +210,8 @@ export function readServerConfig(options: {
 /** The configuration for display, with passwords hidden. */
 export function shownConfig(config: ServerConfig): Record<string, unknown> {
   const hidden = (text: string) => text.replace(/(:\/\/[^:@/]*):[^@/]*@/, "$1:***@").replace(/([?&]\w*password=)[^&]*/gi, "$1***");
-  return Object.fromEntries(Object.entries(config).map(([key, value]) => [key, typeof value === "string" ? hidden(value) : value]));
+  const shown = Object.entries(config).map(([key, value]) => [key, typeof value === "string" ? hidden(value) : value]);
+  return { ...Object.fromEntries(shown), adminToken: config.adminToken === null ? null : "***" };
 }
 
 function fromVariables(variables: Readonly<Record<string, string | undefined>>): Record<string, unknown> {

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { hostRuleFor, isLoopback, PlatformError, parseDuration } from "@aenv/contract";
 import type { SandboxEngine } from "@aenv/sandbox";
 import { Access, exposureWarning } from "./access/access.ts";
+import { useAdminToken } from "./access/admin-token.ts";
 import { Quotas } from "./access/quotas.ts";
 import { Tokens, tokenRows } from "./access/tokens.ts";
 import { openApps } from "./api/open.ts";
@@ -144,6 +145,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const serviceTable = serviceRows(store);
   const tokens = new Tokens(tokenRows(store), now);
   const access = new Access(tokens, config.access === "on" || (config.access === "auto" && !isLoopback(config.host)));
+  if (access.isOn && config.adminToken !== null) await useAdminToken(tokens, config.adminToken);
   const quotas = new Quotas({
     instances: config.maxInstances,
     createsPerSecond: config.createsPerSecond,

@@ -57,6 +57,29 @@ export class Tokens {
 
   /** Only this result contains the token; it cannot be read again. */
   async create(spec: NewToken): Promise<{ token: string; row: TokenRow }> {
+    const id = randomBytes(6).toString("hex");
+    const secret = randomBytes(20).toString("base64url");
+    const row = this.#newRow(id, secret, spec);
+    await this.#rows.insert(id, row);
+    return { token: `aenv_${id}_${secret}`, row };
+  }
+
+  /** Accepts a token that the operator has chosen. Nothing changes if it is accepted already. Returns its id. */
+  async accept(token: string, spec: NewToken): Promise<string> {
+    const parts = partsOf(token);
+    if (parts === null)
+      throw new PlatformError(
+        "request.invalid",
+        "the token is not aenv_ID_SECRET with 12 hexadecimal digits and 27 letters, digits, '-' or '_'",
+      );
+    await this.#rows.insert(parts.id, this.#newRow(parts.id, parts.secret, spec));
+    const known = await this.#find(parts.id);
+    if (known === null || !isSame(known.hash, hashOf(parts.secret)))
+      throw new PlatformError("request.invalid", `there is another token with the id ${parts.id}; choose a token with another id`);
+    return parts.id;
+  }
+
+  #newRow(id: string, secret: string, spec: NewToken): TokenRow {
     if (!OWNER.test(spec.owner))
       throw new PlatformError("request.invalid", `owner is '${spec.owner}'; use 1 to 64 letters, digits, '_', '.', '@' and '-'`);
     const unknown = spec.roles.find((role) => !roles.includes(role));
@@ -65,9 +88,7 @@ export class Tokens {
     }
     if (spec.expiresAt !== undefined && Number.isNaN(spec.expiresAt.getTime()))
       throw new PlatformError("request.invalid", "expiresAt is not a date; write it as 2030-01-31T00:00:00Z");
-    const id = randomBytes(6).toString("hex");
-    const secret = randomBytes(20).toString("base64url");
-    const row: TokenRow = {
+    return {
       id,
       hash: hashOf(secret),
       owner: spec.owner,
@@ -79,8 +100,6 @@ export class Tokens {
       maxInstances: spec.maxInstances ?? null,
       scopes: parseScopes(spec.scopes ?? []),
     };
-    await this.#rows.insert(id, row);
-    return { token: `aenv_${id}_${secret}`, row };
   }
 
   /** The caller that the token identifies, or null. */
@@ -88,8 +107,9 @@ export class Tokens {
     const now = this.#now().getTime();
     const known = this.#verified.get(token);
     if (known !== undefined && known.untilMs > this.#monotonicMs() && !hasExpired(known, now)) return known.caller;
-    const [, id, secret] = /^aenv_([0-9a-f]{12})_([\w-]{27})$/.exec(token) ?? [];
-    if (id === undefined || secret === undefined) return null;
+    const parts = partsOf(token);
+    if (parts === null) return null;
+    const { id, secret } = parts;
     const row = await this.#find(id);
     if (row === null || !isSame(row.hash, hashOf(secret)) || hasExpired(row, now)) return null;
     void this.#recordUse(row, now).catch(() => {});
@@ -139,6 +159,11 @@ export class Tokens {
     if (row.lastUsedAt !== null && now - Date.parse(row.lastUsedAt) < RECORD_USE_EVERY_MS) return;
     await this.#rows.update(row.id, (latest) => ({ ...latest, lastUsedAt: new Date(now).toISOString() }));
   }
+}
+
+function partsOf(token: string): { id: string; secret: string } | null {
+  const [, id, secret] = /^aenv_([0-9a-f]{12})_([\w-]{27})$/.exec(token) ?? [];
+  return id === undefined || secret === undefined ? null : { id, secret };
 }
 
 function hasExpired({ expiresAt }: Pick<TokenRow, "expiresAt">, now: number): boolean {
