@@ -23,6 +23,7 @@ const entryPoints = {
   main: "src/main.ts",
   sandbox: "src/dev/sandbox.ts",
   describe: "src/bundle/describe.ts",
+  worker: "@aenv/server/worker",
 };
 
 // npm run build [-- folder]: the one publishable package, by default in packages/aenv/dist. `npm pack` there creates the tarball.

@@ -25,6 +25,12 @@ export const serverConfig = z.strictObject({
   host: z.string().default("127.0.0.1").describe("address to listen on"),
   controlPort: port.default(8080).describe("port of the control API and the hub"),
   dataPort: port.default(8081).describe("port of the gateway to instances"),
+  workers: count
+    .min(1)
+    .max(256)
+    .nullable()
+    .default(null)
+    .describe("processes that serve the data port, at most 16 by default; with 1, it is the server's own process"),
   adminPort: port.nullable().default(null).describe("port of the metrics and the configuration, on loopback only; none by default"),
   publicUrl: z.url().nullable().default(null).describe("URL of the data port as clients reach it, used in agent links"),
   store: z.string().default("").describe("memory:, sqlite:FILE or redis://…; default: SQLite below home"),

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { freemem, hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -7,6 +8,7 @@ import { hostRuleFor, isLoopback, PlatformError, parseDuration } from "@aenv/con
 import type { SandboxEngine } from "@aenv/sandbox";
 import { Access, exposureWarning } from "./access/access.ts";
 import { useAdminToken } from "./access/admin-token.ts";
+import { Delegates } from "./access/delegates.ts";
 import { Quotas } from "./access/quotas.ts";
 import { Tokens, tokenRows } from "./access/tokens.ts";
 import { openApps } from "./api/open.ts";
@@ -22,9 +24,9 @@ import { openEngine } from "./engine.ts";
 import { openGateway } from "./gateway/open.ts";
 import { dataUrlOf } from "./http/data-url.ts";
 import type { HttpLimits } from "./http/limits.ts";
-import { finish, listen, urlOf } from "./http/listen.ts";
+import { finish, listen, portOf, urlOf } from "./http/listen.ts";
 import { openHub } from "./hub/open.ts";
-import { openInstances } from "./instances/open.ts";
+import { maxRowAgeMs, openInstances } from "./instances/open.ts";
 import { RewardPhases } from "./instances/reward-phases.ts";
 import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
 import { Secrets } from "./instances/secrets.ts";
@@ -55,6 +57,9 @@ import { hideFolders } from "./shown-text.ts";
 import { MemoryGate } from "./slots/memory-gate.ts";
 import { openPool } from "./slots/open.ts";
 import { openStore, sqliteFileOf } from "./stores/open.ts";
+import { openDataPort, workerCount } from "./workers/open.ts";
+import { readClient } from "./workers/server-routes.ts";
+import type { Workers } from "./workers/workers.ts";
 
 export interface ServerParts {
   readonly config: ServerConfig;
@@ -62,6 +67,8 @@ export interface ServerParts {
   readonly runner: readonly string[];
   /** The runner as one file of JavaScript; needed by engines whose sandboxes do not see the files of this machine. */
   readonly runnerCode?: () => Promise<string>;
+  /** The command line of a worker; without it, the data port is served by this process. */
+  readonly worker?: readonly string[];
   readonly version: string;
   /** Instead of the one of the configuration. It runs the command `runner`. */
   readonly engine?: SandboxEngine;
@@ -100,6 +107,9 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const { config } = parts;
   assertSafe(config);
   await mkdir(config.home, { recursive: true, mode: 0o700 });
+  const isBehindWorkers = workerCount(config, parts.worker) > 1;
+  /** Null as long as the data port is not open, and if this process serves it. */
+  let workers = (): Workers | null => null;
   const isAlone = !/^rediss?[:+]/.test(config.store);
   if (isAlone) closers.add(lockHome(config.home));
   const now = () => new Date();
@@ -136,15 +146,16 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
         })
       : { engine: parts.engine, runner: parts.runner };
   closers.add(() => engine.close());
-  const clients = new SandboxClients();
+  const clients = new SandboxClients((sandboxId) => workers()?.sandboxEnded(sandboxId));
   closers.add(() => clients.close());
   const startTimeoutMs = parseDuration(config.startTimeout);
   const roundMs = parseDuration(config.round);
 
   const rows = instanceRows(store);
   const serviceTable = serviceRows(store);
-  const tokens = new Tokens(tokenRows(store), now);
-  const access = new Access(tokens, config.access === "on" || (config.access === "auto" && !isLoopback(config.host)));
+  const tokens = new Tokens(tokenRows(store), now, { onRevoked: async () => workers()?.tokenRevoked() });
+  const delegates = new Delegates((token) => workers()?.delegateEnded(token));
+  const access = new Access(tokens, config.access === "on" || (config.access === "auto" && !isLoopback(config.host)), delegates);
   if (access.isOn && config.adminToken !== null) await useAdminToken(tokens, config.adminToken);
   const quotas = new Quotas({
     instances: config.maxInstances,
@@ -226,7 +237,9 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     leaseMs: Math.max(parseDuration(config.silence), 3 * roundMs),
     now,
     shown,
+    onEnded: (id) => workers()?.ended(id),
     onChange: (row, before) => {
+      workers()?.note(row);
       if (row.status === before?.status) return;
       if (row.service !== undefined) services.nudge(row.service);
       if (before?.status === "Creating") metrics.started(row.status === "Running" ? "running" : "failed", ageOf(row));
@@ -258,6 +271,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     poolTroubled: () => pool.failingSets,
     rollouts: () => ({ running: rollouts.running, waiting: scheduler.depth("rollouts") }),
     verifications: () => ({ running: verifier.running, waiting: verifier.waiting }),
+    workers: () => workers()?.metrics() ?? null,
+    workerProcesses: () => ({ running: workers()?.pids.length ?? 1, replaced: workers()?.replaced ?? 0 }),
   });
   let isReady = false;
   let wasReady = false;
@@ -283,6 +298,11 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const links = new PortLinks(store, now);
   const ports = new PortClients((sandboxId) => slots.find(sandboxId));
   closers.add(() => ports.close());
+  const rewardPhases = new RewardPhases({
+    find: (sandboxId) => slots.find(sandboxId),
+    onFailure: logFailure("the policy for outgoing connections could not be set back after a reward"),
+  });
+  const calls = { onUse: (row: InstanceRow) => instances.use(row), onUsed: (row: InstanceRow) => instances.release(row) };
   const gateway = openGateway({
     config,
     targets,
@@ -292,10 +312,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     ports,
     access,
     hostRule,
-    rewardPhases: new RewardPhases({
-      find: (sandboxId) => slots.find(sandboxId),
-      onFailure: logFailure("the policy for outgoing connections could not be set back after a reward"),
-    }),
+    rewardPhases,
     httpLimits,
     openenv: {
       prefix: OPENENV,
@@ -306,18 +323,31 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     metrics,
     audit,
     logger,
-    onUse: (row) => instances.use(row),
-    onUsed: (row) => instances.release(row),
+    ...(isBehindWorkers && { clientOf: readClient }),
+    ...calls,
   });
-  const servers = [gateway.server];
-  closers.add(() => Promise.all(servers.map((one) => finish(one, GRACE_MS))));
-  closers.add(() => gateway.drain());
-  await listen(gateway.server, config.host, config.dataPort);
-  const dataUrl = dataUrlOf({ ...config, localUrl: urlOf(gateway.server, config.host) });
+  const dataPort = await openDataPort({
+    config,
+    gateway,
+    command: parts.worker,
+    version: parts.version,
+    isAccessOn: access.isOn,
+    maxRowAgeMs: maxRowAgeMs(isAlone),
+    store,
+    delegates,
+    rewardPhases,
+    ...calls,
+    onReplace: (ended) => logger.error(ended, "a worker has ended; it is replaced"),
+  });
+  workers = () => dataPort.workers;
+  const servers: Server[] = [];
+  closers.add(() => Promise.all([dataPort.finish(GRACE_MS), ...servers.map((one) => finish(one, GRACE_MS))]));
+  closers.add(() => dataPort.drain());
+  const dataUrl = dataUrlOf({ ...config, localUrl: urlOf(dataPort.port, config.host) });
 
-  const loopback = new Loopback(access.delegates, () => ({
-    controlUrl: loopbackUrl(app.server, config.host),
-    dataUrl: loopbackUrl(gateway.server, config.host),
+  const loopback = new Loopback(delegates, () => ({
+    controlUrl: loopbackUrl(portOf(app.server), config.host),
+    dataUrl: loopbackUrl(dataPort.port, config.host),
   }));
   const tasks = new Tasks({ hub, loopback, now });
   const sessions = new Sessions({ rows: sessionRows(store), hub, loopback, tasks, now });
@@ -331,7 +361,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     serverId,
     version: parts.version,
     isAlone,
-    ownPorts: () => servers.map((one) => (one.address() as AddressInfo | null)?.port ?? 0),
+    ownPorts: () => [dataPort.port, ...servers.map((one) => (one.address() as AddressInfo | null)?.port ?? 0)],
     now,
     onDone: (outcome) => metrics.rolledOut(outcome.kind === "scored" ? "scored" : outcome.cause),
     onFailure: logFailure("a rollout could not be played or stored; it is tried again"),
@@ -438,9 +468,9 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
       logger.flush();
     }));
   return {
-    controlUrl: urlOf(app.server, config.host),
+    controlUrl: urlOf(portOf(app.server), config.host),
     dataUrl: dataUrl(undefined),
-    adminUrl: admin === null ? null : urlOf(admin.server, "127.0.0.1"),
+    adminUrl: admin === null ? null : urlOf(portOf(admin.server), "127.0.0.1"),
     access,
     loopback,
     firstToken: async () => {

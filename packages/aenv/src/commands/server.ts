@@ -8,6 +8,7 @@ import { ownPackage } from "../project/own-package.ts";
 import { runnerCode, runnerCommand } from "../server/runner.ts";
 import { serverSettings, settingText } from "../server/settings.ts";
 import { settingSources } from "../server/sources.ts";
+import { workerCommand } from "../server/worker.ts";
 import { Failure, toFailure } from "../terminal/failure.ts";
 import { createPrinter, type Printer } from "../terminal/printer.ts";
 import { withSpinner } from "../terminal/spinner.ts";
@@ -86,7 +87,13 @@ function readConfig(given: Parameters<typeof readServerConfig>[0]): ServerConfig
 
 async function start(config: ServerConfig): Promise<RunningServer> {
   try {
-    return await startServer({ config, runner: runnerCommand(config.home), runnerCode, version: ownPackage().version });
+    return await startServer({
+      config,
+      runner: runnerCommand(config.home),
+      runnerCode,
+      worker: workerCommand(config.home),
+      version: ownPackage().version,
+    });
   } catch (error) {
     const { problems, exit, code, cause } = toFailure(error);
     throw new Failure(problems, { exit, code, cause, hint: startHint(error, config) });

@@ -8,15 +8,21 @@ export { type Caller, type Role, roles } from "./caller.ts";
 /** The caller if access is off: all rights. */
 const LOCAL_CALLER: Caller = { owner: "default", roles: new Set(roles), tokenId: null, maxInstances: null };
 
+/** Finds the caller for whom this server acts by a token; a worker asks its server. */
+export interface FindDelegate {
+  find(token: string): Caller | null | Promise<Caller | null>;
+}
+
 /** Authentication and authorization: who the caller is, and which roles it needs. */
 export class Access {
   readonly tokens: Tokens;
   readonly isOn: boolean;
-  readonly delegates = new Delegates();
+  readonly #delegates: FindDelegate;
 
-  constructor(tokens: Tokens, isOn: boolean) {
+  constructor(tokens: Tokens, isOn: boolean, delegates: FindDelegate = new Delegates()) {
     this.tokens = tokens;
     this.isOn = isOn;
+    this.#delegates = delegates;
   }
 
   async identify(authorization: string | undefined): Promise<Caller> {
@@ -32,7 +38,7 @@ export class Access {
 
   /** The caller for whom this server acts. What it does for a caller ends when the caller's token is revoked or expires. */
   async #delegator(token: string): Promise<Caller | null> {
-    const caller = this.delegates.find(token);
+    const caller = await this.#delegates.find(token);
     if (caller === null || caller.tokenId === null) return caller;
     return (await this.tokens.isValid(caller.tokenId)) ? caller : null;
   }

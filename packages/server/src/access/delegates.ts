@@ -1,6 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { Caller } from "./caller.ts";
 
+/** How these tokens begin. */
+export const DELEGATE = "aenv-delegate_";
+
 /** A token by which this server acts for a caller; `dispose` makes it invalid. */
 export interface Delegate extends Disposable {
   readonly token: string;
@@ -12,11 +15,22 @@ export interface Delegate extends Disposable {
  */
 export class Delegates {
   readonly #callers = new Map<string, Caller>();
+  readonly #onEnd: (token: string) => void;
+
+  /** `onEnd` is told every token that is not valid any more. */
+  constructor(onEnd: (token: string) => void = () => {}) {
+    this.#onEnd = onEnd;
+  }
 
   grant(caller: Caller): Delegate {
-    const token = `aenv-delegate_${randomBytes(32).toString("base64url")}`;
+    const token = `${DELEGATE}${randomBytes(32).toString("base64url")}`;
     this.#callers.set(token, caller);
-    return { token, [Symbol.dispose]: () => void this.#callers.delete(token) };
+    return {
+      token,
+      [Symbol.dispose]: () => {
+        if (this.#callers.delete(token)) this.#onEnd(token);
+      },
+    };
   }
 
   find(token: string): Caller | null {

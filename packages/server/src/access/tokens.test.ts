@@ -7,7 +7,7 @@ import { type TokenRow, Tokens } from "./tokens.ts";
 
 function open(now: () => Date = () => new Date(0)) {
   const rows = new Collection<TokenRow>(new MemoryStore(), "token", () => ({}));
-  return { rows, tokens: new Tokens(rows, now, () => now().getTime()) };
+  return { rows, tokens: new Tokens(rows, now, { monotonicMs: () => now().getTime() }) };
 }
 
 describe("a token", () => {
@@ -99,7 +99,7 @@ describe("a verified token", () => {
     const tokens = new Tokens(
       rows,
       () => new Date(now),
-      () => monotonic,
+      { monotonicMs: () => monotonic },
     );
     const { token, row } = await tokens.create({ owner: "ada", roles: ["trainer"], expiresAt: new Date(now + 1_000) });
     expect(await tokens.verify(token)).not.toBeNull();

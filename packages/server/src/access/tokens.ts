@@ -29,12 +29,19 @@ export interface NewToken {
   readonly scopes?: readonly string[];
 }
 
+export interface TokensOptions {
+  readonly monotonicMs?: () => number;
+  /** Tells the other processes of this server. */
+  readonly onRevoked?: () => Promise<void>;
+}
+
 export function tokenRows(store: Store): Collection<TokenRow> {
   return new Collection<TokenRow>(store, "token", () => ({}));
 }
 
 /** How long a verification is cached: a revoked token works for at most this much longer on other servers. */
 const CACHE_MS = 2_000;
+const MAX_CACHED = 10_000;
 /** The time of last use is stored to the minute, which avoids a write per request. */
 const RECORD_USE_EVERY_MS = 60_000;
 const OWNER = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/;
@@ -46,13 +53,22 @@ export class Tokens {
   /** Measures the cache time: setting the system clock back must not prolong it. */
   readonly #monotonicMs: () => number;
   readonly #verified = new Map<string, { readonly caller: Caller; readonly expiresAt: string | null; readonly untilMs: number }>();
+  /** Tokens that were found valid by their id. */
+  readonly #valid = new Map<string, { readonly expiresAt: string | null; readonly untilMs: number }>();
   /** Incremented by revocations, to detect that a row was read before one. */
   #revocations = 0;
+  readonly #onRevoked: () => Promise<void>;
 
-  constructor(rows: Collection<TokenRow>, now: () => Date, monotonicMs: () => number = () => performance.now()) {
+  /** A revocation waits for `onRevoked`. */
+  constructor(
+    rows: Collection<TokenRow>,
+    now: () => Date,
+    { monotonicMs = () => performance.now(), onRevoked = async () => {} }: TokensOptions = {},
+  ) {
     this.#rows = rows;
     this.#now = now;
     this.#monotonicMs = monotonicMs;
+    this.#onRevoked = onRevoked;
   }
 
   /** Only this result contains the token; it cannot be read again. */
@@ -115,15 +131,21 @@ export class Tokens {
     void this.#recordUse(row, now).catch(() => {});
     const { owner, roles: given, maxInstances, scopes, expiresAt } = row;
     const caller: Caller = { owner, roles: new Set(given), tokenId: id, maxInstances, scopes };
-    if (this.#verified.size >= 10_000) this.#verified.clear();
+    if (this.#verified.size >= MAX_CACHED) this.#verified.clear();
     this.#verified.set(token, { caller, expiresAt, untilMs: this.#monotonicMs() + CACHE_MS });
     return caller;
   }
 
   /** Whether the token with this id exists and has not expired. */
   async isValid(id: string): Promise<boolean> {
+    const now = this.#now().getTime();
+    const known = this.#valid.get(id);
+    if (known !== undefined && known.untilMs > this.#monotonicMs() && !hasExpired(known, now)) return true;
     const row = await this.#find(id);
-    return row !== null && !hasExpired(row, this.#now().getTime());
+    if (row === null || hasExpired(row, now)) return false;
+    if (this.#valid.size >= MAX_CACHED) this.#valid.clear();
+    this.#valid.set(id, { expiresAt: row.expiresAt, untilMs: this.#monotonicMs() + CACHE_MS });
+    return true;
   }
 
   async list(owner?: string): Promise<TokenRow[]> {
@@ -134,16 +156,19 @@ export class Tokens {
 
   /** False if there was no such token. */
   async revoke(id: string): Promise<boolean> {
-    this.#clearCache();
+    this.forgetVerified();
     const wasThere = await this.#rows.remove(id);
     // Again: a verification that read the row before its removal may have been cached in between.
-    this.#clearCache();
+    this.forgetVerified();
+    await this.#onRevoked();
     return wasThere;
   }
 
-  #clearCache(): void {
+  /** Every token is read from the store again. */
+  forgetVerified(): void {
     this.#revocations++;
     this.#verified.clear();
+    this.#valid.clear();
   }
 
   /** The row, read again if a revocation happened during the read. */

@@ -36,7 +36,7 @@ export function adminRoutes(metrics: Metrics, config: ServerConfig): ApiRoute[] 
       tag: "operations",
       roles: null,
       isRaw: true,
-      handle: async ({ reply }) => reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),
+      handle: async ({ reply }) => reply.type(metrics.registry.contentType).send(await metrics.text()),
     }),
     route({
       method: "GET",

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Socket } from "node:net";
 import { type ErrorCode, isPlatformError, PlatformError, parseRequestId } from "@aenv/contract";
 import type { InstanceRow } from "../instances/row.ts";
 import type { Target } from "../instances/targets.ts";
@@ -42,6 +41,11 @@ export interface CallWatch {
 
 export type Ready = Extract<Target, { kind: "ready" }>;
 
+/** The connection of a client, or what another process knows about it. */
+export interface Client {
+  readonly remoteAddress?: string | undefined;
+}
+
 /** A call in progress, and what is known about it so far. */
 export class Call {
   destination: Destination | { readonly api: "openenv" } | null = null;
@@ -52,12 +56,12 @@ export class Call {
   readonly #watch: CallWatch;
   readonly #traced: Traced;
   readonly #requestId: string;
-  readonly #socket: Pick<Socket, "remoteAddress"> | null;
+  readonly #client: Client | null;
   readonly #began = performance.now();
 
-  constructor(watch: CallWatch, headers: IncomingHttpHeaders, socket: Pick<Socket, "remoteAddress"> | null) {
+  constructor(watch: CallWatch, headers: IncomingHttpHeaders, client: Client | null) {
     this.#watch = watch;
-    this.#socket = socket;
+    this.#client = client;
     this.#traced = watch.tracing.start("gateway", headers);
     this.#requestId = requestIdOf(headers);
   }
@@ -104,7 +108,7 @@ export class Call {
     if (this.#target !== null) this.#watch.onUsed?.(this.#target.row);
     this.#traced.end({ "http.response.status_code": status, "aenv.api": api ?? "none" }, status >= 500);
     const durationMs = performance.now() - this.#began;
-    const client = this.#socket?.remoteAddress ?? null;
+    const client = this.#client?.remoteAddress ?? null;
     const instanceId = this.#target?.instanceId ?? null;
     this.#watch.onCall({ requestId: this.#requestId, instanceId, api, owner: this.owner, client, status, durationMs, end });
   }

@@ -8,7 +8,7 @@ import { asksForWebSocket } from "../http/upgrade.ts";
 import type { SandboxClients } from "../sandboxes/client.ts";
 import { tagSession } from "../services/sessions.ts";
 import { Admission, type AdmissionOptions, type Admitted, type MaybePromise } from "./admission.ts";
-import { Call, type CallWatch, type GatewayCall } from "./call.ts";
+import { Call, type CallWatch, type Client, type GatewayCall } from "./call.ts";
 import { PORT_LINKS } from "./destination.ts";
 import { type Forward, KEEP_ALIVE } from "./fast-path/connection.ts";
 import type { ShortRequest } from "./fast-path/head.ts";
@@ -30,8 +30,18 @@ export interface OpenEnvRoutes {
   upgrade(request: IncomingMessage, client: Duplex, first: Buffer, onCaller: (owner: string) => void): Promise<void>;
 }
 
+/** The server of a worker, which serves what the worker cannot: presigned links and the OpenEnv protocol. */
+export interface ServerRoutes {
+  serves(url: string): boolean;
+  answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  upgrade(request: IncomingMessage, client: Duplex, first: Buffer): void;
+}
+
 export interface GatewayOptions extends AdmissionOptions, CallWatch, PortProxyOptions {
   readonly openenv?: OpenEnvRoutes;
+  readonly serverRoutes?: ServerRoutes;
+  /** The client of a request that another process passes on; by default, the other end of its connection. */
+  readonly clientOf?: (request: IncomingMessage) => Client;
   readonly clients: SandboxClients;
   readonly maxBodyBytes: number | null;
   readonly httpLimits: HttpLimits;
@@ -69,7 +79,7 @@ export class Gateway {
   #dispatch(request: ShortRequest, socket: Socket): MaybePromise<Forward | Buffer | null> {
     const { maxBodyBytes } = this.#options;
     // Calls through presigned links are not short tool calls, which the fast path is for.
-    if (request.url.startsWith(PORT_LINKS) || this.#isOpenEnv(request)) return null;
+    if (request.url.startsWith(PORT_LINKS) || this.#isOpenEnv(request) || this.#isForServer(request)) return null;
     if (maxBodyBytes !== null && request.end - request.bodyAt > maxBodyBytes) return null;
     const call = new Call(this.#options, request.headers, socket);
     const refuse = (error: unknown) => refusalBytes(call.refuse(error), KEEP_ALIVE);
@@ -103,7 +113,8 @@ export class Gateway {
 
   /** The regular path. */
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const call = new Call(this.#options, request.headers, request.socket);
+    if (this.#isForServer(request)) return this.#options.serverRoutes?.answer(request, response);
+    const call = this.#callOf(request);
     try {
       const { openenv } = this.#options;
       if (openenv !== undefined && this.#isOpenEnv(request)) return await this.#answerOpenEnv(openenv, request, response, call);
@@ -162,6 +173,16 @@ export class Gateway {
     });
   }
 
+  #callOf(request: IncomingMessage): Call {
+    // First: it may remove the header that names the client.
+    const client = this.#options.clientOf?.(request) ?? request.socket;
+    return new Call(this.#options, request.headers, client);
+  }
+
+  #isForServer({ url = "" }: { readonly url?: string | undefined }): boolean {
+    return this.#options.serverRoutes?.serves(url) ?? false;
+  }
+
   #isOpenEnv({ url = "" }: { readonly url?: string | undefined }): boolean {
     const { openenv } = this.#options;
     return openenv !== undefined && url.startsWith(openenv.prefix);
@@ -188,7 +209,9 @@ export class Gateway {
 
   /** Carries a WebSocket: through presigned links, or of the OpenEnv protocol. */
   async #upgrade(request: IncomingMessage, client: Duplex, first: Buffer): Promise<void> {
-    const call = new Call(this.#options, request.headers, request.socket);
+    const { serverRoutes } = this.#options;
+    if (serverRoutes !== undefined) return serverRoutes.upgrade(request, client, first);
+    const call = this.#callOf(request);
     // A broken connection also emits `close`.
     client.on("error", () => {});
     try {

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config.ts";
 import { type Audit, isRefusal } from "../operations/audit.ts";
-import type { Metrics } from "../operations/metrics.ts";
+import type { CallMetrics } from "../operations/call-metrics.ts";
 import { Gateway, type GatewayOptions } from "./gateway.ts";
 import { tunnelLimits } from "./port-proxy.ts";
 import { stallLimits } from "./request-body.ts";
@@ -10,7 +10,7 @@ type FromConfig = "publicPath" | "idsAreKeys" | "maxBodyBytes" | "stall" | "tunn
 
 export interface OpenGatewayOptions extends Omit<GatewayOptions, FromConfig | "onCall" | "onFault"> {
   readonly config: ServerConfig;
-  readonly metrics: Metrics;
+  readonly metrics: Pick<CallMetrics, "call">;
   readonly audit: Audit;
   readonly logger: Logger;
 }

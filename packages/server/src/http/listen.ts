@@ -1,11 +1,27 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server as NetServer } from "node:net";
 import { messageOf, PlatformError } from "@aenv/contract";
 
 /** Listens, or throws an error that says why it cannot and what to do. */
-export async function listen(server: Server, host: string, port: number): Promise<void> {
-  server.listen({ host, port });
+export async function listen(server: NetServer, host: string, port: number): Promise<void> {
+  await listenOn(server, { host, port });
+}
+
+/** The same on a port that other processes of this server listen on too: the operating system divides the connections between them. */
+export async function listenWithOthers(server: NetServer, host: string, port: number): Promise<void> {
+  await listenOn(server, { host, port, reusePort: true });
+}
+
+/** Listens on a socket file. */
+export async function listenAt(server: NetServer, path: string): Promise<void> {
+  server.listen({ path });
+  await once(server, "listening");
+}
+
+async function listenOn(server: NetServer, options: { readonly host: string; readonly port: number; readonly reusePort?: boolean }): Promise<void> {
+  const { host, port } = options;
+  server.listen(options);
   try {
     await once(server, "listening");
   } catch (error) {
@@ -15,8 +31,12 @@ export async function listen(server: Server, host: string, port: number): Promis
   }
 }
 
-export function urlOf(server: Server, host: string): string {
-  const { port } = server.address() as AddressInfo;
+/** The port of a server that listens on one. */
+export function portOf(server: NetServer): number {
+  return (server.address() as AddressInfo).port;
+}
+
+export function urlOf(port: number, host: string): string {
   const name = isWildcard(host) ? "localhost" : host;
   return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }

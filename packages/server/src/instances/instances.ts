@@ -49,6 +49,8 @@ export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptio
   readonly memoryGate?: MemoryGate;
   readonly secrets: Secrets;
   readonly snapshots: Snapshots;
+  /** Waits until no process of this server passes calls to an instance that has ended. */
+  readonly onEnded?: (id: string) => Promise<void> | undefined;
 }
 
 export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environment"> {
@@ -243,7 +245,7 @@ export class Instances {
     }
     // A frozen program would not see that it shall end.
     if (frozen !== null) await this.#freezer.thaw(frozen).catch(() => {});
-    if (slot !== null) await slots.release(slot, id);
+    await Promise.all([this.#options.onEnded?.(id), slot !== null && slots.release(slot, id)]);
   }
 
   /** Marks all instances of these servers as ended; the caller destroys their sandboxes. */
@@ -460,7 +462,7 @@ export class Instances {
 }
 
 /** Whether it matters when the instance was last used. */
-function isWatched({ idleSeconds, freezeSeconds }: InstanceRow): boolean {
+export function isWatched({ idleSeconds, freezeSeconds }: InstanceRow): boolean {
   return idleSeconds !== null || freezeSeconds != null;
 }
 

@@ -37,6 +37,10 @@ export interface OpenInstancesOptions
 
 /** How long the gateway may use a row from memory while other servers can change it. */
 const MAX_ROW_AGE_MS = 1_000;
+export function maxRowAgeMs(isAlone: boolean): number {
+  return isAlone ? Number.POSITIVE_INFINITY : MAX_ROW_AGE_MS;
+}
+
 /** The next host is started when every host has this many occupants. */
 const SPREAD_AT = 64;
 
@@ -45,7 +49,7 @@ export function openInstances(options: OpenInstancesOptions) {
   const { store, hub, serverId, location, isAlone, startTimeoutMs, leaseMs, onFailure } = options;
   const now = () => options.now().getTime();
   const rows = instanceRows(store);
-  const targets = new Targets(rows, isAlone ? Number.POSITIVE_INFINITY : MAX_ROW_AGE_MS);
+  const targets = new Targets(rows, maxRowAgeMs(isAlone));
   const idempotency = new Idempotency(new Collection(store, "idempotency", idempotencyIndexes), options.now);
   const connections = new InitConnections(options.engine);
   const tasks = new TaskRoom({

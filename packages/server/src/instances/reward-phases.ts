@@ -9,6 +9,21 @@ interface Phase {
   changed: Promise<void>;
 }
 
+/** The part of an instance's row that decides about its rewards. */
+export type RewardedRow = Pick<InstanceRow, "slot" | "egress">;
+
+export interface RewardChange {
+  readonly sandboxId: string;
+  readonly agent: EgressPolicy;
+  readonly reward: EgressPolicy;
+}
+
+/** The policies between which a sandbox changes for a reward; null if there is one for both. */
+export function rewardChangeOf({ slot, egress }: RewardedRow): RewardChange | null {
+  if (slot === null || egress?.reward === undefined) return null;
+  return { sandboxId: slot.sandboxId, agent: egress.agent, reward: egress.reward };
+}
+
 export interface RewardPhasesOptions {
   readonly find: (sandboxId: string) => Promise<Sandbox | null>;
   readonly onFailure: (error: unknown) => void;
@@ -24,12 +39,12 @@ export class RewardPhases {
   }
 
   /** Null if nothing changes for a reward of this instance. */
-  enter({ slot, egress }: InstanceRow): Promise<() => void> | null {
-    if (slot === null || egress?.reward === undefined) return null;
-    return this.#enter(slot.sandboxId, egress.agent, egress.reward);
+  enter(row: RewardedRow): Promise<() => void> | null {
+    const change = rewardChangeOf(row);
+    return change === null ? null : this.#enter(change);
   }
 
-  async #enter(sandboxId: string, agent: EgressPolicy, reward: EgressPolicy): Promise<() => void> {
+  async #enter({ sandboxId, agent, reward }: RewardChange): Promise<() => void> {
     const phase = this.#phases.get(sandboxId) ?? { count: 0, changed: Promise.resolve() };
     this.#phases.set(sandboxId, phase);
     phase.count += 1;

@@ -78,8 +78,10 @@ export class Targets {
     if (known !== undefined) return this.peek(known) ?? (await this.find(known));
     const [row] = await this.#rows.list({ where: { index: "agent", value: key }, limit: 1 });
     if (row === undefined) return { kind: "unknown" };
-    this.note(row.value);
-    return targetOf(row.value);
+    // Read again by its id: a change during the first read would be overwritten by its result.
+    const { id, agentKey } = row.value;
+    const target = this.peek(id) ?? (await this.find(id));
+    return target.kind === "unknown" || target.row.agentKey === agentKey ? target : { kind: "unknown" };
   }
 
   #forget(row: InstanceRow): void {

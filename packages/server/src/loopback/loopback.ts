@@ -1,5 +1,3 @@
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Caller } from "../access/access.ts";
 import type { Delegates } from "../access/delegates.ts";
 
@@ -33,8 +31,7 @@ export class Loopback {
 }
 
 /** The URL of a port for a client on the same machine. */
-export function loopbackUrl(server: Server, host: string): string {
-  const { port } = server.address() as AddressInfo;
+export function loopbackUrl(port: number, host: string): string {
   const name = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }

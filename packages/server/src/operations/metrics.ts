@@ -1,4 +1,5 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { CallMetrics, MS, type MetricValues } from "./call-metrics.ts";
 
 export interface MetricSources {
   readonly liveInstances: () => Promise<number> | number;
@@ -13,23 +14,26 @@ export interface MetricSources {
   readonly poolTroubled: () => number;
   readonly rollouts: () => { readonly running: number; readonly waiting: number };
   readonly verifications: () => { readonly running: number; readonly waiting: number };
+  /** Processes that serve the data port, and how many of them were replaced since the start. */
+  readonly workerProcesses: () => { readonly running: number; readonly replaced: number };
+  /** What the workers have counted, the ended ones included; null if this process serves the data port itself. */
+  readonly workers: () => Promise<readonly MetricValues[]> | null;
 }
-
-const MS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000];
 
 /** The Prometheus metrics. Labels are route templates, APIs and codes; never ids, owners or paths, which are unbounded. */
 export class Metrics {
   readonly registry = new Registry();
+  readonly #sources: MetricSources;
   readonly #requests: Counter;
   readonly #requestMs: Histogram;
-  readonly #calls: Counter;
-  readonly #callMs: Histogram;
+  readonly #calls: CallMetrics;
   readonly #starts: Counter;
   readonly #startMs: Histogram;
   readonly #ends: Counter;
   readonly #rollouts: Counter;
 
   constructor(sources: MetricSources) {
+    this.#sources = sources;
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry });
     this.#requests = new Counter({
@@ -45,19 +49,7 @@ export class Metrics {
       buckets: MS,
       registers,
     });
-    this.#calls = new Counter({
-      name: "aenv_api_mcp_requests_total",
-      help: "Calls through the gateway",
-      labelNames: ["door", "status", "end"],
-      registers,
-    });
-    this.#callMs = new Histogram({
-      name: "aenv_api_mcp_request_duration_ms",
-      help: "Duration of a call through the gateway",
-      labelNames: ["door"],
-      buckets: MS,
-      registers,
-    });
+    this.#calls = new CallMetrics(this.registry);
     this.#starts = new Counter({ name: "aenv_instance_starts_total", help: "Starts by result", labelNames: ["result"], registers });
     this.#startMs = new Histogram({
       name: "aenv_instance_start_duration_ms",
@@ -82,6 +74,8 @@ export class Metrics {
         },
       });
     gauge("aenv_instances_live", "Instances that are starting or running", sources.liveInstances);
+    gauge("aenv_workers", "Processes that serve the data port", () => sources.workerProcesses().running);
+    gauge("aenv_worker_replacements_total", "Workers that ended and were replaced", () => sources.workerProcesses().replaced);
     gauge("aenv_hosts", "Shared processes", sources.hosts);
     gauge("aenv_starts_waiting", "Queued starts", sources.waiting);
     gauge("aenv_starts_waiting_for_memory", "Starts that wait because the machine is short of memory", sources.waitingForMemory);
@@ -109,14 +103,21 @@ export class Metrics {
     gauge("aenv_verifications_waiting", "Queued verifications of bundles", () => sources.verifications().waiting);
   }
 
+  /** In the text format of Prometheus. Numbers of workers are added to those of this process. */
+  async text(): Promise<string> {
+    const workers = this.#sources.workers();
+    if (workers === null) return this.registry.metrics();
+    const own = await this.registry.getMetricsAsJSON();
+    return AggregatorRegistry.aggregate([own, ...(await workers)]).metrics();
+  }
+
   request(method: string, endpoint: string, status: number, durationMs: number): void {
     this.#requests.inc({ method, endpoint, status });
     this.#requestMs.observe({ method, endpoint }, durationMs);
   }
 
   call(api: string, status: number, end: string, durationMs: number): void {
-    this.#calls.inc({ door: api, status, end });
-    this.#callMs.observe({ door: api }, durationMs);
+    this.#calls.call(api, status, end, durationMs);
   }
 
   started(result: "running" | "failed", durationMs: number): void {

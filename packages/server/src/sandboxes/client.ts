@@ -14,6 +14,12 @@ interface Endpoint {
 /** Keep-alive connections to sandboxes, one pool per sandbox; the gateway uses the same ones. */
 export class SandboxClients {
   readonly #endpoints = new Map<string, Endpoint>();
+  readonly #onForget: (sandboxId: string) => void;
+
+  /** `onForget` is told every sandbox that has ended. */
+  constructor(onForget: (sandboxId: string) => void = () => {}) {
+    this.#onForget = onForget;
+  }
 
   pool(sandboxId: string, address: SandboxAddress): Pool {
     return this.#endpoint(sandboxId, address).pool;
@@ -42,6 +48,7 @@ export class SandboxClients {
 
   /** Aborts the calls in flight to a sandbox that has ended. */
   async forget(sandboxId: string): Promise<void> {
+    this.#onForget(sandboxId);
     const endpoint = this.#endpoints.get(sandboxId);
     this.#endpoints.delete(sandboxId);
     endpoint?.connections.destroy();
