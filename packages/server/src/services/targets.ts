@@ -69,6 +69,9 @@ export class ServiceTargets {
     const ids = slots.map(({ instanceId }) => instanceId);
     const first = this.#turn++ % Math.max(1, ids.length);
     const rotated = [...ids.slice(first), ...ids.slice(0, first)];
+    // A replica that this process has not called yet is not in memory, and would never have its turn.
+    const [next] = rotated;
+    if (next !== undefined && this.#targets.peek(next) === null) await this.#targets.find(next).catch(() => {});
     for (const id of rotated) {
       const target = this.#targets.peek(id);
       if (target?.kind === "ready") return target;
