@@ -80,6 +80,8 @@ export interface RunningServer extends AsyncDisposable {
   /** On loopback only; null if not configured. */
   readonly adminUrl: string | null;
   readonly access: Access;
+  /** The pids of the processes that serve the data port; empty if this one does. */
+  readonly workerPids: () => readonly number[];
   /** Its own ports, to act for a caller. */
   readonly loopback: Loopback;
   /** Creates an administrator's token if tokens are required and there is none yet; else null. */
@@ -472,6 +474,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     dataUrl: dataUrl(undefined),
     adminUrl: admin === null ? null : urlOf(portOf(admin.server), "127.0.0.1"),
     access,
+    workerPids: () => dataPort.workers?.pids ?? [],
     loopback,
     firstToken: async () => {
       if (!access.isOn || (await tokens.list()).length > 0) return null;
