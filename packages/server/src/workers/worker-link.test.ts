@@ -75,7 +75,9 @@ describe("a worker", () => {
         await rows.insert("i", running("i"));
         const reading = reads.map((by) => (by === "id" ? targets.find("i") : targets.findByAgentKey("k")));
         let isConfirmed = false;
-        const ending = change(ended("i"))
+        const ending = scheduler
+          .schedule(Promise.resolve())
+          .then(() => change(ended("i")))
           .then(() => link.confirmed())
           .then(() => {
             isConfirmed = true;
@@ -95,7 +97,7 @@ describe("a worker", () => {
         const { tokens, serverTokens } = connect((work) => void scheduler.schedule(Promise.resolve()).then(work));
         const { token, row } = await serverTokens.create({ owner: "ada", roles: ["trainer"] });
         const checking = Array.from({ length: checks }, () => tokens.verify(token));
-        const revoking = serverTokens.revoke(row.id);
+        const revoking = scheduler.schedule(Promise.resolve()).then(() => serverTokens.revoke(row.id));
         await scheduler.waitFor(revoking);
         expect(await scheduler.waitFor(tokens.verify(token))).toBeNull();
         await scheduler.waitFor(Promise.all(checking));
