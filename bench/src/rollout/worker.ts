@@ -76,20 +76,21 @@ async function prepare(instances: Instances, count: number, signal: AbortSignal)
   await Promise.all(leases.map((lease) => lease.release(true)));
 }
 
-/** The HTTP requests of the same episodes, and nothing else. */
+/** The HTTP requests of the same episodes, with the same headers and bodies, and nothing else. */
 async function requests({ episodes, concurrency }: Queries["requests"]): Promise<Spent> {
   const { ref, controlUrl, dataUrl } = open;
   const batch = await Environment.createMany(ref, concurrency, { controlUrl, dataUrl });
   await using _ = batch;
   const ids = await Promise.all(batch.environments.map(async (env) => (await env.getEnvInfo()).instanceId));
   const pool = new Pool(dataUrl, { connections: concurrency, pipelining: 1 });
-  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const headers = { "content-type": "application/json", accept: "application/json" };
+  const mcpHeaders = { ...headers, accept: "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25" };
   const add = rpc("tools/call", { name: "add", arguments: { n: 1 } }, "");
   const list = rpc("tools/list", {}, "");
   let begun = 0;
   const lane = async (id: string) => {
     const post = async (path: string, body: string | undefined, expect: string) => {
-      const answered = await send(pool, "POST", `/env-instance/${id}${path}`, body ?? "{}", headers);
+      const answered = await send(pool, "POST", `/env-instance/${id}${path}`, body ?? "{}", path === "/mcp" ? mcpHeaders : headers);
       if (answered.status !== 200 || !answered.body.includes(expect)) throw new Error(`${path}: ${answered.status} ${answered.body}`);
     };
     while (begun++ < episodes) {

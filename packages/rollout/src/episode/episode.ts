@@ -18,6 +18,7 @@ import type { AgentMessage, Player } from "../agents/agent.ts";
 import type { RecordedToolCall } from "../recorder/mcp.ts";
 import type { RecordedExchange } from "../recorder/model.ts";
 import { asWritten } from "./arguments.ts";
+import { elapsedMs } from "./elapsed.ts";
 import type { EpisodeInstance } from "./instance.ts";
 import { LimitReached, type Limits, Meter } from "./limits.ts";
 import { EpisodeRecord } from "./record.ts";
@@ -103,7 +104,7 @@ export class Episode {
     const { task: found, observation } = await instance.reset({ task, seed, ...only }, { signal, timeoutMs: LONG_CALL_MS });
     const tools = await listTools(options);
     const messages = abilities.prompt ? (await instance.episode.prompt({ signal })).messages : defaultPrompt(observation);
-    const timing = { reset_ms: now() - from, model_ms: 0, tools_ms: 0, score_ms: 0 };
+    const timing = { reset_ms: elapsedMs(from, now()), model_ms: 0, tools_ms: 0, score_ms: 0 };
     return new Episode(options, { task: found, tools, abilities }, new EpisodeRecord(messages), timing, new Meter(limits), from);
   }
 
@@ -230,7 +231,7 @@ export class Episode {
       message: null,
       call: { id: `call_${steps.length}`, name, arguments: args },
       result: recordOf(step),
-      started_ms: this.#options.now() - this.#startedAt,
+      started_ms: elapsedMs(this.#startedAt, this.#options.now()),
       duration_ms: 0,
       reward: null,
       state_digest: null,
@@ -248,7 +249,7 @@ export class Episode {
     const { instance, signal, now } = this.#options;
     const from = now();
     const { reward, components, weights } = await instance.score(args, { signal, timeoutMs: LONG_CALL_MS });
-    this.timing.score_ms = now() - from;
+    this.timing.score_ms = elapsedMs(from, now());
     return { kind: "scored", reward, components, ...(weights && { weights }) };
   }
 
@@ -271,7 +272,7 @@ export class Episode {
   }
 
   #note({ message, turn }: AgentMessage, from: number): void {
-    const duration = this.#options.now() - from;
+    const duration = elapsedMs(from, this.#options.now());
     this.record.messages.push(message);
     if (turn === undefined) return;
     this.timing.model_ms += duration;
@@ -281,7 +282,7 @@ export class Episode {
       ...turn,
       node_id: `n${turns.length}`,
       message: messages.length - 1,
-      started_ms: from - this.#startedAt,
+      started_ms: elapsedMs(this.#startedAt, from),
       duration_ms: duration,
     });
   }
@@ -303,7 +304,7 @@ export class Episode {
     const args = parseArguments(call.function.arguments);
     const from = now();
     const result = this.#isDone ? failedResult("not run: the episode is over") : await this.#run(call, args);
-    const duration = now() - from;
+    const duration = elapsedMs(from, now());
     this.timing.tools_ms += duration;
     this.record.messages.push(messageOfResult(call.id, result));
     if (this.#isDone && result.isSkipped) return;
@@ -314,7 +315,7 @@ export class Episode {
       message,
       call: { id: call.id, name: call.function.name, arguments: args.ok ? args.value : {} },
       result: recordOf(result),
-      started_ms: from - this.#startedAt,
+      started_ms: elapsedMs(this.#startedAt, from),
       duration_ms: duration,
       reward: null,
       state_digest: null,

@@ -12,6 +12,7 @@ import { type Agent, isProgram } from "../agents/agent.ts";
 import type { RecordingServer } from "../recorder/server.ts";
 import { type Artifacts, noArtifacts, takeArtifacts } from "./artifacts.ts";
 import { type Capacity, isNoCapacity } from "./capacity.ts";
+import { elapsedMs } from "./elapsed.ts";
 import { Episode } from "./episode.ts";
 import { AgentError, DeadlineError, unscoredBy } from "./failure.ts";
 import type { EpisodeInstance } from "./instance.ts";
@@ -110,7 +111,7 @@ async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOp
   let outcome: Outcome;
   try {
     lease = await beginning.acquire(signal);
-    startMs = now() - from;
+    startMs = elapsedMs(from, now());
     stage = "reset";
     episode = await beginEpisode(lease.task ?? spec.task, spec, options, lease.instance, signal);
     stage = "play";
@@ -158,7 +159,7 @@ async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOp
     cost: options.costOf(ownTurns),
     timing: {
       started_at: started,
-      total_ms: now() - from,
+      total_ms: elapsedMs(from, now()),
       start_ms: startMs,
       ...(episode?.timing ?? { reset_ms: 0, model_ms: 0, tools_ms: 0, score_ms: 0 }),
     },

@@ -1,6 +1,7 @@
 import { createReadStream, writeSync } from "node:fs";
 import { type FileHandle, open, rename, stat, truncate } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
+import { setImmediate as nextRound } from "node:timers/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { PlatformError } from "@aenv/contract";
 import { readLine, writeLine } from "./line.ts";
@@ -42,10 +43,10 @@ export class Journal implements AsyncDisposable {
     return new Journal(path, await open(path, "a"));
   }
 
-  /** Appends a record. Resolves when the system has it; records that are appended at the same time are written together. */
+  /** Appends a record. Resolves when the system has it; records that are appended in one round of the event loop are written together. */
   append(record: Readonly<Record<string, unknown>>): Promise<void> {
     this.#queue.push(writeLine(record));
-    if (this.#queue.length === 1) this.#writing = this.#writing.then(() => this.#write());
+    if (this.#queue.length === 1) this.#writing = this.#writing.then(() => nextRound()).then(() => this.#write());
     return this.#writing;
   }
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Task, Trajectory } from "@aenv/contract";
 
 /** One planned episode of a run. */
@@ -50,5 +50,5 @@ export function* planEpisodes({ run, tasks, samples, seed, fork_at }: PlanOption
 
 /** A seed of its own for each episode, which depends on nothing but the run's seed, the task and the sample. */
 function seedOf(seed: number, task: string, sample: number): number {
-  return createHash("sha256").update(`${seed}\n${task}\n${sample}`).digest().readUInt32BE(0) >>> 1;
+  return hash("sha256", `${seed}\n${task}\n${sample}`, "buffer").readUInt32BE(0) >>> 1;
 }
