@@ -63,6 +63,8 @@ export interface ContainerRecord {
   readonly network: string | null;
   /** Process 1, as this machine sees it; null until it runs. */
   readonly process: ProcessIdentity | null;
+  /** The process that serves the files of a runsc sandbox. Missing in records of earlier versions. */
+  readonly fileServer?: ProcessIdentity | null;
 }
 
 /** A running container: the init is process 1 and is connected. */
@@ -179,9 +181,9 @@ export class Containers {
       const [network] = await allDone([taking, this.#prepare(record, { limits, mounts }, taking, unmapped)]);
       signal.throwIfAborted();
       writeFileSync(join(this.#records.folderOf(id), "config.json"), JSON.stringify(this.#configOf(written, network, limits, mounts)));
-      const { pid } = await this.#run(written, way, signal);
-      const process = identityOf(this.#options.processes, pid) ?? { pid, start: "" };
-      const complete = { ...written, process };
+      const { pid, fileServerPid } = await this.#run(written, way, signal);
+      const fileServer = fileServerPid === undefined ? null : this.#identityOf(fileServerPid);
+      const complete = { ...written, process: this.#identityOf(pid), fileServer };
       written = complete;
       this.#records.write(id, complete);
       return { record: complete, network, group: this.groupOf(complete) };
@@ -209,7 +211,7 @@ export class Containers {
   /** Connects to a container of an earlier engine; null if it does not run or does not answer. */
   async open(record: ContainerRecord, signal: AbortSignal): Promise<Container | null> {
     const { process, network: name } = record;
-    if (process === null || name === null || !isRunning(this.#options.processes, process)) return null;
+    if (process === null || name === null || !this.isRunning(record)) return null;
     try {
       const group = this.groupOf(record);
       // The server that froze it is gone, and a frozen init does not answer.
@@ -230,8 +232,8 @@ export class Containers {
     return new ControlGroup(this.#options.hierarchy, groupPath);
   }
 
-  isRunning({ process }: ContainerRecord): boolean {
-    return process !== null && isRunning(this.#options.processes, process);
+  isRunning(record: ContainerRecord): boolean {
+    return record.process !== null && isRunning(this.#options.processes, record.process) && !hasLostFiles(this.#options.processes, record);
   }
 
   /** What the init itself printed. */
@@ -345,6 +347,11 @@ export class Containers {
     }
   }
 
+  /** Of a process that may have ended already. */
+  #identityOf(pid: number): ProcessIdentity {
+    return identityOf(this.#options.processes, pid) ?? { pid, start: "" };
+  }
+
   #mapsUsers(): Promise<boolean> {
     const { users, initPath, folder, layers } = this.#options;
     if (users === "machine") return Promise.resolve(false);
@@ -392,6 +399,11 @@ export class Containers {
 
 const CONNECT_MS = 15_000;
 const ID_LENGTH = 16;
+
+/** Whether the process that serves its files has ended. Its kernel goes on, but no program can start. */
+export function hasLostFiles(processes: ProcessTable, { fileServer }: Pick<ContainerRecord, "fileServer">): boolean {
+  return fileServer != null && !isRunning(processes, fileServer);
+}
 
 /** Where roots with their own users are mounted: in a folder that every user can enter. */
 export function mappedFolder(homeKey: string): string {

@@ -154,12 +154,12 @@ function childrenOf(pid: number): number[] {
 }
 
 /**
- * Processes of sandboxes. Of gVisor's only the kernel: a sandbox that has lost its file server, or a process in which the kernel runs
- * programs, answers but starts no program any more.
+ * Processes of sandboxes. Of gVisor's only the kernel and its file server: a sandbox that has lost a process in which the kernel runs
+ * programs answers, but starts no program any more.
  */
 function processesOf(runtime: SandboxRuntime, all: readonly number[]): number[] {
   if (runtime === "runc") return [...all];
-  return all.filter((pid) => read(`/proc/${pid}/cmdline`).startsWith("runsc-sandbox") && !all.includes(parentOf(pid)));
+  return all.filter((pid) => read(`/proc/${pid}/cmdline`).match(/^runsc-(?:sandbox|gofer)/) && !all.includes(parentOf(pid)));
 }
 
 function parentOf(pid: number): number {

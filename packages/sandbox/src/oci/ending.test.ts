@@ -3,7 +3,7 @@ import { describeEnding, type EndingFacts } from "./ending.ts";
 
 const usage = { memoryBytes: 0, processes: 0, cpuMs: 0, outOfMemoryKills: 0, processLimitHits: 0 };
 const ending = { exitCode: null, signal: null, timedOut: false, outOfMemory: false, durationMs: 1, droppedBytes: 0 };
-const plain: EndingFacts = { ending: { ...ending, exitCode: 3 }, usage, lines: [], memoryMb: 64, processes: 9, cpuSeconds: 2 };
+const plain: EndingFacts = { ending: { ...ending, exitCode: 3 }, hasLostFiles: false, usage, lines: [], memoryMb: 64, processes: 9, cpuSeconds: 2 };
 const killed = { ...ending, signal: "SIGKILL" };
 
 it.each<[string, Partial<EndingFacts>]>([
@@ -20,6 +20,8 @@ it.each<[string, Partial<EndingFacts>]>([
     { usage: { ...usage, processLimitHits: 4 } },
   ],
   ["the sandbox was killed", { ending: null }],
+  ["the process that serves the files of the sandbox (runsc-gofer) was killed", { ending: null, hasLostFiles: true }],
+  ["the program ran out of memory (its limit is 64 MB)", { ending: null, hasLostFiles: true, usage: { ...usage, outOfMemoryKills: 1 } }],
 ])("the reason is: %s", (reason, facts) => {
   expect(describeEnding({ ...plain, ...facts })).toBe(reason);
 });

@@ -6,6 +6,8 @@ import type { GroupUsage } from "./cgroups/group.ts";
 export interface EndingFacts {
   /** How the main program ended; null if the whole sandbox ended with it, or there was no program. */
   readonly ending: ProcessEnding | null;
+  /** Whether the process that serves the files of the sandbox ended first. */
+  readonly hasLostFiles: boolean;
   readonly usage: GroupUsage;
   /** The last lines that the program printed, oldest first. */
   readonly lines: readonly string[];
@@ -27,7 +29,8 @@ export function describeEnding(facts: EndingFacts): string {
   return withProcessLimit(facts, causeOf(facts));
 }
 
-function causeOf({ ending, lines, memoryMb }: EndingFacts): string {
+function causeOf({ ending, hasLostFiles, lines, memoryMb }: EndingFacts): string {
+  if (hasLostFiles) return "the process that serves the files of the sandbox (runsc-gofer) was killed";
   if (ending === null) return "the sandbox was killed";
   const exit = { code: ending.exitCode, signal: ending.signal as NodeJS.Signals | null };
   return describeExit({ exit, lines, memoryMb });

@@ -22,7 +22,7 @@ import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
-import type { Container, Containers, PreparedContainer, RootFiles } from "./containers.ts";
+import { type Container, type Containers, hasLostFiles, type PreparedContainer, type RootFiles } from "./containers.ts";
 import { DEFAULT_PROCESSES, DEFAULTS, type OciEngineOptions, type OciSettings } from "./options.ts";
 import { openParts, type Parts } from "./parts.ts";
 import type { ContainerPool } from "./pool.ts";
@@ -77,10 +77,17 @@ export class OciEngine implements SandboxEngine {
   readonly #starting = new Map<string, Promise<Sandbox>>();
   readonly #destroying = new Set<Promise<void>>();
   readonly #closing = new AbortController();
-  // A kernel of gVisor that was killed closes no connections, so its end is not seen otherwise.
+  // A kernel of gVisor that was killed closes no connections, and one without its files goes on, so their end is not seen otherwise.
   readonly #running = new PeriodicChecks<OciSandbox>(500, (sandbox) => {
-    if (!isRunning(this.#processes, sandbox.container.record.process)) void sandbox.container.init.close();
+    const { record, init } = sandbox.container;
+    if (!isRunning(this.#processes, record.process)) void init.close();
+    else if (hasLostFiles(this.#processes, record)) {
+      // Not at once: the file server of a kernel that was killed may end a moment before it.
+      if (this.#withoutFiles.has(sandbox)) sandbox.endWithoutFiles();
+      this.#withoutFiles.add(sandbox);
+    }
   });
+  readonly #withoutFiles = new WeakSet<OciSandbox>();
   readonly #limits = new LimitWatch<OciSandbox>({
     periodMs: LIMITS_EVERY_MS,
     measure: (sandbox) => sandbox.limitUse(),

@@ -71,6 +71,7 @@ export class OciSandbox implements Sandbox {
   #isDetached = false;
   #isKept = false;
   #isEnding = false;
+  #hasLostFiles = false;
   #exit: SandboxExit | null = null;
   #resolveExit: (exit: SandboxExit) => void = () => undefined;
   #exitReason: string | null = null;
@@ -156,6 +157,12 @@ export class OciSandbox implements Sandbox {
   async detach(): Promise<void> {
     this.#isDetached = true;
     await this.container.init.close();
+  }
+
+  /** The process that serves its files has ended: what runs in it cannot go on. */
+  endWithoutFiles(): void {
+    this.#hasLostFiles = true;
+    void this.container.init.close();
   }
 
   /** Known before the sandbox ends. The first one counts. */
@@ -269,7 +276,8 @@ export class OciSandbox implements Sandbox {
     const usage = await this.container.group.usage();
     // Children that outlive the program are ended too.
     await this.container.group.kill().catch(() => undefined);
-    this.markExited(describeEnding({ ending, usage, lines: this.log.tail(REASON_LINES), ...this.record.limits }));
+    const lines = this.log.tail(REASON_LINES);
+    this.markExited(describeEnding({ ending, hasLostFiles: this.#hasLostFiles, usage, lines, ...this.record.limits }));
     // What fails now is done by `destroy`.
     await this.release().catch(() => undefined);
   }

@@ -113,6 +113,22 @@ for (const runtime of ["runc", "runsc"] as const) {
   });
 }
 
+describeNeeding("runsc", "a sandbox of the oci engine with runsc", () => {
+  it("whose file server was killed ends with that reason, and is not listed any more", async () => {
+    const engine = open({ runtime: "runsc" });
+    const home = opened.at(-1)?.home as string;
+    const first = await create(engine);
+    // The kernel of a restored one does not notice it.
+    const sandbox = await create(engine, { snapshot: (await first.snapshot?.("memory", signal))?.id as string });
+    const recordOf = (kind: string, id: string) => JSON.parse(readFileSync(join(home, "oci", kind, id, "record.json"), "utf8"));
+    const { fileServer } = recordOf("containers", recordOf("sandboxes", sandbox.id).container);
+    expect(readFileSync(`/proc/${fileServer.pid}/cmdline`, "utf8")).toContain("gofer");
+    process.kill(fileServer.pid, "SIGKILL");
+    expect((await sandbox.exited).reason).toBe("the process that serves the files of the sandbox (runsc-gofer) was killed");
+    expect((await engine.list()).map(({ id }) => id)).toEqual([first.id]);
+  });
+});
+
 describeNeeding("runc", "the oci engine", () => {
   it("gives sandboxes users that are not those of the machine, and the same files as before", async () => {
     using folder = temporaryTree({ "data/file": "from the machine" });

@@ -26,7 +26,8 @@ export class CommandRuntime implements OciRuntime {
   readonly name: OciRuntime["name"];
   readonly #dialect: Dialect;
   readonly #program: string;
-  readonly #state: string;
+  /** Where the program stores what it knows of its sandboxes. */
+  protected readonly stateFolder: string;
   readonly #records: RuntimeRecords;
   readonly #hierarchy: Hierarchy;
   readonly #processes: ProcessTable = openProcessTable();
@@ -36,8 +37,8 @@ export class CommandRuntime implements OciRuntime {
     this.#dialect = dialect;
     this.#program = program;
     this.#hierarchy = hierarchy;
-    this.#state = join(root, "state");
-    mkdirSync(this.#state, { recursive: true, mode: 0o700 });
+    this.stateFolder = join(root, "state");
+    mkdirSync(this.stateFolder, { recursive: true, mode: 0o700 });
     this.#records = new RuntimeRecords(join(root, "sandboxes"));
   }
 
@@ -57,8 +58,8 @@ export class CommandRuntime implements OciRuntime {
     // Not by the runtime, which kills and polls for a tenth of a second. The whole group: gVisor has helpers beside its kernel.
     await group.kill();
     // What is left are the files by which the runtime knows the sandbox.
-    for (const name of await readdir(this.#state))
-      if (name.includes(containerId(id))) await rm(join(this.#state, name), { recursive: true, force: true });
+    for (const name of await readdir(this.stateFolder))
+      if (name.includes(containerId(id))) await rm(join(this.stateFolder, name), { recursive: true, force: true });
     await group.remove();
     await this.#records.remove(id);
   }
@@ -120,7 +121,7 @@ export class CommandRuntime implements OciRuntime {
     options: { readonly problem: string; readonly logPath?: string; readonly signal?: AbortSignal },
   ): Promise<void> {
     const errorsPath = join(this.#records.folderOf(id), "errors");
-    const global = this.#dialect.options({ root: this.#state, errorsPath, ...(diskMb !== undefined && { diskMb }) });
+    const global = this.#dialect.options({ root: this.stateFolder, errorsPath, ...(diskMb !== undefined && { diskMb }) });
     await runCommand({ program: this.#program, args: [...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, ...options });
   }
 

@@ -1,5 +1,7 @@
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { CommandRuntime, type CommandRuntimeOptions } from "./command-runtime.ts";
+import { containerId } from "./records.ts";
 import type { OciRuntime, RunOptions, StartedSandbox } from "./runtime.ts";
 
 /** Also when the caller has cancelled. */
@@ -37,6 +39,21 @@ export class RunscRuntime extends CommandRuntime implements Required<OciRuntime>
     if (prepared === null) return this.start(id, bundle, options, problem, from);
     await this.call(id, [...from, "-bundle", bundle], problem, options.signal);
     return prepared;
+  }
+
+  protected override async start(...given: Parameters<CommandRuntime["start"]>): Promise<StartedSandbox> {
+    const [id] = given;
+    const started = await super.start(...given);
+    const fileServerPid = await this.#fileServerOf(id);
+    return { ...started, ...(fileServerPid !== null && { fileServerPid }) };
+  }
+
+  /** As runsc itself has written it down; null if a version of it does not. */
+  async #fileServerOf(id: string): Promise<number | null> {
+    const name = containerId(id);
+    const text = await readFile(join(this.stateFolder, `${name}_sandbox:${name}.state`), "utf8").catch(() => "{}");
+    const { goferPid } = JSON.parse(text) as { readonly goferPid?: unknown };
+    return typeof goferPid === "number" && goferPid > 0 ? goferPid : null;
   }
 
   /** The processes wait meanwhile, so that the files are those of one moment. */

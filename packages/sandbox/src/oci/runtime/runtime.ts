@@ -11,6 +11,8 @@ export interface RunOptions {
 export interface StartedSandbox {
   /** The process on this machine that holds the sandbox: process 1 of a runc sandbox, the kernel of a runsc sandbox. */
   readonly pid: number;
+  /** The process through which a runsc sandbox reaches its files. Without it, the kernel answers, but no program can start. */
+  readonly fileServerPid?: number;
 }
 
 /** A program that runs sandboxes from an OCI bundle. Every call has a time limit. */
