@@ -2,10 +2,12 @@ import { createReadStream, writeSync } from "node:fs";
 import { type FileHandle, open, rename, stat, truncate } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { setImmediate as nextRound } from "node:timers/promises";
-import { createGunzip, createGzip } from "node:zlib";
+import { createGunzip, createGzip, type Gzip } from "node:zlib";
 import { PlatformError } from "@aenv/contract";
 import { readLine, writeLine } from "./line.ts";
 import { splitLines } from "./lines.ts";
+
+const PART_BYTES = 256 * 1024;
 
 /** A record with the byte after its line, so that a reader can go on from there. */
 export interface JournalEntry {
@@ -108,9 +110,30 @@ export async function compressJournal(path: string): Promise<void> {
   if ((await sizeOf(path)) === 0 && (await sizeOf(`${path}.gz`)) > 0) return;
   const part = `${path}.gz.part`;
   const target = await open(part, "w");
-  await pipeline(createReadStream(path), createGzip(), target.createWriteStream());
+  const gzip = createGzip();
+  const writing = pipeline(gzip, target.createWriteStream());
+  const feeding = feed(path, gzip).catch((error: Error) => {
+    gzip.destroy(error);
+    throw error;
+  });
+  await Promise.all([writing, feeding]);
   await rename(part, `${path}.gz`);
   await truncate(path, 0);
+}
+
+/** Through one buffer: a stream has a new one for each part, which take as much memory as the file is long until they are collected. */
+async function feed(path: string, gzip: Gzip): Promise<void> {
+  await using file = await open(path);
+  const buffer = Buffer.allocUnsafeSlow(PART_BYTES);
+  for (;;) {
+    const { bytesRead } = await file.read(buffer, 0, PART_BYTES, null);
+    if (bytesRead === 0) break;
+    // It has read the whole part when it calls back.
+    await new Promise<void>((resolve, reject) => {
+      gzip.write(buffer.subarray(0, bytesRead), (error) => (error ? reject(error) : resolve()));
+    });
+  }
+  gzip.end();
 }
 
 async function sizeOf(path: string): Promise<number> {
