@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import {
   commandTrajectory,
+  jobLock,
   jobResultOf,
   loadTask,
   manifestHash,
@@ -17,6 +18,7 @@ import {
   trialConfig,
   trialResultOf,
   writeJob,
+  writeLock,
   writeTrial,
   writeTrialConfig,
 } from "@aenv/terminal-bench/core";
@@ -24,6 +26,8 @@ import { describeNeeding, harborPythonPath, temporaryTree } from "@aenv/testing"
 import { expect, it } from "vitest";
 
 const examples = join(import.meta.dirname, "../../environments/terminal-bench/examples/harbor");
+
+const DIGEST = `sha256:${"0".repeat(64)}`;
 
 interface HarborTask {
   readonly config: Record<string, unknown>;
@@ -54,6 +58,11 @@ describeNeeding("harbor", "Harbor and this implementation", () => {
     expect(Object.keys(seen.tasks)).toHaveLength(16);
     expect(seen.dataset).toBe(manifestHash(parseManifest(readFileSync(join(examples, "dataset.toml"), "utf8"))));
 
+    expect(seen.lock).toMatchObject({
+      n_concurrent_trials: 4,
+      invocation: ["aenv", "bench", "run", "--ae", "API_KEY=secr****234"],
+      trials: [{ task: { name: "a", type: "local", digest: DIGEST }, agent: { name: "nop", model_name: "acme/coder" } }, {}],
+    });
     expect(seen.trials).toEqual([
       { name: "a__1111111", rewards: { reward: 1, speed: 0.5 } },
       { name: "b__2222222", rewards: null },
@@ -122,6 +131,9 @@ async function writeExampleJob(folder: string) {
     retries: 0,
   };
   await writeJob(folder, jobResultOf(results, progress));
+  const locked = results.map(({ config }) => ({ name: "a", digest: DIGEST, source: "examples", path: "/tasks/a", config }));
+  const invocation = ["aenv", "bench", "run", "--ae", "API_KEY=secret-1234"];
+  await writeLock(folder, jobLock({ createdAt: progress.startedAt, invocation, concurrency: 4, trials: locked }));
   const trajectory = commandTrajectory({ name: "oracle", version: "1.0.0" }, "a__1111111", "Do it.", [{ command: "ls", output: "a\n" }]);
   writeFileSync(join(folder, "trajectory.json"), JSON.stringify(trajectory));
   return results;

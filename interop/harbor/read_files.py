@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dirhash import dirhash
 from harbor.models.dataset.manifest import DatasetManifest
+from harbor.models.job.lock import JobLock
 from harbor.models.job.result import JobResult
 from harbor.models.task.config import TaskConfig
 from harbor.models.task.task import Task
@@ -44,6 +45,7 @@ print(
         {
             "tasks": {folder.name: task(folder) for folder in sorted(examples.iterdir()) if (folder / "task.toml").exists()},
             "trials": [trial(folder) for folder in sorted(job.iterdir()) if folder.is_dir()],
+            "lock": JobLock.model_validate_json((job / "lock.json").read_text()).model_dump(mode="json"),
             "dataset": manifest.compute_content_hash(),
         }
     )

@@ -1,13 +1,16 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
 import { parseTrajectory } from "../atif/trajectory.ts";
+import { packageContent } from "../checksum/package-hash.ts";
+import { readDatasetFacts } from "../data/dataset-file.ts";
 import { prepareData } from "../data/index.ts";
 import { examplesFolder } from "../fixtures/examples.ts";
 import { readJob } from "../results/job-folder.ts";
 import type { FinishedEpisode } from "./episode.ts";
 import { imageSources, imagesOf, results } from "./index.ts";
+import { openMetrics } from "./metrics.ts";
 
 const run = { id: "run-1", agent: "openai", model: "acme/large", startedAt: new Date("2026-01-02T03:04:05Z") };
 const call = { id: "call-1", type: "function", function: { name: "bash", arguments: '{"command":"ls"}' } };
@@ -101,7 +104,14 @@ it("images are named by the content that they are built from, with those of veri
 
 it("results are a job's folder of Harbor, the same if an episode is written again", async () => {
   using tree = temporaryTree();
-  const options = { dataFolder: join(examplesFolder, "harbor"), folder: join(tree.path, "job"), run, taskIds: ["workdir"], samples: 2 };
+  const options = {
+    dataFolder: join(examplesFolder, "harbor"),
+    folder: join(tree.path, "job"),
+    run,
+    taskIds: ["workdir"],
+    samples: 2,
+    concurrency: 3,
+  };
   const failed: FinishedEpisode = {
     ...episode,
     sample: 1,
@@ -114,6 +124,11 @@ it("results are a job's folder of Harbor, the same if an episode is written agai
     await writer.episode(failed);
     expect((await writer.end()).summary).toContainEqual(["trials", "2 of 2"]);
   }
+  const lock = JSON.parse(readFileSync(join(options.folder, "lock.json"), "utf8"));
+  const { hash } = await packageContent(join(examplesFolder, "harbor/workdir"));
+  expect(lock).toMatchObject({ schema_version: 1, created_at: run.startedAt.toISOString(), n_concurrent_trials: 3 });
+  expect(lock.trials).toMatchObject(Array(2).fill({ task: { type: "local", digest: `sha256:${hash}` }, agent: { name: "openai" } }));
+  expect(lock.trials[0].agent).not.toHaveProperty("import_path");
   const { result, trials, unfinished } = await readJob(options.folder);
   expect([trials.length, unfinished]).toEqual([2, []]);
   expect(result?.stats).toMatchObject({ n_completed_trials: 2, n_errored_trials: 1, n_pending_trials: 0, n_input_tokens: 40 });
@@ -127,4 +142,78 @@ it("results are a job's folder of Harbor, the same if an episode is written agai
     ["agent", "a.txt"],
     ["agent", null],
   ]);
+});
+
+it("results of tasks of Terminal-Bench 1 are also in its own files", async () => {
+  using tree = temporaryTree();
+  const folder = join(tree.path, "job");
+  const options = { dataFolder: join(examplesFolder, "terminal-bench-1"), folder, run, taskIds: ["hello-world"], samples: 2 };
+  const log = "=== short test summary info ===\nPASSED tests/test_a.py::test_a\n";
+  const writer = await results(options);
+  await writer.episode({
+    ...episode,
+    taskId: "hello-world",
+    artifacts: new Map([...episode.artifacts, ["verifier/test-stdout.txt", Buffer.from(log)]]),
+  });
+  const outcome = { kind: "unscored", cause: "sandbox", stage: "start", message: "no memory" } as const;
+  await writer.episode({ ...episode, taskId: "hello-world", sample: 1, artifacts: new Map(), outcome });
+  const own = join(folder, "terminal-bench-1/run-1");
+  expect((await writer.end()).summary).toContainEqual(["files of Terminal-Bench 1", own]);
+  const read = (path: string) => JSON.parse(readFileSync(join(own, path), "utf8"));
+  expect(read("hello-world/hello-world.1-of-2.run-1/results.json")).toMatchObject({
+    task_id: "hello-world",
+    is_resolved: true,
+    failure_mode: "unset",
+    parser_results: { test_a: "passed" },
+    total_input_tokens: 20,
+  });
+  expect(read("results.json")).toMatchObject({
+    n_resolved: 1,
+    n_unresolved: 1,
+    accuracy: 0.5,
+    pass_at_k: { 2: 1 },
+    results: [{}, { is_resolved: null, failure_mode: "unknown_agent_error", parser_results: null }],
+  });
+  expect(read("run_metadata.json")).toMatchObject({
+    run_id: "run-1",
+    agent_name: "openai",
+    n_attempts: 2,
+    accuracy: 0.5,
+    model_name: "acme/large",
+  });
+});
+
+it("scripts of a dataset compute metrics if they are allowed, and say why they do not", async () => {
+  using tree = temporaryTree({
+    uv: '#!/bin/sh\n[ "$1" = --version ] && exit\ncat "$4" > "$2.seen"\necho "$(cat "$2")" > "$6"\n',
+    "metric.py": '{"lines": 3}',
+    "bad.py": "[]",
+  });
+  const uv = join(tree.path, "uv");
+  chmodSync(uv, 0o755);
+  const scripts = ["metric.py", "bad.py"].map((name) => ({ type: "uv-script", script: join(tree.path, name) }) as const);
+  const metrics = await openMetrics([{ type: "max" }, ...scripts], "true", uv);
+  expect(metrics.types).toEqual(["max"]);
+  expect(await metrics.compute([{ reward: 1 }, null])).toEqual({
+    computed: [{ lines: 3 }],
+    failures: [expect.stringContaining("bad.py: its answer is not a JSON object")],
+  });
+  expect(readFileSync(join(tree.path, "metric.py.seen"), "utf8")).toBe('{"reward":1}\nnull\n');
+  const refused = await openMetrics(scripts.slice(0, 1), undefined, uv);
+  expect((await refused.compute([])).failures).toEqual([expect.stringContaining("TERMINAL_BENCH_METRIC_SCRIPTS=true")]);
+  await expect(openMetrics(scripts, "true", "/nowhere/uv")).rejects.toThrow("/nowhere/uv runs; install it");
+  expect((await openMetrics([], undefined)).types).toEqual(["mean"]);
+});
+
+it("the metrics of a registry are prepared with their scripts", async () => {
+  const metrics = [{ type: "min" }, { type: "uv-script", kwargs: { script_path: "m.py" } }];
+  const registry = [{ name: "d", version: "1", description: "", tasks: [{ name: "t", path: "t" }], metrics }];
+  using tree = temporaryTree({ "t/task.toml": "", "registry.json": JSON.stringify(registry), "m.py": "content" });
+  const to = join(tree.path, "to");
+  await prepareData({ from: join(tree.path, "registry.json"), to });
+  expect(await readDatasetFacts(to)).toEqual({
+    name: "d",
+    metrics: [{ type: "min" }, { type: "uv-script", script: join(to, "metric-2.py") }],
+  });
+  expect(readFileSync(join(to, "metric-2.py"), "utf8")).toBe("content");
 });

@@ -2,13 +2,15 @@ import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { playedTrajectory } from "../atif/played.ts";
+import { packageContent } from "../checksum/package-hash.ts";
 import { taskChecksum } from "../checksum/tree-hash.ts";
-import { readDatasetName } from "../data/dataset-file.ts";
+import { readDatasetFacts } from "../data/dataset-file.ts";
 import { TaskLibrary } from "../environment/library.ts";
 import { readStoredReport } from "../environment/stored-report.ts";
-import { writeJob, writeTrial, writeTrialConfig } from "../results/job-folder.ts";
+import { writeJob, writeLock, writeTrial, writeTrialConfig } from "../results/job-folder.ts";
 import { type JobResult, jobResultOf } from "../results/job-result.ts";
 import { writeJson } from "../results/json.ts";
+import { jobLock, type LockedTrial } from "../results/lock.ts";
 import { trialName } from "../results/names.ts";
 import { trialResultOf } from "../results/report.ts";
 import { trialConfig } from "../results/trial-config.ts";
@@ -17,22 +19,9 @@ import type { Task } from "../task/model.ts";
 import type { TrialReport } from "../trial/report.ts";
 import { NO_MULTIPLIERS } from "../trial/timeouts.ts";
 import type { FinishedEpisode } from "./episode.ts";
-
-export interface BenchRun {
-  readonly id: string;
-  readonly agent: string;
-  readonly model: string | null;
-  readonly startedAt: Date;
-}
-
-export interface ResultsOptions {
-  readonly dataFolder: string;
-  /** Becomes Harbor's folder of the job. */
-  readonly folder: string;
-  readonly run: BenchRun;
-  readonly taskIds: readonly string[];
-  readonly samples: number;
-}
+import { openMetrics } from "./metrics.ts";
+import type { BenchRun, ResultsOptions } from "./options.ts";
+import { openTb1Files } from "./tb1-files.ts";
 
 const VERSION = "1.0.0";
 
@@ -43,37 +32,53 @@ export async function results(options: ResultsOptions): Promise<{
 }> {
   const { dataFolder, folder, run, taskIds, samples } = options;
   const library = await TaskLibrary.open(dataFolder, null);
-  const source = (await readDatasetName(dataFolder)) ?? library.name;
+  const facts = await readDatasetFacts(dataFolder);
+  const source = facts.name ?? library.name;
+  const metrics = await openMetrics(facts.metrics, process.env.TERMINAL_BENCH_METRIC_SCRIPTS);
+  const tb1 = openTb1Files({ ...options, uuid: uuidOf(run.id), source });
   const done = new Map<string, TrialResult>();
-  const job = (finishedAt: string | null): JobResult =>
-    jobResultOf([...done.values()], {
-      id: uuidOf(run.id),
-      startedAt: run.startedAt.toISOString(),
-      updatedAt: finishedAt ?? new Date().toISOString(),
-      finishedAt,
-      totalTrials: taskIds.length * samples,
-      runningTrials: 0,
-      cancelledTrials: 0,
-      retries: 0,
-    });
+  const job = (finishedAt: string | null, computed: readonly Readonly<Record<string, number>>[] = []): JobResult =>
+    jobResultOf(
+      [...done.values()],
+      {
+        id: uuidOf(run.id),
+        startedAt: run.startedAt.toISOString(),
+        updatedAt: finishedAt ?? new Date().toISOString(),
+        finishedAt,
+        totalTrials: taskIds.length * samples,
+        runningTrials: 0,
+        cancelledTrials: 0,
+        retries: 0,
+      },
+      metrics.types,
+      computed,
+    );
   const config = { job_name: run.id, jobs_dir: dirname(folder), n_attempts: samples, agents: [{ name: run.agent, model_name: run.model }] };
+  await writeLock(folder, await lockOf(options, library, source));
   return {
     episode: async (episode) => {
       if (episode.taskId === null) return;
       const task = await library.get(episode.taskId).catch(() => null);
       if (task === null) return;
-      const name = trialName(task.shortName, randomOf(`${run.id} ${episode.taskId} ${episode.sample}`));
-      done.set(name, await writeEpisode({ task, source, run, folder, name, episode }));
+      const name = nameOf(task, run, episode.taskId, episode.sample);
+      const result = await writeEpisode({ task, source, run, folder, name, episode });
+      done.set(name, result);
       await writeJob(folder, job(null), config);
+      if (task.format === "terminal-bench-1") await tb1.add(task, episode, result);
     },
     end: async () => {
-      await writeJob(folder, job(new Date().toISOString()), config);
+      const rewards = [...done.values()].map(({ verifier_result }) => verifier_result?.rewards ?? null);
+      const { computed, failures } = await metrics.compute(rewards);
+      await writeJob(folder, job(new Date().toISOString(), computed), config);
+      const tb1Folder = await tb1.end();
       const errors = [...done.values()].filter(({ exception_info }) => exception_info !== null).length;
       return {
         summary: [
           ["trials", `${done.size} of ${taskIds.length * samples}`],
           ["errors", String(errors)],
           ["job folder", folder],
+          ...(tb1Folder === null ? [] : [["files of Terminal-Bench 1", tb1Folder] as const]),
+          ...failures.map((why) => ["metric not computed", why] as const),
         ],
       };
     },
@@ -89,10 +94,27 @@ interface Written {
   readonly episode: FinishedEpisode;
 }
 
-async function writeEpisode({ task, source, run, folder, name, episode }: Written): Promise<TrialResult> {
-  const trialFolder = join(folder, name);
-  const { artifacts, trajectory, outcome } = episode;
-  const config = trialConfig({
+/** The lock names all trials that are planned. */
+async function lockOf({ run, taskIds, samples, folder, concurrency = 1 }: ResultsOptions, library: TaskLibrary, source: string | null) {
+  const trials: LockedTrial[] = [];
+  for (let sample = 0; sample < samples; sample++) {
+    for (const taskId of taskIds) {
+      const task = await library.get(taskId).catch(() => null);
+      if (task === null) continue;
+      const hash = task.format === "harbor" ? (await packageContent(task.folder)).hash : await taskChecksum(task.folder);
+      const config = configOf({ task, source, run, folder, name: nameOf(task, run, taskId, sample) });
+      trials.push({ name: task.name, digest: `sha256:${hash}`, source, path: task.folder, config });
+    }
+  }
+  return jobLock({ createdAt: run.startedAt.toISOString(), invocation: null, concurrency, trials });
+}
+
+function nameOf(task: Task, run: BenchRun, taskId: string, sample: number): string {
+  return trialName(task.shortName, randomOf(`${run.id} ${taskId} ${sample}`));
+}
+
+function configOf({ task, source, run, folder, name }: Omit<Written, "episode">): Record<string, unknown> {
+  return trialConfig({
     task: { path: task.folder, source },
     trialName: name,
     trialsFolder: folder,
@@ -103,6 +125,13 @@ async function writeEpisode({ task, source, run, folder, name, episode }: Writte
     artifacts: task.config.artifacts,
     jobId: uuidOf(run.id),
   });
+}
+
+async function writeEpisode({ episode, ...trial }: Written): Promise<TrialResult> {
+  const { task, source, run, folder, name } = trial;
+  const trialFolder = join(folder, name);
+  const { artifacts, trajectory, outcome } = episode;
+  const config = configOf(trial);
   await writeTrialConfig(trialFolder, config);
   for (const [path, content] of artifacts) {
     if (path === "trial.json") continue;

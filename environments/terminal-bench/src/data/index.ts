@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isComposeTask } from "../compose/of-task.ts";
-import { openDataset } from "../dataset/open.ts";
+import { type DatasetMetric, openDataset } from "../dataset/open.ts";
 import { problemsOf } from "../environment/open-options.ts";
 import { imagesOfTask } from "../images/images.ts";
 import { loadTask } from "../task/load.ts";
@@ -43,10 +43,14 @@ export async function prepareData({ from, to, domains = [], isStrict = false }: 
   try {
     await mkdir(part, { recursive: true });
     for (const folder of folders) await cp(folder, join(part, basename(folder)), { recursive: true, verbatimSymlinks: true });
-    await writeFile(
-      join(part, DATASET_FILE),
-      `${JSON.stringify({ name: dataset.name ?? basename(from), tasks: folders.length }, null, 2)}\n`,
-    );
+    const metrics: DatasetMetric[] = [];
+    for (const [i, metric] of dataset.metrics.entries()) {
+      const script = `metric-${i + 1}.py`;
+      if (metric.type === "uv-script") await cp(metric.script, join(part, script));
+      metrics.push(metric.type === "uv-script" ? { ...metric, script } : metric);
+    }
+    const stored = { name: dataset.name ?? basename(from), tasks: folders.length, ...(metrics.length > 0 && { metrics }) };
+    await writeFile(join(part, DATASET_FILE), `${JSON.stringify(stored, null, 2)}\n`);
     await mkdir(dirname(to), { recursive: true });
     await rm(to, { recursive: true, force: true });
     await rename(part, to);

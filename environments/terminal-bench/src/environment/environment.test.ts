@@ -33,7 +33,12 @@ describe("settings", () => {
 describe("a task library", () => {
   it("has tasks of both formats by folder name and package name, and lists broken ones with the reason", async () => {
     const tasks = ["harbor/workdir", "terminal-bench-1/hello-world", "harbor"].map((path) => join(examplesFolder, path));
-    const library = new TaskLibrary({ name: "d", tasks: tasks.map((folder) => ({ name: folder, folder, digest: null })), missing: [] });
+    const library = new TaskLibrary({
+      metrics: [],
+      name: "d",
+      tasks: tasks.map((folder) => ({ name: folder, folder, digest: null })),
+      missing: [],
+    });
     expect((await library.get("aenv-examples/workdir")).shortName).toBe("workdir");
     await expect(library.get("workdri")).rejects.toThrow("did you mean 'workdir'?");
     expect(await library.list()).toMatchObject([

@@ -21,7 +21,7 @@ export interface Settings {
   readonly taskId: string | null;
 }
 
-const NAMES = ["DATA_DIR", "DATASET", "STRICT", "IMAGES", "TB1_REWARD", "TIMEOUT_MULTIPLIER", "TASK"] as const;
+const NAMES = ["DATA_DIR", "DATASET", "STRICT", "IMAGES", "TB1_REWARD", "TIMEOUT_MULTIPLIER", "TASK", "METRIC_SCRIPTS"] as const;
 const PREFIX = "TERMINAL_BENCH_";
 
 /** `bundled` is the folder of tasks that the environment itself contains, if it contains one. */

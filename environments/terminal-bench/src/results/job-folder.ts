@@ -25,6 +25,12 @@ export async function writeJob(folder: string, result: JobResult, config?: unkno
   await writeWhole(join(folder, "result.json"), writeJobResult(result));
 }
 
+/** Writes a job's `lock.json`. */
+export async function writeLock(folder: string, lock: unknown): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await writeWhole(join(folder, "lock.json"), writeJson(lock));
+}
+
 /** Reads a trial's result, also one that Harbor wrote. */
 export async function readTrial(path: string): Promise<TrialResult> {
   return readTrialResult(await readFile(path, "utf8"));

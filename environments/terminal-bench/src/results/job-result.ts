@@ -72,7 +72,13 @@ export interface JobProgress {
 }
 
 /** The result of a job from the results of its finished trials. */
-export function jobResultOf(trials: readonly TrialResult[], progress: JobProgress, metrics: readonly MetricType[] = ["mean"]): JobResult {
+export function jobResultOf(
+  trials: readonly TrialResult[],
+  progress: JobProgress,
+  metrics: readonly MetricType[] = ["mean"],
+  /** Metrics that were computed elsewhere. */
+  computed: readonly Readonly<Record<string, number>>[] = [],
+): JobResult {
   const groups = Map.groupBy(trials, (trial) => evalKey(trial.agent_info.name, modelOf(trial), trial.source));
   const tokens = trials.map(trialTokens);
   const sum = (key: "n_input_tokens" | "n_cache_tokens" | "n_output_tokens" | "cost_usd"): number | null => {
@@ -92,7 +98,7 @@ export function jobResultOf(trials: readonly TrialResult[], progress: JobProgres
       n_pending_trials: Math.max(0, progress.totalTrials - trials.length - progress.runningTrials),
       n_cancelled_trials: progress.cancelledTrials,
       n_retries: progress.retries,
-      evals: Object.fromEntries([...groups].map(([key, group]) => [key, evalStatsOf(group, metrics)])),
+      evals: Object.fromEntries([...groups].map(([key, group]) => [key, evalStatsOf(group, metrics, computed)])),
       n_input_tokens: sum("n_input_tokens"),
       n_cache_tokens: sum("n_cache_tokens"),
       n_output_tokens: sum("n_output_tokens"),
@@ -101,7 +107,11 @@ export function jobResultOf(trials: readonly TrialResult[], progress: JobProgres
   };
 }
 
-function evalStatsOf(trials: readonly TrialResult[], metrics: readonly MetricType[]): EvalStats {
+function evalStatsOf(
+  trials: readonly TrialResult[],
+  metrics: readonly MetricType[],
+  computed: readonly Readonly<Record<string, number>>[],
+): EvalStats {
   const rewards = trials.map(({ verifier_result }) => verifier_result?.rewards ?? null);
   const failed = trials.flatMap(({ trial_name, exception_info }) =>
     exception_info === null ? [] : [{ trial_name, type: exception_info.exception_type }],
@@ -109,7 +119,7 @@ function evalStatsOf(trials: readonly TrialResult[], metrics: readonly MetricTyp
   return {
     n_trials: rewards.filter((map) => map !== null).length,
     n_errors: failed.length,
-    metrics: metrics.map((type) => metric(type, rewards)),
+    metrics: [...metrics.map((type) => metric(type, rewards)), ...computed],
     pass_at_k: passAtKs(trials.map((trial, i) => ({ task: trial.task_name, rewards: rewards[i] ?? null }))),
     reward_stats: rewardStats(trials),
     exception_stats: namesBy(failed, ({ type }) => type),

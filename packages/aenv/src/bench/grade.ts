@@ -36,7 +36,10 @@ export async function gradePredictions({ benchmark, module, dataset }: Graded, o
   await requireImages({ benchmark, module, dataset, engine, taskIds }, terminal);
   const settings = settingsOf(source, predictions, dataset, options);
   const folder = runFolderOf(settings, options, terminal);
-  const listener = await openResults({ module, dataset, folder, settings, out, predictions: byTask }, terminal);
+  const listener = await openResults(
+    { module, dataset, folder, settings, concurrency: options.concurrency, out, predictions: byTask },
+    terminal,
+  );
   const agent = { ...noopAgent(), name: GRADE_AGENT, settings: settings.agent.settings };
   const result = await playShown(
     {

@@ -52,6 +52,8 @@ export interface ResultsOptions {
   readonly taskIds: readonly string[];
   /** Episodes of each task. */
   readonly samples: number;
+  /** Episodes at a time. */
+  readonly concurrency: number;
 }
 
 export interface Results {

@@ -12,6 +12,7 @@ export interface ResultsInput {
   readonly dataset: Dataset;
   readonly folder: RunFolder;
   readonly settings: RunSettings;
+  readonly concurrency: number;
   /** Where result files are written; `results` in the run's folder if not given. */
   readonly out: string | undefined;
   readonly predictions?: ReadonlyMap<string, Prediction>;
@@ -39,6 +40,7 @@ export async function openResults(input: ResultsInput, terminal: Terminal): Prom
     run: benchRunOf(folder, settings, startedAt),
     taskIds: settings.tasks.map(({ id }) => id),
     samples: settings.samples,
+    concurrency: input.concurrency,
   });
   // One after the other, so that a benchmark can write files that belong to all episodes.
   let last: Promise<void> = Promise.resolve();

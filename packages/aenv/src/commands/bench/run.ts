@@ -54,6 +54,6 @@ async function run(named: string, program: readonly string[], options: Options, 
       const taskIds = tasks.map(({ id }) => id);
       if (isEmbedded) await requireImages({ benchmark, module, dataset, engine, taskIds }, terminal);
     },
-    open: (folder, settings) => openResults({ module, dataset, folder, settings, out }, terminal),
+    open: (folder, settings) => openResults({ module, dataset, folder, settings, concurrency: options.concurrency, out }, terminal),
   });
 }
