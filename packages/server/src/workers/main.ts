@@ -16,7 +16,10 @@ process.on("disconnect", () => process.exit(0));
 
 // Imported after the cache is enabled.
 const [{ Channel }, { sendableError }] = await Promise.all([import("./channel.ts"), import("./sent-error.ts")]);
-const send = (message: FromWorker) => void (process.connected && process.send?.(message));
+// What cannot be sent to a server that has died needs no further handling: the channel is closed next.
+const send = (message: FromWorker) => {
+  if (process.connected) process.send?.(message, undefined, undefined, () => {});
+};
 const channel = new Channel(send);
 /** Commands that came before the port was open. */
 const early: Command[] = [];
