@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { publish, startPlatform } from "aenvironment/platform-tests";
 import { answerParent } from "../../processes/answer.ts";
-import { usageAnswers } from "../../processes/usage.ts";
+import { cpuUs, foreignCpuUs, usageAnswers } from "../../processes/usage.ts";
 
 // node platform.ts <settings as JSON> [home]: the whole server, with SQLite in its home, a temporary folder by default.
 const [settings = "{}", home] = process.argv.slice(2);
@@ -15,6 +15,10 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, leave)
 answerParent(
   {
     ...usageAnswers(platform.dataUrl),
+    cpuUs: async () => {
+      const workers = await Promise.all(platform.server.workerPids().map(foreignCpuUs));
+      return workers.reduce((sum, one) => sum + one, cpuUs());
+    },
     controlUrl: () => platform.controlUrl,
     publish: ({
       folder,

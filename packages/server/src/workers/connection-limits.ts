@@ -8,6 +8,7 @@ const FREE_SHARE = 0.8;
 export function connectionLimits(open: readonly number[], max: number): number[] {
   const total = open.reduce((sum, one) => sum + one, 0);
   if (total < max * FREE_SHARE) return open.map(() => max);
-  const left = Math.max(0, max - total);
+  // One for each is kept back: a lower limit may reach its worker later than a higher one reaches another.
+  const left = Math.max(0, max - total - open.length);
   return open.map((one, index) => one + Math.floor(left / open.length) + (index < left % open.length ? 1 : 0));
 }

@@ -1,13 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { availableParallelism, tmpdir } from "node:os";
-import { join } from "node:path";
+import { availableParallelism } from "node:os";
 import { PlatformError } from "@aenv/contract";
 import type { ServerConfig } from "../config.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { finish, listen, listenAt, portOf } from "../http/listen.ts";
 import { workersFor } from "./count.ts";
 import type { WorkerSettings } from "./messages.ts";
+import { openSocketFile } from "./socket-file.ts";
 import { Workers, type WorkersOptions } from "./workers.ts";
 
 export interface DataPortOptions extends Omit<WorkersOptions, "command" | "count" | "settings">, Pick<WorkerSettings, "version" | "isAccessOn" | "maxRowAgeMs"> {
@@ -55,13 +54,8 @@ export async function openDataPort(options: DataPortOptions): Promise<DataPort> 
     };
   }
   const port = await freePort(config);
-  const folder = await mkdtemp(join(tmpdir(), "aenv-"));
-  const close = async (graceMs: number) => {
-    await finish(gateway.server, graceMs);
-    await rm(folder, { recursive: true, force: true });
-  };
+  const serverSocket = await openSocketFile(config.home);
   try {
-    const serverSocket = join(folder, "server.sock");
     await listenAt(gateway.server, serverSocket);
     const { version, isAccessOn, maxRowAgeMs } = options;
     const settings: WorkerSettings = { config, port, version, isAccessOn, maxRowAgeMs, serverSocket };
@@ -75,11 +69,11 @@ export async function openDataPort(options: DataPortOptions): Promise<DataPort> 
       },
       finish: async (graceMs) => {
         await workers.finish(graceMs);
-        await close(graceMs);
+        await finish(gateway.server, graceMs);
       },
     };
   } catch (error) {
-    await close(0);
+    await finish(gateway.server, 0);
     throw error;
   }
 }
