@@ -107,6 +107,11 @@ export const components = {
       isRootOnLinux() ? (run("dockerd", ["--version"]).ok ? probeGo() : "no dockerd on the PATH") : "only root on Linux can start a daemon",
     get: "apt-get install docker.io, and run the tests as root on Linux with Go on the PATH (no service needs to run)",
   },
+  kubernetes: {
+    probe: () => probeKubernetes() ?? probeGo(),
+    get: "set AENV_KUBECONFIG or KUBECONFIG to the kubeconfig of a cluster whose pods this machine reaches, and AENV_KUBE_LOAD_IMAGE to a program that is called with NAME:TAG FOLDER and puts this image on all nodes; with Go on the PATH",
+    isGiven: true,
+  },
   mmdebstrap: {
     probe: probeMmdebstrap,
     get: "apt-get install mmdebstrap python3-pip, and run the tests as root on Linux",
@@ -198,6 +203,23 @@ export function oldNode(): string | null {
     if (Number.parseInt(run(path, ["-p", "process.versions.node"]).stdout, 10) < 24) return path;
   }
   return null;
+}
+
+/** The kubeconfig of the cluster for tests; null without one. */
+export function kubeconfigPath(): string | null {
+  const path = process.env.AENV_KUBECONFIG || process.env.KUBECONFIG || "";
+  return path !== "" && existsSync(path) ? path : null;
+}
+
+/** The program that puts an image on the nodes of that cluster. */
+export function imageLoader(): string | null {
+  const candidates = [process.env.AENV_KUBE_LOAD_IMAGE ?? "", join(root, "../shared/kubernetes/load-image")];
+  return candidates.find((path) => path !== "" && existsSync(path)) ?? null;
+}
+
+function probeKubernetes(): string | null {
+  if (kubeconfigPath() === null) return "neither AENV_KUBECONFIG nor KUBECONFIG names a file";
+  return imageLoader() === null ? "AENV_KUBE_LOAD_IMAGE names no program" : null;
 }
 
 function probePythonRl(): string | null {

@@ -4,6 +4,8 @@ export {
   chromiumPath,
   components,
   harborPythonPath,
+  imageLoader,
+  kubeconfigPath,
   oldGymnasiumPath,
   oldNode,
   pythonPath,
@@ -17,6 +19,7 @@ export {
 } from "./components.ts";
 export { type DockerDaemon, startDocker } from "./docker.ts";
 export { debianRoot, ORIGINAL_SDK_PORT, originalSdkImage } from "./images.ts";
+export { loadClusterImage } from "./cluster-image.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type PlatformImages, platformImages } from "./platform-images.ts";
 export { Random } from "./random.ts";

@@ -26,7 +26,15 @@ func main() {
 	listen := flag.String("listen", "", "tcp:ADDRESS:PORT, unix:PATH, or fd:NUMBER for a connection that was inherited")
 	key := flag.String("key", "", "the server's ed25519 public key, 32 bytes in base64")
 	root := flag.String("mount-root", "", "on the machine: mount the root of a sandbox that this JSON describes, and exit")
+	copyTo := flag.String("copy-to", "", "copy this program to a file, and exit: so an image without it gets it from a volume")
 	flag.Parse()
+	if *copyTo != "" {
+		if err := copySelf(*copyTo); err != nil {
+			fmt.Fprintf(os.Stderr, "init: %v\n", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *root != "" {
 		os.Exit(mountRootMain(*root))
 	}

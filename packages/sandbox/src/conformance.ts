@@ -411,7 +411,7 @@ export function describeEngine(name: string, engineCase: EngineCase): void {
 }
 
 /** Variables that an engine may set. */
-const EXPECTED = ["PATH", "HOME", "TMPDIR", "LANG", "HOSTNAME", "AENV_SANDBOX"];
+const EXPECTED = ["PATH", "HOME", "TMPDIR", "LANG", "HOSTNAME", "AENV_SANDBOX", "AENV_TYPE", "POD_NAME", "POD_NAMESPACE"];
 
 async function idsOf(engine: SandboxEngine): Promise<string[]> {
   return (await engine.list()).map(({ id }) => id).sort();
@@ -435,6 +435,10 @@ function ask({ address }: Sandbox, method: string, path: string): Promise<unknow
       response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
       response.on("error", reject).on("end", () => resolve(JSON.parse(text)));
     });
+    // Packets to an address that nobody has any more may be dropped without an answer.
+    sent.setTimeout(ANSWER_TIMEOUT_MS, () => sent.destroy(new Error(`no answer to ${method} ${path}`)));
     sent.on("error", reject).end();
   });
 }
+
+const ANSWER_TIMEOUT_MS = 20_000;

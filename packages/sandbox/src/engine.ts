@@ -120,6 +120,8 @@ export interface SandboxSpec {
   readonly cwd?: string;
   /** The image whose files the sandbox has; without one, the engine's base. Only for engines that run images. */
   readonly image?: string;
+  /** The name of a template that the operator has for sandboxes; only for engines with templates. */
+  readonly template?: string;
   /** A snapshot of this engine to start from, instead of the image. */
   readonly snapshot?: string;
   /** Only for engines with more than one. */

@@ -1,6 +1,5 @@
 import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
-import { constants } from "node:os";
 import { join, posix } from "node:path";
 import { type EgressPolicy, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import {
@@ -24,7 +23,7 @@ import { Records } from "../oci/records.ts";
 import { containerProgram, type MainProgram, mainProgram } from "../oci/spec/program.ts";
 import type { Architecture } from "../oci/spec/seccomp.ts";
 import { waitUntilReady } from "../probe.ts";
-import { describeExit } from "../process/exit-reason.ts";
+import { describeExit, exitOf } from "../process/exit-reason.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { isSandboxId, removeFolder } from "../process/sandbox-folder.ts";
 import { DockerApi, isDockerError } from "./api.ts";
@@ -537,12 +536,6 @@ function programOf(spec: SandboxSpec, image: DockerImage): MainProgram | null {
   if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
   const where = listening.kind === "appended" ? ["--host", HOST, "--port", String(PROGRAM_PORT)] : [];
   return { ...program, command: [...program.command, ...where] };
-}
-
-/** The init exits as a shell does: with 128 and the number of the signal that ended the program. */
-function exitOf(code: number): { code: number | null; signal: NodeJS.Signals | null } {
-  const signal = Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
-  return signal === undefined ? { code, signal: null } : { code: null, signal: signal as NodeJS.Signals };
 }
 
 function assertValid(spec: SandboxSpec): void {

@@ -5,13 +5,13 @@ import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../e
 import { connectInit, type InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
+import { SharedConnection } from "../init/shared-connection.ts";
 import type { LimitUse } from "../limit-watch.ts";
 import { type DockerApi, isDockerError } from "./api.ts";
 import { Forwarder, isListening } from "./forwarder.ts";
 import { LogFrames } from "./log-frames.ts";
 import { type DockerRecord, initSocket, programSocket } from "./record.ts";
 
-const CONNECT_TIMEOUT_MS = 10_000;
 const STATS_TIMEOUT_MS = 4_000;
 
 /** What its engine does for it. */
@@ -32,9 +32,8 @@ export class DockerSandbox implements Sandbox {
   /** The path of the container in the API. */
   readonly path: string;
   readonly #api: DockerApi;
-  readonly #key: KeyObject;
   readonly #actions: SandboxActions;
-  #connection: Promise<InitConnection> | undefined;
+  readonly #connection: SharedConnection;
   #forwarder: Forwarder | undefined;
   #exit: SandboxExit | null = null;
   #exitReason: string | null = null;
@@ -50,7 +49,7 @@ export class DockerSandbox implements Sandbox {
     this.initAddress = { kind: "unix", path: initSocket(record) };
     this.exited = this.#exiting.promise;
     this.#api = api;
-    this.#key = key;
+    this.#connection = new SharedConnection((signal) => connectInit(this.initAddress, key, signal));
     this.#actions = actions;
   }
 
@@ -81,14 +80,13 @@ export class DockerSandbox implements Sandbox {
 
   /** Uses a connection that exists already. */
   useConnection(connection: InitConnection): void {
-    this.#connection = Promise.resolve(connection);
-    this.#forgetWhenClosed(this.#connection, connection);
+    this.#connection.use(connection);
   }
 
   /** What it has used; null if its init does not answer now. */
   async limitUse(): Promise<LimitUse | null> {
     if (this.hasExited) return null;
-    const stats = await (await this.#init()).stats(AbortSignal.timeout(STATS_TIMEOUT_MS));
+    const stats = await (await this.#connection.get()).stats(AbortSignal.timeout(STATS_TIMEOUT_MS));
     const { oomKills: outOfMemoryKills, processLimitHits, diskFreeKb, openFiles, openFilesLimit } = stats;
     return { outOfMemoryKills, processLimitHits, diskFreeKb, openFiles, openFilesLimit };
   }
@@ -99,15 +97,14 @@ export class DockerSandbox implements Sandbox {
     if (port === null || this.hasExited || this.#forwarder !== undefined) return;
     const path = programSocket(this.record);
     if (await isListening(path)) return;
-    this.#forwarder ??= await Forwarder.open(path, async () => (await this.#init()).connect(port));
+    this.#forwarder ??= await Forwarder.open(path, async () => (await this.#connection.get()).connect(port));
   }
 
   /** Closes what this process holds; the container goes on. */
   release(): void {
     this.#forwarder?.close();
     this.#forwarder = undefined;
-    void this.#connection?.then((connection) => connection.close()).catch(() => undefined);
-    this.#connection = undefined;
+    this.#connection.close();
   }
 
   async tail(lines: number): Promise<string[]> {
@@ -127,7 +124,7 @@ export class DockerSandbox implements Sandbox {
       new PlatformError("sandbox.port_closed", `no process of sandbox '${this.id}' listens on port ${port}`, { cause });
     if (this.hasExited) throw closed();
     try {
-      return await (await this.#init()).connect(port);
+      return await (await this.#connection.get()).connect(port);
     } catch (error) {
       if (isInitError(error, "port_closed") || this.hasExited) throw closed(error);
       throw error;
@@ -135,7 +132,7 @@ export class DockerSandbox implements Sandbox {
   }
 
   async addFolder(folder: string, signal: AbortSignal): Promise<string> {
-    return sendFolder(await this.#init(), folder, signal);
+    return sendFolder(await this.#connection.get(), folder, signal);
   }
 
   setEgress(policy: EgressPolicy): Promise<void> {
@@ -162,24 +159,6 @@ export class DockerSandbox implements Sandbox {
       throw error;
     });
     return this.#destroying;
-  }
-
-  /** The connection is shared by all requests, and opened again if it was lost. */
-  #init(): Promise<InitConnection> {
-    if (this.#connection !== undefined) return this.#connection;
-    const opening = connectInit(this.initAddress, this.#key, AbortSignal.timeout(CONNECT_TIMEOUT_MS));
-    this.#connection = opening;
-    const forget = () => {
-      if (this.#connection === opening) this.#connection = undefined;
-    };
-    opening.then((connection) => this.#forgetWhenClosed(opening, connection), forget);
-    return opening;
-  }
-
-  #forgetWhenClosed(opening: Promise<InitConnection>, connection: InitConnection): void {
-    void connection.closed.then(() => {
-      if (this.#connection === opening) this.#connection = undefined;
-    });
   }
 
   async #change(action: "pause" | "unpause", done: string): Promise<void> {

@@ -79,7 +79,7 @@ describeNeeding("go", "the init, through its client", () => {
       symlinkSync("../main.js", join(tree.path, "größe/link"));
       chmodSync(join(tree.path, "main.js"), 0o700);
       const parent = newFolder();
-      const send = () => sendFolder(connection, tree.path, AbortSignal.timeout(10_000), parent);
+      const send = () => sendFolder(connection, tree.path, AbortSignal.timeout(10_000), { parent });
       const [path, same] = await Promise.all([send(), send()]);
       expect(same).toBe(path);
       expect(readdirSync(parent)).toEqual([basename(path)]);

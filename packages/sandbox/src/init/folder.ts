@@ -10,6 +10,13 @@ import { isInitError } from "./error.ts";
 /** Where folders of the machine are in a sandbox. */
 const PARENT = "/aenv/bundles";
 
+export interface SendOptions {
+  /** The folder of the sandbox that gets the copy. */
+  readonly parent?: string;
+  /** The same content has the same path, from whatever folder and server it comes: for parents that sandboxes share. */
+  readonly isNamedByContent?: boolean;
+}
+
 /**
  * Copies a folder of this machine into a sandbox, where every user can read it, and returns its path there. The copy appears complete
  * or not at all. A folder that was sent before is not sent again, so its content must not change.
@@ -18,11 +25,9 @@ export async function sendFolder(
   { files }: Pick<InitConnection, "files">,
   folder: string,
   abort: AbortSignal,
-  parent = PARENT,
+  { parent = PARENT, isNamedByContent = false }: SendOptions = {},
 ): Promise<string> {
-  // The name keeps a part that people recognize; the digest makes it unique.
-  const digest = createHash("sha256").update(folder).digest("hex").slice(0, 16);
-  const path = posix.join(parent, `${basename(folder).replace(/[^A-Za-z0-9._-]/g, "_")}-${digest}`);
+  const path = posix.join(parent, isNamedByContent ? `content-${await contentDigest(folder)}` : nameOf(folder));
   const exists = () => files.stat({ path, abort }).then(() => true, orFalse);
   if (await exists()) return path;
   const part = `${path}.${randomBytes(6).toString("hex")}`;
@@ -35,6 +40,30 @@ export async function sendFolder(
     if (!isInitError(error) || !(await exists())) throw error;
   }
   return path;
+}
+
+/** The name keeps a part that people recognize; the digest makes it unique. */
+function nameOf(folder: string): string {
+  const digest = createHash("sha256").update(folder).digest("hex").slice(0, 16);
+  return `${basename(folder).replace(/[^A-Za-z0-9._-]/g, "_")}-${digest}`;
+}
+
+/** Folders do not change, so each is read once. */
+const digests = new Map<string, Promise<string>>();
+const MAX_DIGESTS = 1_000;
+
+function contentDigest(folder: string): Promise<string> {
+  const known = digests.get(folder);
+  if (known !== undefined) return known;
+  const computing = (async () => {
+    const hash = createHash("sha256");
+    for await (const part of archiveOf(folder)) hash.update(part);
+    return hash.digest("hex").slice(0, 32);
+  })();
+  digests.set(folder, computing);
+  computing.catch(() => digests.delete(folder));
+  for (const oldest of digests.keys()) if (digests.size > MAX_DIGESTS) digests.delete(oldest);
+  return computing;
 }
 
 function orFalse(error: unknown): boolean {

@@ -1,3 +1,5 @@
+import { constants } from "node:os";
+
 /** How a process ended, as far as the system reports it. */
 export interface ProcessEnd {
   /** Null if it is not known: the system reports it only to the parent process. */
@@ -39,4 +41,10 @@ function lastMessage(lines: readonly string[]): string | null {
   const message = error ?? printed.at(-1);
   if (message === undefined) return null;
   return message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message;
+}
+
+/** The init exits as a shell does: with 128 and the number of the signal that ended the program. */
+export function exitOf(code: number): NonNullable<ProcessEnd["exit"]> {
+  const signal = Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
+  return signal === undefined ? { code, signal: null } : { code: null, signal: signal as NodeJS.Signals };
 }

@@ -1,0 +1,246 @@
+import { readFile } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
+import { messageOf, PlatformError } from "@aenv/contract";
+import { Agent, type Dispatcher } from "undici";
+import type { ClusterAccess } from "./access.ts";
+import { errorIn, isKubernetesError, KubernetesError } from "./error.ts";
+import { retryPauseMs } from "./retry.ts";
+
+export interface ObjectMeta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface KubernetesObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+}
+
+export interface ObjectList<T> {
+  readonly items: readonly T[];
+  readonly resourceVersion: string;
+}
+
+export interface ApiCounters {
+  /** Requests that were sent, by method, such as `GET`. Watches and logs count as GET. */
+  readonly calls: Readonly<Record<string, number>>;
+  /** Answers with the status 429. */
+  readonly throttled: number;
+  /** Requests that were sent again. */
+  readonly retries: number;
+}
+
+export interface CallOptions {
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: object;
+  readonly contentType?: string;
+  readonly signal?: AbortSignal;
+  /** The request names the state that it expects: a conflict is its answer. */
+  readonly hasPrecondition?: boolean;
+}
+
+export interface DeleteOptions {
+  /** Only this object, and not a later one of the same name. */
+  readonly uid?: string;
+  readonly graceSeconds?: number;
+  readonly signal?: AbortSignal;
+}
+
+const PAGE = "500";
+const HEADERS_TIMEOUT_MS = 30_000;
+const TOKEN_KEPT_MS = 10_000;
+/** Of short requests. Watches and logs have their own. */
+const CONNECTIONS = 32;
+
+/** The API of a Kubernetes cluster. Paths begin with `/api/v1` or `/apis/GROUP/VERSION`. */
+export class KubernetesApi {
+  readonly #access: ClusterAccess;
+  readonly #calls: Agent;
+  readonly #streams: Agent;
+  readonly #counts: Record<string, number> = {};
+  #throttled = 0;
+  #retries = 0;
+  #token: { readonly text: string; readonly until: number } | undefined;
+
+  constructor(access: ClusterAccess) {
+    this.#access = access;
+    const connect = {
+      ...(access.ca !== undefined && { ca: access.ca }),
+      ...(access.certificate !== undefined && { cert: access.certificate, key: access.key }),
+      ...(access.serverName !== undefined && { servername: access.serverName }),
+      ...(access.skipsVerification === true && { rejectUnauthorized: false }),
+    };
+    this.#calls = new Agent({ connect, connections: CONNECTIONS });
+    this.#streams = new Agent({ connect });
+  }
+
+  get counters(): ApiCounters {
+    return { calls: { ...this.#counts }, throttled: this.#throttled, retries: this.#retries };
+  }
+
+  get<T extends KubernetesObject>(path: string, signal?: AbortSignal): Promise<T> {
+    return this.#json("GET", path, { ...(signal !== undefined && { signal }) });
+  }
+
+  /** Null if there is no such object. */
+  async find<T extends KubernetesObject>(path: string, signal?: AbortSignal): Promise<T | null> {
+    try {
+      return await this.get<T>(path, signal);
+    } catch (error) {
+      if (isKubernetesError(error, 404)) return null;
+      throw error;
+    }
+  }
+
+  /** All objects, read page by page, as they were at one moment. */
+  async list<T extends KubernetesObject>(path: string, query: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<ObjectList<T>> {
+    const items: T[] = [];
+    let next: string | undefined;
+    for (;;) {
+      const page = await this.#json<{ items?: T[]; metadata: { resourceVersion: string; continue?: string } }>("GET", path, {
+        query: { ...query, limit: PAGE, ...(next !== undefined && { continue: next }) },
+        ...(signal !== undefined && { signal }),
+      });
+      items.push(...(page.items ?? []));
+      next = page.metadata.continue;
+      if (next === undefined || next === "") return { items, resourceVersion: page.metadata.resourceVersion };
+    }
+  }
+
+  create<T extends KubernetesObject>(path: string, body: T, signal?: AbortSignal): Promise<T> {
+    return this.#json("POST", path, { body, ...(signal !== undefined && { signal }) });
+  }
+
+  /** A JSON merge patch: null removes a field. */
+  patch<T extends KubernetesObject>(path: string, body: object, signal?: AbortSignal): Promise<T> {
+    return this.#json("PATCH", path, { body, contentType: "application/merge-patch+json", ...(signal !== undefined && { signal }) });
+  }
+
+  /** False if the object, or the one with this uid, does not exist. */
+  async delete(path: string, { uid, graceSeconds, signal }: DeleteOptions = {}): Promise<boolean> {
+    const body = {
+      kind: "DeleteOptions",
+      apiVersion: "v1",
+      ...(graceSeconds !== undefined && { gracePeriodSeconds: graceSeconds }),
+      ...(uid !== undefined && { preconditions: { uid } }),
+    };
+    try {
+      await this.#json("DELETE", path, { body, hasPrecondition: uid !== undefined, ...(signal !== undefined && { signal }) });
+      return true;
+    } catch (error) {
+      if (isKubernetesError(error, 404) || (uid !== undefined && isKubernetesError(error, 409))) return false;
+      throw error;
+    }
+  }
+
+  /** The body of an answer as it arrives. Not repeated: the caller knows from where to go on. */
+  async stream(path: string, query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Dispatcher.ResponseData["body"]> {
+    const { answer } = await this.#send(this.#streams, "GET", path, { query, signal });
+    return answer.body;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#calls.destroy(), this.#streams.destroy()]);
+  }
+
+  async #json<T>(method: Dispatcher.HttpMethod, path: string, options: CallOptions): Promise<T> {
+    for (let attempts = 1; ; attempts++) {
+      const sent = await this.#attempt<T>(method, path, options);
+      if ("value" in sent) return sent.value;
+      const { error, retryAfter } = sent;
+      if (options.signal?.aborted) throw options.signal.reason;
+      const pauseMs = retryPauseMs({
+        error,
+        attempts,
+        retryAfter,
+        hasPrecondition: options.hasPrecondition ?? false,
+        random: Math.random(),
+      });
+      if (pauseMs === null) throw error;
+      this.#retries++;
+      await setTimeout(pauseMs, undefined, { ...(options.signal !== undefined && { signal: options.signal }) }).catch(() => undefined);
+      if (options.signal?.aborted) throw options.signal.reason;
+    }
+  }
+
+  async #attempt<T>(
+    method: Dispatcher.HttpMethod,
+    path: string,
+    options: CallOptions,
+  ): Promise<{ readonly value: T } | { readonly error: unknown; readonly retryAfter: string | null }> {
+    try {
+      const { answer } = await this.#send(this.#calls, method, path, options);
+      return { value: (await answer.body.json()) as T };
+    } catch (error) {
+      return { error, retryAfter: error instanceof RefusedError ? error.retryAfter : null };
+    }
+  }
+
+  async #send(agent: Agent, method: Dispatcher.HttpMethod, path: string, options: CallOptions): Promise<{ answer: Dispatcher.ResponseData }> {
+    const query = new URLSearchParams(options.query).toString();
+    const token = await this.#readToken();
+    this.#counts[method] = (this.#counts[method] ?? 0) + 1;
+    let answer: Dispatcher.ResponseData;
+    try {
+      answer = await agent.request({
+        origin: new URL(this.#access.server).origin,
+        method,
+        path: `${new URL(this.#access.server).pathname.replace(/\/$/, "")}${path}${query === "" ? "" : `?${query}`}`,
+        headers: {
+          accept: "application/json",
+          "user-agent": "aenv",
+          ...(options.body !== undefined && { "content-type": options.contentType ?? "application/json" }),
+          ...(token !== null && { authorization: `Bearer ${token}` }),
+        },
+        body: options.body === undefined ? null : JSON.stringify(options.body),
+        signal: options.signal ?? null,
+        headersTimeout: HEADERS_TIMEOUT_MS,
+        // Watches and logs are silent for any time.
+        bodyTimeout: 0,
+      });
+    } catch (error) {
+      if (options.signal?.aborted) throw options.signal.reason;
+      throw this.#unreachable(error);
+    }
+    if (answer.statusCode < 300) return { answer };
+    if (answer.statusCode === 429) this.#throttled++;
+    // The account's token may have been replaced.
+    if (answer.statusCode === 401) this.#token = undefined;
+    const after = answer.headers["retry-after"];
+    throw new RefusedError(errorIn(answer.statusCode, await answer.body.text()), typeof after === "string" ? after : null);
+  }
+
+  async #readToken(): Promise<string | null> {
+    const { token, tokenFile } = this.#access;
+    if (token !== undefined) return token;
+    if (tokenFile === undefined) return null;
+    if (this.#token === undefined || this.#token.until < Date.now())
+      this.#token = { text: (await readFile(tokenFile, "utf8")).trim(), until: Date.now() + TOKEN_KEPT_MS };
+    return this.#token.text;
+  }
+
+  #unreachable(cause: unknown): PlatformError {
+    return new PlatformError(
+      "sandbox.lost",
+      `the Kubernetes API at ${this.#access.server} does not answer (${messageOf(cause)}): check the address and the credentials of the kubeconfig`,
+      { cause },
+    );
+  }
+}
+
+/** An error with the header that says when to come back. */
+class RefusedError extends KubernetesError {
+  readonly retryAfter: string | null;
+
+  constructor({ status, reason, message }: KubernetesError, retryAfter: string | null) {
+    super(status, reason, message);
+    this.retryAfter = retryAfter;
+  }
+}

@@ -1,0 +1,27 @@
+/** An error that the API server answered. */
+export class KubernetesError extends Error {
+  override readonly name = "KubernetesError";
+  readonly status: number;
+  /** One word of the API, such as `AlreadyExists`, `NotFound`, `Conflict`, `Expired` or `Forbidden`. */
+  readonly reason: string;
+
+  constructor(status: number, reason: string, message: string) {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+  }
+}
+
+export function isKubernetesError(error: unknown, ...statuses: readonly number[]): error is KubernetesError {
+  return error instanceof KubernetesError && (statuses.length === 0 || statuses.includes(error.status));
+}
+
+/** The error in the body of an answer: a `Status`, or any text. */
+export function errorIn(status: number, text: string): KubernetesError {
+  try {
+    const { message, reason } = JSON.parse(text) as { message?: unknown; reason?: unknown };
+    return new KubernetesError(status, String(reason ?? ""), String(message ?? text));
+  } catch {
+    return new KubernetesError(status, "", text.trim().slice(0, 500) || `HTTP status ${status}`);
+  }
+}

@@ -1,0 +1,46 @@
+import { isKubernetesError } from "./error.ts";
+
+export interface RetryQuestion {
+  readonly error: unknown;
+  /** How often the request was sent. */
+  readonly attempts: number;
+  /** Of the answer's header, in seconds; null without one. */
+  readonly retryAfter: string | null;
+  /** The request names the state that it expects: a conflict is its answer. */
+  readonly hasPrecondition: boolean;
+  /** Between 0 and 1. */
+  readonly random: number;
+}
+
+const MAX_ATTEMPTS = 8;
+const FIRST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 5_000;
+const MAX_RETRY_AFTER_MS = 60_000;
+
+/** How long to wait before a request is sent again; null if its error is final. */
+export function retryPauseMs({ error, attempts, retryAfter, hasPrecondition, random }: RetryQuestion): number | null {
+  if (attempts >= MAX_ATTEMPTS || !isTemporary(error, hasPrecondition)) return null;
+  const seconds = retryAfter === null ? Number.NaN : Number(retryAfter);
+  if (Number.isFinite(seconds) && seconds >= 0) return Math.min(seconds * 1_000, MAX_RETRY_AFTER_MS);
+  const pause = Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS);
+  // Many clients that failed together do not come back together.
+  return pause * (0.5 + random / 2);
+}
+
+function isTemporary(error: unknown, hasPrecondition: boolean): boolean {
+  // No answer: the server restarts, or the connection was cut. All requests are safe to repeat: created objects have chosen names.
+  if (!isKubernetesError(error)) return true;
+  switch (error.status) {
+    case 429:
+    case 500:
+    case 502:
+    case 503:
+    case 504:
+      return true;
+    case 409:
+      // Not for `AlreadyExists`. A namespace's quota is counted by compare-and-set, so creations conflict too.
+      return error.reason === "Conflict" && !hasPrecondition;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,117 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, extname, join } from "node:path";
+import { PlatformError } from "@aenv/contract";
+import { parse } from "yaml";
+import { defaultTemplates } from "./default-templates.ts";
+import type { Fields, Pod, PodSpec, Volume } from "./types.ts";
+
+/** Pods that sandboxes are made from, by name. */
+export interface PodTemplates {
+  /** Names are compared without regard to case, because the original writes them in two ways. */
+  get(name: string): Pod;
+  /** What was left out, and why. */
+  readonly warnings: readonly string[];
+}
+
+export const DEFAULT_TEMPLATE = "singleContainer";
+
+/** Folders of the machine with the sockets of its services, which give their user the whole machine. */
+const SOCKET_FOLDERS = /^\/(?:var\/)?run(?:\/|$)|\.sock$/;
+
+/** The templates of a folder, one per file `NAME.yaml`, besides those of the platform. Files with other kinds of objects are skipped. */
+export function readTemplates(folder: string | null): PodTemplates {
+  const found = new Map<string, Pod>(Object.entries(defaultTemplates).map(([name, pod]) => [name.toLowerCase(), pod]));
+  const names = new Set(Object.keys(defaultTemplates));
+  const warnings: string[] = [];
+  for (const file of folder === null ? [] : templateFiles(folder)) {
+    const name = basename(file, extname(file));
+    const template = parseTemplate(readFileSync(join(folder as string, file), "utf8"), join(folder as string, file));
+    if (template === null) continue;
+    const { pod, removed } = withoutSockets(template);
+    for (const path of removed) warnings.push(`pod template '${name}': the volume with ${path} of the machine is left out; sandboxes get no sockets of the machine`);
+    found.set(name.toLowerCase(), pod);
+    names.add(name);
+  }
+  return {
+    warnings,
+    get: (name) => {
+      const pod = found.get(name.toLowerCase());
+      if (pod === undefined)
+        throw new PlatformError("request.invalid", `there is no pod template '${name}'; this server has ${[...names].sort().join(", ")}`);
+      return pod;
+    },
+  };
+}
+
+function templateFiles(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => /\.ya?ml$/.test(name) && !name.startsWith("."))
+      .sort();
+  } catch (cause) {
+    throw new PlatformError("request.invalid", `the folder of pod templates ${folder} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** Null for an object that is no pod. */
+export function parseTemplate(text: string, path: string): Pod | null {
+  const invalid = (why: string) => new PlatformError("request.invalid", `the pod template ${path} ${why}`);
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch (cause) {
+    throw invalid(`is not YAML: ${(cause as Error).message}`);
+  }
+  if (!isFields(value)) throw invalid("is not an object");
+  if (value.kind !== "Pod") {
+    if (typeof value.kind === "string") return null;
+    throw invalid("has no kind; a template of a sandbox is a Pod");
+  }
+  const { metadata, spec } = value;
+  if (!isFields(spec) || !Array.isArray(spec.containers) || spec.containers.length === 0) throw invalid("has no spec.containers");
+  for (const [index, container] of spec.containers.entries())
+    if (!isFields(container) || typeof container.name !== "string" || container.name === "")
+      throw invalid(`has no name in spec.containers[${index}]`);
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "placeholder", ...pick(isFields(metadata) ? metadata : {}, ["labels", "annotations"]) },
+    spec: spec as unknown as PodSpec,
+  };
+}
+
+/** The same without volumes that hold sockets of the machine. */
+function withoutSockets(pod: Pod): { pod: Pod; removed: readonly string[] } {
+  const unsafe = (pod.spec.volumes ?? []).filter(isSocketVolume);
+  if (unsafe.length === 0) return { pod, removed: [] };
+  const names = new Set(unsafe.map(({ name }) => name));
+  const clean = <T extends { readonly volumeMounts?: readonly { readonly name: string }[] }>(container: T): T => ({
+    ...container,
+    ...(container.volumeMounts !== undefined && { volumeMounts: container.volumeMounts.filter(({ name }) => !names.has(name)) }),
+  });
+  const { containers, initContainers, volumes = [] } = pod.spec;
+  return {
+    pod: {
+      ...pod,
+      spec: {
+        ...pod.spec,
+        volumes: volumes.filter(({ name }) => !names.has(name)),
+        containers: containers.map(clean),
+        ...(initContainers !== undefined && { initContainers: initContainers.map(clean) }),
+      },
+    },
+    removed: unsafe.map(({ hostPath }) => String((hostPath as Fields).path)),
+  };
+}
+
+function isSocketVolume({ hostPath }: Volume): boolean {
+  return isFields(hostPath) && typeof hostPath.path === "string" && SOCKET_FOLDERS.test(hostPath.path);
+}
+
+function pick(from: Fields, names: readonly string[]): Fields {
+  return Object.fromEntries(names.filter((name) => isFields(from[name])).map((name) => [name, from[name]]));
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,150 @@
+import type { KeyObject } from "node:crypto";
+import { createConnection } from "node:net";
+import type { Duplex } from "node:stream";
+import { PlatformError } from "@aenv/contract";
+import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
+import { connectInit, type InitConnection } from "../init/connection.ts";
+import { isInitError } from "../init/error.ts";
+import { sendFolder } from "../init/folder.ts";
+import { SharedConnection } from "../init/shared-connection.ts";
+import type { PodLog } from "./log.ts";
+import { BUNDLES, INIT_PORT } from "./pod/pod.ts";
+import type { PodState } from "./pod/state.ts";
+
+export interface SandboxParts {
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly podName: string;
+  readonly uid: string;
+  readonly ip: string;
+  readonly state: PodState;
+  readonly log: PodLog;
+  readonly key: KeyObject;
+  readonly destroy: (sandbox: KubernetesSandbox) => Promise<void>;
+}
+
+/** A program without a port has no address; nothing listens there. */
+const NO_PORT = 9;
+
+/** A pod, started by this process or adopted from an earlier one. */
+export class KubernetesSandbox implements Sandbox {
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly address: SandboxAddress;
+  readonly initAddress?: SandboxAddress;
+  readonly pid = null;
+  readonly exited: Promise<SandboxExit>;
+  readonly podName: string;
+  readonly uid: string;
+  readonly state: PodState;
+  commandDefaults: CommandDefaults = { cwd: "/", env: {} };
+  readonly #parts: SandboxParts;
+  readonly #connection: SharedConnection;
+  readonly #exiting = Promise.withResolvers<SandboxExit>();
+  #exit: SandboxExit | null = null;
+  #destroying: Promise<void> | undefined;
+
+  constructor(parts: SandboxParts) {
+    const { ip, state, key } = parts;
+    this.#parts = parts;
+    this.id = parts.id;
+    this.labels = parts.labels;
+    this.podName = parts.podName;
+    this.uid = parts.uid;
+    this.state = state;
+    this.address = { kind: "tcp", host: ip, port: state.port ?? NO_PORT };
+    const init: SandboxAddress = { kind: "tcp", host: ip, port: INIT_PORT };
+    if (state.hasInit) this.initAddress = init;
+    this.#connection = new SharedConnection((signal) => connectInit(init, key, signal));
+    this.exited = this.#exiting.promise;
+  }
+
+  get hasExited(): boolean {
+    return this.#exit !== null;
+  }
+
+  get isDestroying(): boolean {
+    return this.#destroying !== undefined;
+  }
+
+  get ip(): string {
+    return this.#parts.ip;
+  }
+
+  markExited(reason: string): void {
+    if (this.#exit !== null) return;
+    this.#exit = { at: new Date(), reason };
+    this.release();
+    this.#exiting.resolve(this.#exit);
+  }
+
+  useConnection(connection: InitConnection): void {
+    this.#connection.use(connection);
+  }
+
+  init(): Promise<InitConnection> {
+    return this.#connection.get();
+  }
+
+  /** Closes what this process holds; the pod goes on. */
+  release(): void {
+    this.#connection.close();
+  }
+
+  tail(lines: number): Promise<string[]> {
+    return this.#parts.log.tail(lines);
+  }
+
+  follow(signal: AbortSignal): AsyncIterable<string> {
+    return this.#parts.log.follow(signal, () => this.hasExited);
+  }
+
+  async connect(port: number, signal: AbortSignal): Promise<Duplex> {
+    const closed = (cause?: unknown) =>
+      new PlatformError("sandbox.port_closed", `no process of sandbox '${this.id}' listens on port ${port}`, { cause });
+    if (this.hasExited) throw closed();
+    try {
+      if (!this.state.hasInit) return await connectDirectly(this.ip, port, signal);
+      return await (await this.init()).connect(port);
+    } catch (error) {
+      const isRefused = isInitError(error, "port_closed") || (error as NodeJS.ErrnoException).code === "ECONNREFUSED";
+      if (isRefused || this.hasExited) throw closed(error);
+      throw error;
+    }
+  }
+
+  async addFolder(folder: string, signal: AbortSignal): Promise<string> {
+    if (!this.state.hasInit)
+      throw new PlatformError(
+        "sandbox.unsupported",
+        `sandbox '${this.id}' runs the image's own program and takes no folder: name the program in runtime.command of config.json`,
+      );
+    return sendFolder(await this.init(), folder, signal, { parent: BUNDLES, isNamedByContent: true });
+  }
+
+  destroy(): Promise<void> {
+    this.#destroying ??= this.#parts.destroy(this).catch((error: unknown) => {
+      this.#destroying = undefined;
+      throw error;
+    });
+    return this.#destroying;
+  }
+}
+
+function connectDirectly(host: string, port: number, signal: AbortSignal): Promise<Duplex> {
+  return new Promise((resolve, reject) => {
+    const socket = createConnection({ host, port, noDelay: true });
+    const abort = () => socket.destroy(signal.reason instanceof Error ? signal.reason : new Error("cancelled"));
+    signal.addEventListener("abort", abort);
+    const end = () => signal.removeEventListener("abort", abort);
+    socket.once("connect", () => {
+      end();
+      resolve(socket);
+    });
+    socket.once("error", (error) => {
+      end();
+      reject(error);
+    });
+    if (signal.aborted) abort();
+  });
+}

@@ -1,0 +1,171 @@
+import type { KeyObject } from "node:crypto";
+import { posix } from "node:path";
+import { isPlatformError } from "@aenv/contract";
+import type { CommandDefaults, Listening, SandboxSpec } from "../engine.ts";
+import type { InitConnection } from "../init/connection.ts";
+import { isInitError } from "../init/error.ts";
+import { connectStartingInit } from "../init/ready.ts";
+import { healthPathOf, tellAddress } from "../listening.ts";
+import { waitUntilReady } from "../probe.ts";
+import { readDefaults } from "./defaults.ts";
+import { cancelled, StartFailure } from "./failures.ts";
+import { PROGRAM_PORT, templateCommand } from "./pod/pod.ts";
+import { progressOf } from "./pod/progress.ts";
+import type { Pod } from "./pod/types.ts";
+import type { PodTable } from "./pods.ts";
+import type { KubernetesSandbox } from "./sandbox.ts";
+
+export interface PodStart {
+  readonly spec: SandboxSpec;
+  readonly pod: Pod;
+  readonly template: Pod;
+  readonly pods: PodTable;
+  readonly key: KeyObject;
+  readonly unschedulableMs: number;
+  readonly signal: AbortSignal;
+  /** Called when the pod runs and has an address. */
+  readonly open: (ip: string) => KubernetesSandbox;
+}
+
+/** What a start waits for, for the message of one that took too long. */
+interface Stage {
+  detail: string;
+}
+
+const APPENDED: Listening = { kind: "appended" };
+
+/** Waits until the pod runs, starts the program in it, and waits until the program answers. */
+export async function startInPod(start: PodStart): Promise<{ readonly defaults: CommandDefaults }> {
+  const { spec, signal, open } = start;
+  const stop = new AbortController();
+  const stage: Stage = { detail: "the pod was not started" };
+  const cancel = () => stop.abort(cancelled(spec.id));
+  const timer = setTimeout(() => stop.abort(new StartFailure(`${stage.detail} within ${spec.startTimeoutMs} ms`)), spec.startTimeoutMs);
+  signal.addEventListener("abort", cancel);
+  if (signal.aborted) cancel();
+  try {
+    const sandbox = open(await untilRunning(start, stage, stop.signal));
+    sandbox.exited.then(({ reason }) => stop.abort(new StartFailure(reason)));
+    const defaults = sandbox.state.hasInit ? await startProgram(start, sandbox, stage, stop.signal) : { cwd: "/", env: {} };
+    await untilAnswering(spec.listening ?? APPENDED, sandbox, stage, stop.signal);
+    return { defaults };
+  } catch (error) {
+    const cause = stop.signal.aborted ? stop.signal.reason : error;
+    // A sandbox that has just ended cuts connections before the cluster reports why.
+    throw stop.signal.aborted || !isPlatformError(error, "sandbox.lost") ? cause : await lostReason(start, stage, error);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", cancel);
+    stop.abort();
+  }
+}
+
+async function untilRunning({ pods, pod, unschedulableMs }: PodStart, stage: Stage, signal: AbortSignal): Promise<string> {
+  const { name, uid } = pod.metadata;
+  return pods.until(
+    name,
+    (now) => {
+      if (now === null || now.metadata.uid !== uid) throw new StartFailure("the pod was deleted by another client of the cluster");
+      const progress = progressOf(now, Date.now(), unschedulableMs);
+      switch (progress.kind) {
+        case "running":
+          return progress.ip;
+        case "waiting":
+          stage.detail = `the pod was not started (${progress.detail})`;
+          return undefined;
+        case "stuck":
+          throw new StartFailure(progress.reason, progress.isCapacity);
+        case "ended":
+          throw new StartFailure(describeEarlyEnd(progress.end));
+      }
+    },
+    signal,
+  );
+}
+
+function describeEarlyEnd(end: Extract<ReturnType<typeof progressOf>, { kind: "ended" }>["end"]): string {
+  switch (end.kind) {
+    case "cluster":
+      return end.reason;
+    case "out-of-memory":
+      return "it ran out of memory before its program was started";
+    case "exit":
+      return `its container ended with exit code ${end.code} before its program was started`;
+  }
+}
+
+/** Gives the program to the init. */
+async function startProgram(start: PodStart, sandbox: KubernetesSandbox, stage: Stage, signal: AbortSignal): Promise<CommandDefaults> {
+  stage.detail = "the init of the pod did not answer";
+  if (sandbox.initAddress === undefined) throw new StartFailure("the pod has no init");
+  const init = await connectStartingInit(sandbox.initAddress, start.key, signal);
+  sandbox.useConnection(init);
+  stage.detail = "the program was not started";
+  const { spec } = start;
+  const defaults = await readDefaults(init, signal);
+  const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, signal);
+  const program = programOf(start, sandbox.ip);
+  if (program === null) return defaults;
+  await runMain(init, {
+    argv: program.command,
+    env: { ...defaults.env, ...program.variables },
+    cwd: folder === null ? defaults.cwd : posix.join(folder, spec.cwd ?? "."),
+  });
+  return defaults;
+}
+
+async function runMain(init: InitConnection, program: { argv: readonly string[]; env: Readonly<Record<string, string>>; cwd: string }) {
+  try {
+    await init.startMain({ ...program, inheritOutput: true });
+  } catch (error) {
+    if (!isInitError(error)) throw error;
+    const why = error.code === "no_program" ? "no such program in the image" : error.message;
+    throw new StartFailure(`cannot run '${program.argv[0]}': ${why}`);
+  }
+}
+
+/** The program with where to listen; null for a sandbox that is only used for commands. */
+function programOf({ spec, template }: PodStart, ip: string): Pick<SandboxSpec, "command" | "variables"> | null {
+  const listening = spec.listening ?? APPENDED;
+  const command = spec.command.length > 0 ? spec.command : templateCommand(template);
+  if (command.length === 0 || (listening.kind === "none" && spec.command.length === 0)) return null;
+  const host = ip.includes(":") ? "::" : "0.0.0.0";
+  if (listening.kind === "port") return tellAddress({ ...spec, command }, { host, port: listening.port });
+  const where = listening.kind === "appended" ? ["--host", host, "--port", String(PROGRAM_PORT)] : [];
+  return { command: [...command, ...where], variables: spec.variables };
+}
+
+async function untilAnswering(listening: Listening, sandbox: KubernetesSandbox, stage: Stage, signal: AbortSignal): Promise<void> {
+  if (listening.kind === "none") return;
+  const request = `GET ${healthPathOf(listening)}`;
+  const port = sandbox.state.port;
+  stage.detail = `the program did not answer ${request} on port ${port}`;
+  await waitUntilReady(
+    () => sandbox.address,
+    listening,
+    signal,
+    (status) => {
+      stage.detail = `the program answered ${status} to ${request}`;
+    },
+  );
+}
+
+/** Waits a little for the cluster to say why the pod has ended. */
+async function lostReason({ pods, pod }: PodStart, stage: Stage, lost: unknown): Promise<unknown> {
+  const deadline = AbortSignal.timeout(LOST_MS);
+  try {
+    return await pods.until(
+      pod.metadata.name,
+      (now) => {
+        if (now === null) return new StartFailure("the pod was deleted by another client of the cluster");
+        const progress = progressOf(now, Date.now(), 0);
+        return progress.kind === "ended" ? new StartFailure(`${describeEarlyEnd(progress.end)}; ${stage.detail}`) : undefined;
+      },
+      deadline,
+    );
+  } catch {
+    return lost;
+  }
+}
+
+const LOST_MS = 10_000;
