@@ -1,3 +1,4 @@
+export { loadClusterImage } from "./cluster-image.ts";
 export {
   type Component,
   type ComponentName,
@@ -19,7 +20,6 @@ export {
 } from "./components.ts";
 export { type DockerDaemon, startDocker } from "./docker.ts";
 export { debianRoot, ORIGINAL_SDK_PORT, originalSdkImage } from "./images.ts";
-export { loadClusterImage } from "./cluster-image.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type PlatformImages, platformImages } from "./platform-images.ts";
 export { Random } from "./random.ts";

@@ -430,15 +430,15 @@ async function textFrom(socket: Duplex): Promise<string> {
 function ask({ address }: Sandbox, method: string, path: string): Promise<unknown> {
   const where = address.kind === "unix" ? { socketPath: address.path } : { host: address.host, port: address.port };
   return new Promise((resolve, reject) => {
-    const sent = request({ ...where, method, path, agent: false }, (response) => {
+    const sent = request({ ...where, method, path, agent: false, timeout: ANSWER_TIMEOUT_MS }, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
       response.on("error", reject).on("end", () => resolve(JSON.parse(text)));
     });
     // Packets to an address that nobody has any more may be dropped without an answer.
-    sent.setTimeout(ANSWER_TIMEOUT_MS, () => sent.destroy(new Error(`no answer to ${method} ${path}`)));
+    sent.on("timeout", () => sent.destroy(new Error(`no answer to ${method} ${path}`)));
     sent.on("error", reject).end();
   });
 }
 
-const ANSWER_TIMEOUT_MS = 20_000;
+const ANSWER_TIMEOUT_MS = 10_000;

@@ -32,6 +32,8 @@ export interface EngineAbilities {
   readonly changesEgress: boolean;
   /** Runs sandboxes that are services for each other: `SandboxSpec.network` and `SandboxSpec.program`. */
   readonly networks: boolean;
+  /** Creates sandboxes from templates of the operator: `SandboxSpec.template`. */
+  readonly templates: boolean;
   /** What `SandboxSpec.runtime` may be; empty for engines without a choice. */
   readonly runtimes: readonly SandboxRuntime[];
 }
@@ -52,6 +54,7 @@ export const noAbilities: EngineAbilities = {
   egress: false,
   changesEgress: false,
   networks: false,
+  templates: false,
   runtimes: [],
 };
 

@@ -39,6 +39,14 @@ export { initKeyArgument, openInitKey } from "./init/key.ts";
 export type { ProcessEnding, ProcessOutput, RemoteProcess, SpawnOptions, TerminalSize } from "./init/process.ts";
 export { type InitProgramOptions, initProgram } from "./init/program.ts";
 export { connectStartingInit } from "./init/ready.ts";
+export { accessInCluster, type ClusterAccess, parseKubeconfig, readKubeconfig } from "./kubernetes/api/access.ts";
+export { type ApiCounters, KubernetesApi, type KubernetesObject } from "./kubernetes/api/client.ts";
+export { isKubernetesError, KubernetesError } from "./kubernetes/api/error.ts";
+export { KubernetesEngine, type KubernetesEngineOptions } from "./kubernetes/engine.ts";
+export { NO_EGRESS } from "./kubernetes/network.ts";
+export { type PodTemplates, readTemplates } from "./kubernetes/pod/templates.ts";
+export { type ClusterProbe, probeCluster } from "./kubernetes/probe.ts";
+export { type RightsRule, requiredRights } from "./kubernetes/rights.ts";
 export { isReadyStatus, tellAddress } from "./listening.ts";
 export {
   type ProbeResult,

@@ -47,10 +47,10 @@ export const serverConfig = z.strictObject({
     .default(true)
     .describe("accept an instance's unguessable id instead of a token on the data port, as the original's clients require"),
   engine: z
-    .enum(["process", "oci", "docker"])
+    .enum(["process", "oci", "docker", "kubernetes"])
     .default("process")
     .describe(
-      "what isolates instances: process (plain processes of this machine), oci (own files, processes and network; Linux, root) or docker (the same with Docker or Podman)",
+      "what isolates instances: process (plain processes of this machine), oci (own files, processes and network; Linux, root), docker (the same with Docker or Podman) or kubernetes (pods of a cluster)",
     ),
   runtime: z
     .enum(["runc", "runsc"])
@@ -69,6 +69,38 @@ export const serverConfig = z.strictObject({
     .default([])
     .describe("owners whose environments may run with runc; the code of all others runs with runsc; default: all owners"),
   dockerSocket: z.string().default("/var/run/docker.sock").describe("socket of Docker or Podman, for the engine docker"),
+  kubeconfig: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe("kubeconfig file of the engine kubernetes; default: the file of KUBECONFIG, or in a cluster the account of the server's pod"),
+  kubeServer: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe("host:port of the API server for a server in the cluster; default: what Kubernetes tells every pod"),
+  kubeNamespace: z.string().default("aenv-sandbox").describe("namespace of the pods that the engine kubernetes creates"),
+  kubeGroup: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe("servers with the same name look after the same pods; default: a random name in the home"),
+  initKeyFile: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe("file with the ed25519 private key (PEM) for the inits of pods, for servers of one kubeGroup; default: one of the home"),
+  kubeNetworkPolicies: flag
+    .default(true)
+    .describe("restrict outgoing connections of pods by a network policy, which the network of the cluster must enforce"),
+  baseImage: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe("image of pods without one: Node, the runner and the init, as deploy/images builds it"),
+  podTemplates: z.string().nullable().default(null).describe("folder with pod templates, as NAME.yaml, for the engine kubernetes"),
+  runscClass: z.string().nullable().default(null).describe("RuntimeClass of gVisor, for the engine kubernetes; none by default"),
+  nodeWait: duration.default("5s").describe("how long a pod may wait for a node with room, such as one that an autoscaler adds"),
   runsc: z.string().nullable().default(null).describe("path of the program runsc; default: on the PATH"),
   sandboxesReady: count.default(1).describe("sandboxes of each image in use that the engine oci prepares"),
   registryAuth: z
@@ -205,9 +237,16 @@ export function readServerConfig(options: {
   };
   const parsed = serverConfig.safeParse(merged);
   if (!parsed.success) throw invalid(parsed.error, merged);
-  const { store, dataDir } = parsed.data;
+  const { store, dataDir, kubeconfig, kubeServer } = parsed.data;
+  const { KUBECONFIG, KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = options.variables;
   const home = homeFolder(parsed.data.home);
-  const config = { ...parsed.data, home, dataDir: dataFolder(dataDir, home) };
+  const config = {
+    ...parsed.data,
+    home,
+    dataDir: dataFolder(dataDir, home),
+    kubeconfig: kubeconfig ?? (KUBECONFIG || null),
+    kubeServer: kubeServer ?? (host ? `${host.includes(":") ? `[${host}]` : host}:${port}` : null),
+  };
   if (statSync(config.dataDir, { throwIfNoEntry: false })?.isDirectory() === false)
     throw new PlatformError("request.invalid", `the server's configuration is wrong: dataDir is ${config.dataDir}, which is not a folder`);
   return { ...config, store: store === "" ? `sqlite:${join(home, "server.db")}` : store };

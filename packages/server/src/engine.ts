@@ -1,18 +1,21 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, parseDuration } from "@aenv/contract";
 import {
   type BaseRoot,
   baseRunnerCommand,
   DockerEngine,
+  KubernetesEngine,
   OciEngine,
   openBaseRoot,
   ProcessEngine,
   type ReachedLimit,
   type RefusedConnection,
   type RootFiles,
+  readTemplates,
   type SandboxEngine,
 } from "@aenv/sandbox";
+import { clusterAccess } from "./cluster-access.ts";
 import type { ServerConfig } from "./config.ts";
 import { lockHome } from "./peers/home-lock.ts";
 
@@ -44,6 +47,8 @@ export function openEngine(options: OpenEngineOptions): { engine: SandboxEngine;
       return { engine: openOci(options), runner: baseRunnerCommand };
     case "docker":
       return { engine: openDocker(options), runner: baseRunnerCommand };
+    case "kubernetes":
+      return { engine: openKubernetes(options), runner: baseRunnerCommand };
   }
 }
 
@@ -94,6 +99,35 @@ function openDocker(options: OpenEngineOptions): DockerEngine {
     onLimit: options.onLimit,
     ...(runtime === "runsc" && { runtime }),
     ...(registryAuth !== null && { authFile: registryAuth }),
+  });
+}
+
+function openKubernetes({ config, log, onLimit }: OpenEngineOptions): KubernetesEngine {
+  const { home, baseImage, podTemplates, kubeGroup, kubeNetworkPolicies, initKeyFile, runscClass, runtime, processes } = config;
+  if (baseImage === null)
+    throw new PlatformError(
+      "request.invalid",
+      "the engine kubernetes needs an image for environments without one: build it as deploy/images describes, and name it with --base-image",
+    );
+  if (processes !== null)
+    throw new PlatformError(
+      "request.invalid",
+      `the setting processes is ${processes}, and the engine kubernetes cannot limit that: set podPidsLimit of the nodes' kubelets, and remove the setting`,
+    );
+  return new KubernetesEngine({
+    home,
+    access: clusterAccess(config),
+    namespace: config.kubeNamespace,
+    baseImage,
+    templates: readTemplates(podTemplates),
+    networkPolicies: kubeNetworkPolicies,
+    runtime,
+    unschedulableMs: parseDuration(config.nodeWait),
+    log,
+    onLimit,
+    ...(kubeGroup !== null && { group: kubeGroup }),
+    ...(initKeyFile !== null && { initKeyFile }),
+    ...(runscClass !== null && { runscClass }),
   });
 }
 

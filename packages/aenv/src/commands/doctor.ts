@@ -15,11 +15,13 @@ interface Options {
   readonly home?: string;
   readonly dockerSocket?: string;
   readonly runsc?: string;
+  readonly kubeconfig?: string;
+  readonly kubeNamespace?: string;
   readonly json?: boolean;
 }
 
 /** The settings of the server that are options here too. */
-const SETTINGS = ["engine", "runtime", "home", "docker-socket", "runsc"];
+const SETTINGS = ["engine", "runtime", "home", "docker-socket", "runsc", "kubeconfig", "kube-namespace"];
 
 export function define(command: Command, terminal: Terminal): void {
   command.description(
@@ -37,11 +39,10 @@ export function define(command: Command, terminal: Terminal): void {
 
 async function doctor({ json = false, ...flags }: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, json);
-  const { home, engine, runtime, dockerSocket, runsc } = readServerConfig({ flags: settingsIn(flags), variables: terminal.env });
-  const { engines, parts } = await withSpinner(terminal, "Trying engines and tools", () =>
-    diagnose({ home, dockerSocket, runsc, env: terminal.env }),
-  );
-  const name: EngineName = engine === "process" ? engine : `${engine}/${runtime}`;
+  const config = readServerConfig({ flags: settingsIn(flags), variables: terminal.env });
+  const { engine, runtime } = config;
+  const { engines, parts } = await withSpinner(terminal, "Trying engines and tools", () => diagnose({ config, env: terminal.env }));
+  const name: EngineName = engine === "process" || engine === "kubernetes" ? engine : `${engine}/${runtime}`;
   const chosen = engines.find((one) => one.name === name) as Check;
   printer.json({ engine: name, works: chosen.ok, engines, parts });
   if (!printer.isJson) {
@@ -58,8 +59,8 @@ async function doctor({ json = false, ...flags }: Options, terminal: Terminal): 
 }
 
 /** Without options that every command has, such as `verbose`. */
-function settingsIn({ engine, runtime, home, dockerSocket, runsc }: Options): Record<string, unknown> {
-  return { engine, runtime, home, dockerSocket, runsc };
+function settingsIn({ engine, runtime, home, dockerSocket, runsc, kubeconfig, kubeNamespace }: Options): Record<string, unknown> {
+  return { engine, runtime, home, dockerSocket, runsc, kubeconfig, kubeNamespace };
 }
 
 function rows(title: string, checks: readonly Check[], output: Output): string {

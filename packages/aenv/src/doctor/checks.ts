@@ -4,6 +4,7 @@ import {
   type Architecture,
   initProgram,
   type ProbeResult,
+  probeCluster,
   probeControlGroups,
   probeDocker,
   probeNetwork,
@@ -12,6 +13,7 @@ import {
   probeSandbox,
   probeUserNamespaces,
 } from "@aenv/sandbox";
+import { clusterAccess, type ServerConfig } from "@aenv/server";
 import { findBuilders } from "../image/builder.ts";
 import { installCommand } from "./install.ts";
 
@@ -33,16 +35,12 @@ export interface Diagnosis {
   readonly parts: readonly Check[];
 }
 
-export const engineNames = ["process", "oci/runc", "oci/runsc", "docker/runc", "docker/runsc"] as const;
+export const engineNames = ["process", "oci/runc", "oci/runsc", "docker/runc", "docker/runsc", "kubernetes"] as const;
 export type EngineName = (typeof engineNames)[number];
 
 /** The settings of the server that decide what works. */
 export interface DoctorOptions {
-  /** Sandboxes need a file system that supports overlays. */
-  readonly home: string;
-  readonly dockerSocket: string;
-  /** Path of runsc; null if it is searched. */
-  readonly runsc: string | null;
+  readonly config: ServerConfig;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -69,7 +67,8 @@ interface Part {
   readonly probe: () => Promise<ProbeResult>;
 }
 
-function partsOf({ home, dockerSocket, runsc, env }: DoctorOptions): readonly Part[] {
+function partsOf({ config, env }: DoctorOptions): readonly Part[] {
+  const { home, dockerSocket, runsc } = config;
   const program = (name: string, ...args: string[]) => probeProgram(name, args, env);
   return [
     { name: "init", use: "process 1 of sandboxes", get: null, probe: () => probeInit() },
@@ -102,6 +101,12 @@ function partsOf({ home, dockerSocket, runsc, env }: DoctorOptions): readonly Pa
       probe: () => probeDocker(dockerSocket, "runsc"),
     },
     {
+      name: "kubernetes",
+      use: "the engine kubernetes",
+      get: "name a kubeconfig with --kubeconfig and a namespace with --kube-namespace, and give its account the rights of the chart's Role",
+      probe: () => probeKubernetes(config),
+    },
+    {
       name: "image builder",
       use: "aenv build --image",
       get: `${installCommand("builder")}, or use Docker`,
@@ -120,6 +125,7 @@ const NEEDS: Readonly<Record<EngineName, readonly string[]>> = {
   "oci/runsc": ["init", "runsc", "overlay", "control groups", "network"],
   "docker/runc": ["init", "docker"],
   "docker/runsc": ["init", "docker with runsc"],
+  kubernetes: ["kubernetes"],
 };
 
 const USES: Readonly<Record<EngineName, string>> = {
@@ -128,6 +134,7 @@ const USES: Readonly<Record<EngineName, string>> = {
   "oci/runsc": "isolated, with a kernel of its own",
   "docker/runc": "isolated by a Docker or Podman engine",
   "docker/runsc": "the same, with a kernel of its own",
+  kubernetes: "pods of a cluster",
 };
 
 function engineCheck(name: EngineName, parts: readonly Check[]): Check {
@@ -155,6 +162,15 @@ async function probeInit(): Promise<ProbeResult> {
 async function probeBuilders(env: DoctorOptions["env"]): Promise<ProbeResult> {
   const found = await findBuilders(env);
   return found.length > 0 ? { ok: true, detail: found.join(", ") } : { ok: false, reason: "no Docker engine, buildah or podman" };
+}
+
+async function probeKubernetes(config: ServerConfig): Promise<ProbeResult> {
+  if (config.kubeconfig === null && config.kubeServer === null) return { ok: false, reason: "no kubeconfig is named" };
+  try {
+    return await probeCluster({ access: clusterAccess(config), namespace: config.kubeNamespace });
+  } catch (error) {
+    return { ok: false, reason: messageOf(error) };
+  }
 }
 
 function probeKvm(): ProbeResult {

@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PlatformError } from "@aenv/contract";
 
 const FILE = "init-key.pem";
 
@@ -8,6 +9,18 @@ const FILE = "init-key.pem";
 export function openInitKey(home: string): KeyObject {
   const file = join(home, FILE);
   return readKey(file) ?? createKey(home, file);
+}
+
+/** A key that servers with different homes share. */
+export function readInitKey(file: string): KeyObject {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(readFileSync(file));
+  } catch (cause) {
+    throw new PlatformError("request.invalid", `the key of inits cannot be read from ${file}: ${(cause as Error).message}`, { cause });
+  }
+  if (key.asymmetricKeyType === "ed25519") return key;
+  throw new PlatformError("request.invalid", `the key of inits in ${file} is of type ${key.asymmetricKeyType}; it must be ed25519`);
 }
 
 /** What the init is started with: the raw public key. */

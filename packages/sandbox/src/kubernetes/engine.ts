@@ -10,9 +10,10 @@ import {
   type ReachedLimit,
   type Sandbox,
   type SandboxEngine,
+  type SandboxRuntime,
   type SandboxSpec,
 } from "../engine.ts";
-import { initKeyArgument, openInitKey } from "../init/key.ts";
+import { initKeyArgument, openInitKey, readInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { describeExit, exitOf } from "../process/exit-reason.ts";
 import type { ClusterAccess } from "./api/access.ts";
@@ -43,10 +44,14 @@ export interface KubernetesEngineOptions {
   readonly templates?: PodTemplates;
   /** Servers with the same name look after the same pods; default: a random name of this home. */
   readonly group?: string;
+  /** The private key that proves to inits who connects; default: that of the home. */
+  readonly initKeyFile?: string;
   /** Restrict the outgoing connections of sandboxes by a network policy, which the cluster's network must enforce. */
   readonly networkPolicies?: boolean;
-  /** The RuntimeClass of sandboxes that ask for runsc; without it, none may. */
+  /** The RuntimeClass of sandboxes with runsc; without it, none may ask for it. */
   readonly runscClass?: string;
+  /** For sandboxes whose specification names none; runc is the default of the cluster, whatever that is. */
+  readonly runtime?: SandboxRuntime;
   /** How long a pod may wait for a node, such as one that an autoscaler adds. */
   readonly unschedulableMs?: number;
   /** Called for limits that a sandbox reached while it went on. */
@@ -92,10 +97,18 @@ export class KubernetesEngine implements SandboxEngine {
     this.#options = options;
     const folder = join(options.home, "kubernetes");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    this.initKey = openInitKey(realpathSync(options.home));
+    this.initKey = options.initKeyFile === undefined ? openInitKey(realpathSync(options.home)) : readInitKey(options.initKeyFile);
     this.#homeId = options.group ?? openHomeId(folder);
     if (!isLabelName(this.#homeId))
-      throw new PlatformError("request.invalid", `the group of servers '${this.#homeId}' must be up to 63 letters, digits, '.', '_' and '-'`);
+      throw new PlatformError(
+        "request.invalid",
+        `the group of servers '${this.#homeId}' must be up to 63 letters, digits, '.', '_' and '-'`,
+      );
+    if (options.runtime === "runsc" && options.runscClass === undefined)
+      throw new PlatformError(
+        "request.invalid",
+        "the runtime is runsc: name the cluster's RuntimeClass for it with the setting runscClass",
+      );
     this.can = {
       ...noAbilities,
       images: true,
@@ -106,6 +119,7 @@ export class KubernetesEngine implements SandboxEngine {
       commands: true,
       // To everywhere or to nowhere.
       egress: options.networkPolicies ?? true,
+      templates: true,
       runtimes: options.runscClass === undefined ? [] : ["runc", "runsc"],
     };
     this.#templates = options.templates ?? readTemplates(null);
@@ -203,7 +217,12 @@ export class KubernetesEngine implements SandboxEngine {
       });
       return await this.#finish(held.sandbox as unknown as KubernetesSandbox, defaults, signal);
     } catch (error) {
-      const lines = pod === null || isPlatformError(error) ? [] : await this.#logOf(pod).tail(20).catch(() => []);
+      const lines =
+        pod === null || isPlatformError(error)
+          ? []
+          : await this.#logOf(pod)
+              .tail(20)
+              .catch(() => []);
       const failure = startError(spec, namespace, error, lines);
       if (pod !== null) await this.#removePod(pod, held.sandbox);
       held.sandbox?.markExited("the sandbox did not start");
@@ -226,7 +245,7 @@ export class KubernetesEngine implements SandboxEngine {
 
   /** Not cancelled half-way: the API server would create the pod anyway, after this process had looked for it. */
   async #createPod(spec: SandboxSpec, signal: AbortSignal): Promise<Pod> {
-    const { baseImage, runscClass } = this.#options;
+    const { baseImage, runscClass, runtime } = this.#options;
     const template = this.#templateOf(spec);
     const pod = podOf({
       homeId: this.#homeId,
@@ -236,7 +255,7 @@ export class KubernetesEngine implements SandboxEngine {
       state: newState(spec, template),
       initKey: initKeyArgument(this.initKey),
       egress: this.can.egress ? egressOf(spec) : "open",
-      ...(spec.runtime === "runsc" && runscClass !== undefined && { runtimeClass: runscClass }),
+      ...((spec.runtime ?? runtime) === "runsc" && runscClass !== undefined && { runtimeClass: runscClass }),
     });
     await Promise.all([this.#pods.listed(), this.can.egress ? this.#ensurePolicy() : undefined]);
     signal.throwIfAborted();

@@ -16,11 +16,10 @@ export class StartFailure extends Error {
 export function startError(spec: SandboxSpec, namespace: string, cause: unknown, log: readonly string[]): PlatformError {
   if (isPlatformError(cause)) return cause;
   const { reason, isCapacity } = reasonOf(cause, namespace);
-  return new PlatformError(
-    isCapacity ? "sandbox.no_capacity" : "sandbox.start_failed",
-    `sandbox '${spec.id}' did not start: ${reason}`,
-    { cause, details: { reason, log } },
-  );
+  return new PlatformError(isCapacity ? "sandbox.no_capacity" : "sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, {
+    cause,
+    details: { reason, log },
+  });
 }
 
 function reasonOf(cause: unknown, namespace: string): { readonly reason: string; readonly isCapacity: boolean } {

@@ -26,7 +26,7 @@ export async function ensureNoEgress(api: KubernetesApi, namespace: string): Pro
     if (!isKubernetesError(error, 403)) throw error;
     throw new PlatformError(
       "sandbox.unsupported",
-      `the connections of sandboxes cannot be restricted: ${error.message}; install the chart, allow 'get' and 'create' of networkpolicies in namespace ${namespace}, or turn the setting kubernetesNetworkPolicies off`,
+      `the connections of sandboxes cannot be restricted: ${error.message}; install the chart, allow 'get' and 'create' of networkpolicies in namespace ${namespace}, or turn the setting kubeNetworkPolicies off`,
       { cause: error },
     );
   }

@@ -1,4 +1,4 @@
-import { type EnvironmentConfig, isPlatformError, PlatformError, programPort } from "@aenv/contract";
+import { type EnvironmentConfig, isDualContainer, isPlatformError, PlatformError, programPort } from "@aenv/contract";
 import type { Listening, SandboxEngine, SandboxSpec } from "@aenv/sandbox";
 import { isImageReference } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
@@ -6,7 +6,7 @@ import type { SlotProgram } from "./slot.ts";
 
 /** What a sandbox runs instead of the runner: a command, an image's own server, or only the commands of the owner. */
 export interface Program {
-  readonly spec: Required<Pick<SandboxSpec, "command" | "listening">> & Pick<SandboxSpec, "image" | "cwd">;
+  readonly spec: Required<Pick<SandboxSpec, "command" | "listening">> & Pick<SandboxSpec, "image" | "cwd" | "template">;
   /** The bundle with the program's files; null if the image has them. */
   readonly bundleDigest: string | null;
 }
@@ -19,7 +19,7 @@ export const PROGRAM_VARIABLES = { AENV_TYPE: "singleContainer" } as const;
 /** The program of an environment; null if it is a module for the runner. An environment that cannot run here is an error. */
 export function programOf(environment: ProgramSource, engine: Pick<SandboxEngine, "name" | "can">): Program | null {
   const { bundleDigest, artifacts, config, name, version } = environment;
-  const { runtime } = config;
+  const { runtime, deployConfig: { podTemplate } = {} } = config;
   if (runtime === undefined && bundleDigest !== null) return null;
   const unsupported = (why: string) => new PlatformError("instance.unsupported", `${name}@${version} ${why}`);
   const image = artifacts.find(({ type }) => type === "image")?.content;
@@ -40,6 +40,8 @@ export function programOf(environment: ProgramSource, engine: Pick<SandboxEngine
       command: runtime?.command ?? [],
       listening: runtime === undefined ? listeningOfImage(config) : listeningOfCommand(runtime),
       ...(runtime?.cwd !== undefined && { cwd: runtime.cwd }),
+      // The second container of an instance is a sandbox of its own.
+      ...(engine.can.templates && podTemplate !== undefined && !isDualContainer(config.deployConfig) && { template: podTemplate }),
     },
     bundleDigest,
   };

@@ -24,16 +24,22 @@ export interface ClusterAccess {
 /** Where Kubernetes puts the account of a pod. */
 const ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** The account of the pod that this process runs in; null outside of a cluster. */
-export function accessInCluster(host: string | undefined, port: string | undefined, folder = ACCOUNT): ClusterAccess | null {
-  if (!host || !port) return null;
-  const tokenFile = join(folder, "token");
-  return {
-    server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
-    ca: readFileSync(join(folder, "ca.crt"), "utf8"),
-    tokenFile,
-    namespace: readFileSync(join(folder, "namespace"), "utf8").trim(),
-  };
+/** The account of the pod that this process runs in. */
+export function accessInCluster(server: string, folder = ACCOUNT): ClusterAccess {
+  try {
+    return {
+      server: `https://${server}`,
+      ca: readFileSync(join(folder, "ca.crt"), "utf8"),
+      tokenFile: join(folder, "token"),
+      namespace: readFileSync(join(folder, "namespace"), "utf8").trim(),
+    };
+  } catch (cause) {
+    throw new PlatformError(
+      "request.invalid",
+      `the account of this pod cannot be read (${(cause as Error).message}): give the pod a service account with automountServiceAccountToken, or name a kubeconfig`,
+      { cause },
+    );
+  }
 }
 
 /** Reads a kubeconfig file; `context` chooses another one than the current. */
@@ -107,7 +113,8 @@ function named(config: Fields, list: string, field: string, name: string, place:
 }
 
 function fields(value: unknown, place: KubeconfigPlace, what: string): Fields {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(place, `is not a kubeconfig: ${what} is no object`);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw invalid(place, `is not a kubeconfig: ${what} is no object`);
   return value as Fields;
 }
 

@@ -100,7 +100,11 @@ export class KubernetesApi {
   }
 
   /** All objects, read page by page, as they were at one moment. */
-  async list<T extends KubernetesObject>(path: string, query: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<ObjectList<T>> {
+  async list<T extends KubernetesObject>(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    signal?: AbortSignal,
+  ): Promise<ObjectList<T>> {
     const items: T[] = [];
     let next: string | undefined;
     for (;;) {
@@ -183,7 +187,12 @@ export class KubernetesApi {
     }
   }
 
-  async #send(agent: Agent, method: Dispatcher.HttpMethod, path: string, options: CallOptions): Promise<{ answer: Dispatcher.ResponseData }> {
+  async #send(
+    agent: Agent,
+    method: Dispatcher.HttpMethod,
+    path: string,
+    options: CallOptions,
+  ): Promise<{ answer: Dispatcher.ResponseData }> {
     const query = new URLSearchParams(options.query).toString();
     const token = await this.#readToken();
     this.#counts[method] = (this.#counts[method] ?? 0) + 1;

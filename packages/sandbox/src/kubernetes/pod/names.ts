@@ -13,7 +13,12 @@ export const STATE_ANNOTATION = "aenv.io/state";
 export const READY_ANNOTATION = "aenv.io/ready";
 
 /** Of the original, by the platform's labels. */
-const ORIGINAL_LABELS = { env: "business/aenv-name", version: "business/aenv-version", owner: "business/aenv-owner", ttl: "business/aenv-ttl" };
+const ORIGINAL_LABELS = {
+  env: "business/aenv-name",
+  version: "business/aenv-version",
+  owner: "business/aenv-owner",
+  ttl: "business/aenv-ttl",
+};
 
 const MAX_NAME = 63;
 const SUFFIX = 6;
@@ -24,7 +29,10 @@ const SUFFIX = 6;
  */
 export function podName(homeId: string, id: string): string {
   const digest = createHash("sha256").update(`${homeId}\n${id}`).digest("hex");
-  const suffix = BigInt(`0x${digest.slice(0, 16)}`).toString(36).padStart(SUFFIX, "0").slice(-SUFFIX);
+  const suffix = BigInt(`0x${digest.slice(0, 16)}`)
+    .toString(36)
+    .padStart(SUFFIX, "0")
+    .slice(-SUFFIX);
   const words = id
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "-")

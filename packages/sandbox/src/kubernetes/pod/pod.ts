@@ -81,7 +81,11 @@ export function podOf(input: PodInput): Pod {
       ...(initContainers.length + (needsCopy ? 1 : 0) > 0 && {
         initContainers: [
           ...(needsCopy ? [copyContainer(input.baseImage, main)] : []),
-          ...initContainers.map((one) => ({ ...one, image: isGiven(one.image) ? one.image : image, securityContext: containerSecurity(one.securityContext) })),
+          ...initContainers.map((one) => ({
+            ...one,
+            image: isGiven(one.image) ? one.image : image,
+            securityContext: containerSecurity(one.securityContext),
+          })),
         ],
       }),
       containers: containers.map((container) =>
@@ -111,7 +115,12 @@ function mainOf(template: Pod): Container {
   return main;
 }
 
-function mainContainer({ spec, state, initKey, baseImage }: PodInput, template: Container, image: string, mounts: readonly VolumeMount[]): Container {
+function mainContainer(
+  { spec, state, initKey, baseImage }: PodInput,
+  template: Container,
+  image: string,
+  mounts: readonly VolumeMount[],
+): Container {
   const { livenessProbe, command, args, ...rest } = template;
   const listening = spec.listening ?? { kind: "appended" };
   const init = [image === baseImage ? BASE_INIT : INIT_PATH, "--listen", `tcp::${INIT_PORT}`, "--key", initKey];
@@ -163,7 +172,10 @@ function fromField(name: string, fieldPath: string): EnvVar {
 }
 
 /** The limits of the specification, else those of the template. The template's requests stay, as far as the limits allow. */
-function resources({ resources: { limits = {}, requests = {} } = {} }: Container, { memoryMb, cpus, diskMb }: SandboxSpec): NonNullable<Container["resources"]> {
+function resources(
+  { resources: { limits = {}, requests = {} } = {} }: Container,
+  { memoryMb, cpus, diskMb }: SandboxSpec,
+): NonNullable<Container["resources"]> {
   const all: Record<string, string> = {
     ...texts(limits),
     ...(cpus !== undefined && { cpu: cpuQuantity(cpus) }),

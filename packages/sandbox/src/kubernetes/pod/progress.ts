@@ -47,7 +47,10 @@ export function progressOf(pod: Pod, now: number, unschedulableMs: number): PodP
     return { kind: "waiting", detail: reason };
   }
   const waiting = all.find(({ state }) => state?.waiting !== undefined)?.state?.waiting;
-  return { kind: "waiting", detail: waiting?.message ?? waiting?.reason ?? (pod.spec.nodeName === undefined ? "no node yet" : "the node starts it") };
+  return {
+    kind: "waiting",
+    detail: waiting?.message ?? waiting?.reason ?? (pod.spec.nodeName === undefined ? "no node yet" : "the node starts it"),
+  };
 }
 
 /** Null while it starts or runs. */
@@ -64,7 +67,9 @@ export function endOf(pod: Pod): PodEnd | null {
   if (terminated !== undefined) return endOfContainer(terminated);
   const failed = initContainerStatuses.find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
   if (failed !== undefined)
-    return cluster(`its init container '${failed.name}' failed with exit code ${failed.state?.terminated?.exitCode}${tail(failed.state?.terminated?.message)}`);
+    return cluster(
+      `its init container '${failed.name}' failed with exit code ${failed.state?.terminated?.exitCode}${tail(failed.state?.terminated?.message)}`,
+    );
   return cluster(`the pod ended (${reason ?? phase})${tail(message)}`);
 }
 

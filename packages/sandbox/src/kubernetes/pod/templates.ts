@@ -28,7 +28,8 @@ export function readTemplates(folder: string | null): PodTemplates {
     const template = parseTemplate(readFileSync(join(folder as string, file), "utf8"), join(folder as string, file));
     if (template === null) continue;
     const { pod, removed } = withoutSockets(template);
-    for (const path of removed) warnings.push(`pod template '${name}': the volume with ${path} of the machine is left out; sandboxes get no sockets of the machine`);
+    for (const path of removed)
+      warnings.push(`pod template '${name}': the volume with ${path} of the machine is left out; sandboxes get no sockets of the machine`);
     found.set(name.toLowerCase(), pod);
     names.add(name);
   }
@@ -49,7 +50,9 @@ function templateFiles(folder: string): string[] {
       .filter((name) => /\.ya?ml$/.test(name) && !name.startsWith("."))
       .sort();
   } catch (cause) {
-    throw new PlatformError("request.invalid", `the folder of pod templates ${folder} cannot be read: ${(cause as Error).message}`, { cause });
+    throw new PlatformError("request.invalid", `the folder of pod templates ${folder} cannot be read: ${(cause as Error).message}`, {
+      cause,
+    });
   }
 }
 
