@@ -4,9 +4,12 @@ import { imageLoader, kubeconfigPath } from "./components.ts";
 
 const TIMEOUT_MS = 120_000;
 
-/** Puts the files of a folder on the nodes of the cluster for tests, as an image. For suites that need `kubernetes`. */
-export async function loadClusterImage(name: string, folder: string): Promise<void> {
+/** Puts the files of a folder on the nodes of the cluster for tests, as an image with this program. For suites that need `kubernetes`. */
+export async function loadClusterImage(name: string, folder: string, command: readonly string[] = []): Promise<void> {
   const loader = imageLoader();
   if (loader === null) throw new Error("no program loads images into the cluster");
-  await promisify(execFile)(loader, [name, folder], { timeout: TIMEOUT_MS, env: { ...process.env, KUBECONFIG: kubeconfigPath() ?? "" } });
+  await promisify(execFile)(loader, [name, folder, ...command], {
+    timeout: TIMEOUT_MS,
+    env: { ...process.env, KUBECONFIG: kubeconfigPath() ?? "" },
+  });
 }

@@ -109,7 +109,7 @@ export const components = {
   },
   kubernetes: {
     probe: () => probeKubernetes() ?? probeGo(),
-    get: "set AENV_KUBECONFIG or KUBECONFIG to the kubeconfig of a cluster whose pods this machine reaches, and AENV_KUBE_LOAD_IMAGE to a program that is called with NAME:TAG FOLDER and puts this image on all nodes; with Go on the PATH",
+    get: "set AENV_KUBECONFIG or KUBECONFIG to the kubeconfig of a cluster whose pods this machine reaches, and AENV_KUBE_LOAD_IMAGE to a program that is called with NAME:TAG FOLDER [COMMAND...] and puts this image on all nodes; with Go on the PATH",
     isGiven: true,
   },
   mmdebstrap: {

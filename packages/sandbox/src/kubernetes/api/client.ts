@@ -54,7 +54,7 @@ export interface DeleteOptions {
 }
 
 const PAGE = "500";
-const HEADERS_TIMEOUT_MS = 30_000;
+const HEADERS_TIMEOUT_MS = 20_000;
 const TOKEN_KEPT_MS = 10_000;
 /** Of short requests. Watches and logs have their own. */
 const CONNECTIONS = 32;
@@ -62,7 +62,7 @@ const CONNECTIONS = 32;
 /** The API of a Kubernetes cluster. Paths begin with `/api/v1` or `/apis/GROUP/VERSION`. */
 export class KubernetesApi {
   readonly #access: ClusterAccess;
-  readonly #calls: Agent;
+  #calls: Agent;
   readonly #streams: Agent;
   readonly #counts: Record<string, number> = {};
   #throttled = 0;
@@ -71,14 +71,8 @@ export class KubernetesApi {
 
   constructor(access: ClusterAccess) {
     this.#access = access;
-    const connect = {
-      ...(access.ca !== undefined && { ca: access.ca }),
-      ...(access.certificate !== undefined && { cert: access.certificate, key: access.key }),
-      ...(access.serverName !== undefined && { servername: access.serverName }),
-      ...(access.skipsVerification === true && { rejectUnauthorized: false }),
-    };
-    this.#calls = new Agent({ connect, connections: CONNECTIONS });
-    this.#streams = new Agent({ connect });
+    this.#calls = this.#newAgent(CONNECTIONS);
+    this.#streams = this.#newAgent(null);
   }
 
   get counters(): ApiCounters {
@@ -216,6 +210,7 @@ export class KubernetesApi {
       });
     } catch (error) {
       if (options.signal?.aborted) throw options.signal.reason;
+      if ((error as NodeJS.ErrnoException).code === "UND_ERR_HEADERS_TIMEOUT") this.#replaceConnections(agent);
       throw this.#unreachable(error);
     }
     if (answer.statusCode < 300) return { answer };
@@ -224,6 +219,25 @@ export class KubernetesApi {
     if (answer.statusCode === 401) this.#token = undefined;
     const after = answer.headers["retry-after"];
     throw new RefusedError(errorIn(answer.statusCode, await answer.body.text()), typeof after === "string" ? after : null);
+  }
+
+  #newAgent(connections: number | null): Agent {
+    const { ca, certificate, key, serverName, skipsVerification } = this.#access;
+    const connect = {
+      ...(ca !== undefined && { ca }),
+      ...(certificate !== undefined && { cert: certificate, key }),
+      ...(serverName !== undefined && { servername: serverName }),
+      ...(skipsVerification === true && { rejectUnauthorized: false }),
+    };
+    return new Agent({ connect, connections });
+  }
+
+  /** Connections of which one gave no answer may all be dead: a server that was switched off closes none. */
+  #replaceConnections(used: Agent): void {
+    if (used !== this.#calls) return;
+    this.#calls = this.#newAgent(CONNECTIONS);
+    // Requests that wait for their answers on them may still get them.
+    void used.close().catch(() => undefined);
   }
 
   async #readToken(): Promise<string | null> {

@@ -1,0 +1,250 @@
+import { rmSync } from "node:fs";
+import { get } from "node:http";
+import { describeNeeding, temporaryTree } from "@aenv/testing";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import type { Sandbox, SandboxSpec } from "../engine.ts";
+import { TEST_PROGRAM } from "../fixtures/test-root.ts";
+import { connectInit } from "../init/connection.ts";
+import type { KubernetesObject } from "./api/client.ts";
+import { KubernetesEngine, type KubernetesEngineOptions } from "./engine.ts";
+import { defaultTemplates } from "./pod/default-templates.ts";
+import type { PodTemplates } from "./pod/templates.ts";
+import type { Pod } from "./pod/types.ts";
+import type { KubernetesSandbox } from "./sandbox.ts";
+import { BreakableProxy } from "./testing/breakable-proxy.ts";
+import { openTestNamespace, type TestNamespace } from "./testing/namespace.ts";
+import { loadTestImage } from "./testing/test-image.ts";
+
+const { signal } = new AbortController();
+const TIMEOUT_MS = 180_000;
+const START_MS = 120_000;
+/** Loaded into the test cluster by its script; it has a shell, and no init. */
+const OTHER_IMAGE = "aenv.local/busybox:1";
+const PORT = 8090;
+
+describeNeeding("kubernetes", "a pod", () => {
+  const ends: (() => unknown)[] = [];
+  let namespace: TestNamespace;
+  let image: string;
+  let serverImage: string;
+
+  beforeAll(async () => {
+    namespace = await openTestNamespace();
+    image = await loadTestImage();
+    serverImage = await loadTestImage(PORT);
+  }, TIMEOUT_MS);
+
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  }, TIMEOUT_MS);
+
+  afterAll(async () => {
+    await namespace?.[Symbol.asyncDispose]();
+  }, TIMEOUT_MS);
+
+  function open(options: Partial<KubernetesEngineOptions> = {}): KubernetesEngine {
+    const home = temporaryTree();
+    const engine = new KubernetesEngine({
+      home: home.path,
+      access: namespace.access,
+      namespace: namespace.name,
+      baseImage: image,
+      ...options,
+    });
+    ends.push(async () => {
+      for (const sandbox of await engine.list()) await sandbox.destroy();
+      await engine.close();
+      rmSync(home.path, { recursive: true, force: true });
+    });
+    return engine;
+  }
+
+  async function make(engine: KubernetesEngine, more: Partial<SandboxSpec> = {}): Promise<KubernetesSandbox> {
+    const command = ["/usr/bin/node", TEST_PROGRAM, "serve"];
+    const spec = {
+      id: `pod-${Math.random().toString(36).slice(2, 10)}`,
+      command,
+      variables: {},
+      labels: {},
+      startTimeoutMs: START_MS,
+      ...more,
+    };
+    return (await engine.create(spec, signal)) as KubernetesSandbox;
+  }
+
+  async function run(engine: KubernetesEngine, sandbox: Sandbox, script: string): Promise<string> {
+    await using init = await connectInit(sandbox.initAddress as never, engine.initKey, signal);
+    const { stdout, stderr } = await init.run({ argv: ["/bin/sh", "-c", script], env: sandbox.commandDefaults?.env ?? {} });
+    return `${stdout}${stderr}`.trim();
+  }
+
+  /** Nothing is left of a start that failed. */
+  async function expectNoPods(): Promise<void> {
+    await expect.poll(async () => (await namespace.pods()).map(({ metadata }) => metadata.name), { timeout: 30_000 }).toEqual([]);
+  }
+
+  it("gets the init from the base image if its own lacks it, keeps variables out of the cluster, and takes folders by content", {
+    timeout: TIMEOUT_MS,
+  }, async () => {
+    using folder = temporaryTree({ "main.txt": "content", "deep/file.txt": "more" });
+    using same = temporaryTree({ "main.txt": "content", "deep/file.txt": "more" });
+    const engine = open();
+    const sandbox = await make(engine, {
+      image: OTHER_IMAGE,
+      command: ["/bin/sh", "-c", "echo started $TOKEN; sleep 600"],
+      listening: { kind: "none" },
+      variables: { TOKEN: "s3cret-value" },
+      labels: { owner: "ada@example.com", env: "shop@1.0.0" },
+    });
+    await expect.poll(() => sandbox.tail(1), { timeout: 10_000 }).toEqual(["started s3cret-value"]);
+    const pod = await namespace.api.get<Pod>(namespace.path("pods", sandbox.podName));
+    expect(JSON.stringify(pod)).not.toContain("s3cret-value");
+    expect(pod.metadata.labels).toMatchObject({ "business/aenv-name": "shop", "business/aenv-version": "1.0.0" });
+    expect(pod.metadata.annotations).toMatchObject({ "business/aenv-owner": "ada@example.com" });
+    const path = await sandbox.addFolder(folder.path, signal);
+    expect(await run(engine, sandbox, `cat ${path}/main.txt ${path}/deep/file.txt; id -u`)).toBe("contentmore1000");
+    expect(await sandbox.addFolder(same.path, signal)).toBe(path);
+    // The program that serves a pod is not writable in it.
+    expect(await run(engine, sandbox, "touch /.aenv/init 2>/dev/null || echo refused")).toBe("refused");
+    await sandbox.destroy();
+    await expectNoPods();
+  });
+
+  it("runs the image's own program without an init, with its variables", { timeout: TIMEOUT_MS }, async () => {
+    const engine = open();
+    const listening = { kind: "port", port: PORT, healthPath: "/health" } as const;
+    const sandbox = await make(engine, { image: serverImage, command: [], listening, variables: { GREETING: "hello" } });
+    expect(sandbox.initAddress).toBeUndefined();
+    expect(await textAt(sandbox, "/environment")).toContain('"GREETING":"hello"');
+    await expect(sandbox.addFolder("/tmp", signal)).rejects.toMatchObject({ code: "sandbox.unsupported" });
+    await expect(sandbox.connect(PORT + 1, signal)).rejects.toMatchObject({ code: "sandbox.port_closed" });
+    await sandbox.destroy();
+    await expectNoPods();
+  });
+
+  it("that cannot start says why within seconds, and is removed", { timeout: TIMEOUT_MS }, async () => {
+    const templates = templatesOf({
+      never: (pod) => withMain(pod, { imagePullPolicy: "Never" }),
+      nowhere: (pod) => ({ ...pod, spec: { ...pod.spec, nodeSelector: { "aenv.io/none": "true" } } }),
+      privileged: (pod) => withMain(pod, { securityContext: { privileged: true, allowPrivilegeEscalation: true } }),
+    });
+    const engine = open({ templates, unschedulableMs: 1_000 });
+    const failures = [
+      [
+        { image: "aenv.local/none:1" },
+        "sandbox.start_failed",
+        /'aenv\.local\/none:1' cannot be pulled \((?:ErrImagePull|ImagePullBackOff)\)/,
+      ],
+      [{ image: "aenv.local/none:1", template: "never" }, "sandbox.start_failed", /is not on the node.*ErrImageNeverPull/],
+      [{ template: "nowhere" }, "sandbox.no_capacity", /no node of the cluster has room.*selector/],
+      [{ template: "privileged" }, "sandbox.start_failed", /does not admit the pod.*privileged/],
+      [{ template: "unknown" }, "request.invalid", /no pod template 'unknown'/],
+      [{ command: ["/nowhere/program"] }, "sandbox.start_failed", /cannot run '\/nowhere\/program': no such program/],
+    ] as const;
+    const begun = Date.now();
+    const found = await Promise.allSettled(failures.map(([more]) => make(engine, { listening: { kind: "none" }, ...more })));
+    for (const [index, [, code, message]] of failures.entries()) {
+      const { reason } = found[index] as PromiseRejectedResult;
+      expect(reason).toMatchObject({ code, message: expect.stringMatching(message) });
+    }
+    expect(Date.now() - begun).toBeLessThan(START_MS / 2);
+    await expectNoPods();
+  });
+
+  it("beyond the quota of the namespace is refused for now", { timeout: TIMEOUT_MS }, async () => {
+    const engine = open();
+    const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "few" }, spec: { hard: { pods: "0" } } };
+    await namespace.api.create<KubernetesObject>(namespace.path("resourcequotas"), quota);
+    try {
+      await expect(make(engine)).rejects.toMatchObject({ code: "sandbox.no_capacity", message: expect.stringMatching(/quota.*few/) });
+      await expectNoPods();
+    } finally {
+      await namespace.api.delete(namespace.path("resourcequotas", "few"));
+    }
+  });
+
+  it("ends with the reason: out of memory, deleted, evicted", { timeout: TIMEOUT_MS }, async () => {
+    const engine = open();
+    const [hungry, deleted, evicted] = await Promise.all([make(engine, { memoryMb: 128 }), make(engine), make(engine)]);
+    await textAt(hungry, "/allocate?mb=300", "POST").catch(() => undefined);
+    await namespace.api.delete(namespace.path("pods", deleted.podName), { graceSeconds: 1 });
+    const eviction = {
+      apiVersion: "policy/v1",
+      kind: "Eviction",
+      metadata: { name: evicted.podName },
+      deleteOptions: { gracePeriodSeconds: 1 },
+    };
+    await namespace.api.create<KubernetesObject>(`${namespace.path("pods", evicted.podName)}/eviction`, eviction);
+    expect((await hungry.exited).reason).toMatch(/memory.*its limit is 128 MB/);
+    expect((await deleted.exited).reason).toBe("the pod was deleted by another client of the cluster");
+    expect((await evicted.exited).reason).toMatch(/EvictionByEvictionAPI/);
+    expect(await engine.list()).toEqual([]);
+    for (const sandbox of [hungry, deleted, evicted]) await sandbox.destroy();
+    await expectNoPods();
+  });
+
+  it("is followed again after the API server was away, and after a watch that got stuck", { timeout: TIMEOUT_MS }, async () => {
+    await using proxy = await BreakableProxy.open(new URL(namespace.access.server));
+    const access = { ...namespace.access, server: `https://127.0.0.1:${proxy.port}` };
+    const engine = open({ access, watch: { watchSeconds: 5 } });
+    const sandboxes = await Promise.all([make(engine), make(engine), make(engine)]);
+    const [first, second, third] = sandboxes as [KubernetesSandbox, KubernetesSandbox, KubernetesSandbox];
+    proxy.cut();
+    await namespace.api.delete(namespace.path("pods", first.podName), { graceSeconds: 0 });
+    const destroying = second.destroy();
+    proxy.restore();
+    expect((await first.exited).reason).toMatch(/deleted by another client/);
+    await destroying;
+    proxy.stick();
+    await namespace.api.delete(namespace.path("pods", third.podName), { graceSeconds: 0 });
+    proxy.restore();
+    expect((await third.exited).reason).toMatch(/deleted by another client/);
+    expect(await engine.list()).toEqual([]);
+    const next = await make(engine);
+    await next.destroy();
+    await expectNoPods();
+    expect(engine.apiCounters.retries).toBeGreaterThanOrEqual(0);
+  });
+
+  it("that a server has left unfinished is removed by the next one, when its time is over", { timeout: TIMEOUT_MS }, async () => {
+    const engine = open({ group: "left" });
+    const sandbox = await make(engine, { listening: { kind: "none" } });
+    // As a server leaves it that is killed before the program answers.
+    const state = { ...sandbox.state, startsUntil: Date.now() - 3_600_000 };
+    const annotations = { "aenv.io/ready": null, "aenv.io/state": JSON.stringify(state) };
+    await namespace.api.patch(namespace.path("pods", sandbox.podName), { metadata: { annotations } });
+    const next = open({ group: "left" });
+    await expect.poll(() => next.list(), { timeout: 30_000 }).toEqual([]);
+    await expectNoPods();
+  });
+});
+
+/** The platform's template, changed. */
+function templatesOf(changes: Readonly<Record<string, (pod: Pod) => Pod>>): PodTemplates {
+  const single = defaultTemplates.singleContainer as Pod;
+  return {
+    warnings: [],
+    get: (name) => {
+      if (name === "singleContainer") return single;
+      const change = changes[name];
+      if (change === undefined) throw Object.assign(new Error(`there is no pod template '${name}'`), { code: "request.invalid" });
+      return change(single);
+    },
+  };
+}
+
+function withMain(pod: Pod, more: object): Pod {
+  return { ...pod, spec: { ...pod.spec, containers: pod.spec.containers.map((container) => ({ ...container, ...more })) } };
+}
+
+function textAt({ address }: Sandbox, path: string, method = "GET"): Promise<string> {
+  const { host, port } = address as Extract<Sandbox["address"], { kind: "tcp" }>;
+  return new Promise((resolve, reject) => {
+    const sent = get({ host, port, path, method, agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+      response.on("error", reject).on("end", () => resolve(text));
+    });
+    sent.on("error", reject).end();
+  });
+}
