@@ -120,6 +120,11 @@ export const components = {
     probe: () => (run("docker-registry", ["--version"]).ok ? null : "no docker-registry on the PATH"),
     get: "apt-get install docker-registry (no service needs to run)",
   },
+  helm: {
+    probe: () => (clusterProgram("helm") === null ? "no helm on the PATH" : null),
+    get: "install Helm 3 (https://helm.sh/docs/intro/install)",
+    isGiven: true,
+  },
   swebench: {
     probe: () => probePackage("interop/swebench", swebenchPythonPath, "swebench"),
     get: "interop/swebench/venv.sh",
@@ -189,6 +194,14 @@ export function runscPath(): string | null {
   const built = existsSync(cache) ? readdirSync(cache).map((version) => join(cache, version, "runsc")) : [];
   const onPath = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, "runsc"));
   return [process.env.AENV_RUNSC ?? "", ...onPath, ...built].find((path) => path !== "" && existsSync(path)) ?? null;
+}
+
+/** A program for clusters, such as `helm` and `kubectl`: one on the PATH, or one that was built into the user's cache folder; null if there is none. */
+export function clusterProgram(name: string): string | null {
+  const cache = process.env.AENV_KUBE_CACHE || join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "aenv-kube");
+  const built = existsSync(cache) ? readdirSync(cache).map((version) => join(cache, version, name)) : [];
+  const onPath = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, name));
+  return [...onPath, ...built].find((path) => existsSync(path)) ?? null;
 }
 
 /** An unsupported old Node, to test the error message; null if there is none. */

@@ -3,6 +3,7 @@ export {
   type Component,
   type ComponentName,
   chromiumPath,
+  clusterProgram,
   components,
   harborPythonPath,
   imageLoader,

@@ -45,7 +45,7 @@ export async function platformImages(): Promise<PlatformImages> {
     await run(process.execPath, [join(root, "packages/aenv/scripts/build.ts"), join(folder, "server", PACKAGE)], { cwd: root });
     await writeServerLayer(folder);
     await writeBaseLayer(folder);
-    await writeSmallRoot(folder, "redis.tar", {}, ["redis-server", "redis-cli", "mv", "cp"]);
+    await writeSmallRoot(folder, "redis.tar", {}, ["redis-server", "redis-cli", "chown"]);
     const server = { Cmd: ["aenv", "server"], Env: [PATH, "HOME=/var/lib/aenv", "AENV_HOME=/var/lib/aenv"], User: "65532:65532" };
     await writeDockerArchive(folder, [
       { name: names.server, layers: ["debian.tar", "server.tar"], config: { ...server, WorkingDir: "/var/lib/aenv" } },

@@ -105,6 +105,9 @@ seccompProfile:
 {{- $root := index . 0 -}}
 {{- $name := index . 1 -}}
 {{- $value := index . 2 -}}
+{{- if not (regexMatch "^[A-Za-z0-9][-._A-Za-z0-9]{0,62}$" $name) -}}
+{{- fail (printf "podTemplates has a template '%s'; a name has letters, digits, '-', '.' and '_', and begins with a letter or a digit" $name) -}}
+{{- end -}}
 {{- $object := $value -}}
 {{- if kindIs "string" $value -}}
 {{- $object = tpl $value $root | fromYaml -}}
@@ -120,4 +123,25 @@ seccompProfile:
 {{- fail (printf "podTemplates.%s is a %s; it must be a %s" $name $object.kind $expected) -}}
 {{- end -}}
 {{- toJson $object -}}
+{{- end -}}
+
+{{- /* Gives a volume to the user of the servers and of Redis. Argument: a list of the root context, the image, the volume's name and its path. */ -}}
+{{- define "aenv.ownVolume" -}}
+{{- $root := index . 0 -}}
+{{- $image := index . 1 -}}
+- name: own-volume
+  image: {{ include "aenv.image" (list $root $image) | quote }}
+  imagePullPolicy: {{ $image.pullPolicy }}
+  command: [chown, "65532:65532", {{ index . 3 }}]
+  securityContext:
+    runAsUser: 0
+    runAsGroup: 0
+    runAsNonRoot: false
+    allowPrivilegeEscalation: false
+    readOnlyRootFilesystem: true
+    capabilities:
+      drop: [ALL]
+      add: [CHOWN, DAC_OVERRIDE]
+  volumeMounts:
+    - { name: {{ index . 2 }}, mountPath: {{ index . 3 }} }
 {{- end -}}
