@@ -212,6 +212,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     scheduler,
     serverId,
     location: `${hostname()}:${await realpath(config.home)}`,
+    machine: hostname(),
     blobs: join(config.home, "blobs"),
     isAlone,
     maxHosts: config.maxHosts,

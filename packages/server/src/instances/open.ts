@@ -24,6 +24,7 @@ export interface OpenInstancesOptions
   readonly store: Store;
   /** The machine and folder of the sandboxes. */
   readonly location: string;
+  readonly machine: string;
   /** No other server uses the store. */
   readonly isAlone: boolean;
   readonly maxEmptyHosts: number;
@@ -46,7 +47,7 @@ const SPREAD_AT = 64;
 
 /** Puts together what creates, finds and manages instances. */
 export function openInstances(options: OpenInstancesOptions) {
-  const { store, hub, serverId, location, isAlone, startTimeoutMs, leaseMs, onFailure } = options;
+  const { store, hub, serverId, location, machine, isAlone, startTimeoutMs, leaseMs, onFailure } = options;
   const now = () => options.now().getTime();
   const rows = instanceRows(store);
   const targets = new Targets(rows, maxRowAgeMs(isAlone));
@@ -104,6 +105,7 @@ export function openInstances(options: OpenInstancesOptions) {
   const peers = new Peers({
     id: serverId,
     location,
+    machine,
     process: ownIdentity(processes),
     processes,
     rows: new Collection<PeerRow>(store, "server", () => ({})),

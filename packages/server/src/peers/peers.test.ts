@@ -14,8 +14,9 @@ const GONE: ProcessIdentity = { pid: 1, start: "0.gone" };
 function openPeers() {
   const rows = new Collection<PeerRow>(new MemoryStore(), "server", () => ({}));
   const clock = { now: 0 };
-  const join = async (id: string, location = "here", process = SELF, isAlone = false) => {
-    const peers = new Peers({ id, location, process, processes, rows, now: () => new Date(clock.now), isAlone, leaseMs: 10_000 });
+  const join = async (id: string, location = "here", process = SELF, isAlone = false, machine = location) => {
+    const now = () => new Date(clock.now);
+    const peers = new Peers({ id, location, machine, process, processes, rows, now, isAlone, leaseMs: 10_000 });
     await peers.heartbeat();
     return peers;
   };
@@ -52,6 +53,18 @@ describe("peers", () => {
       clock.now += 3_000;
     }
     expect(idsOf(await one.claimDeadServers())).toEqual(["two"]);
+  });
+
+  it("at one location on two machines, as pods are, go by their leases and adopt from each other", async () => {
+    const { join } = openPeers();
+    const one = await join("one", "cluster", SELF, false, "pod-1");
+    // Process 1 of its own pod.
+    const two = await join("two", "cluster", GONE, false, "pod-2");
+    expect(idsOf(await one.claimDeadServers())).toEqual([]);
+    expect(await two.leave()).toBe(true);
+    const { dead } = await one.claimDeadServers();
+    await one.markAdopted(dead[0] as PeerRow, new Set());
+    expect(one.ids).toEqual(["one", "two"]);
   });
 
   it("that have not read the rows for a while do not consider the others dead", async () => {

@@ -4,8 +4,10 @@ import type { Collection } from "../stores/collection.ts";
 /** A server process in the store that it shares with its peers. */
 export interface PeerRow {
   readonly id: string;
-  /** The machine and folder of its sandboxes; only a server at the same location can manage them. */
+  /** The machine and folder of its sandboxes, or the group of pods in a cluster; only a server at the same location can manage them. */
   readonly location: string;
+  /** The host name of the machine or the pod that it runs in. */
+  readonly machine: string;
   /** With it, servers on the same machine check whether the process runs. */
   readonly process: ProcessIdentity;
   readonly startedAt: string;
@@ -21,13 +23,14 @@ export interface PeerRow {
 export interface PeersOptions {
   readonly id: string;
   readonly location: string;
+  readonly machine: string;
   readonly process: ProcessIdentity;
   readonly processes: ProcessTable;
   readonly rows: Collection<PeerRow>;
   readonly now: () => Date;
   /** No other server uses the store, so every other row is of a dead server. */
   readonly isAlone: boolean;
-  /** A server at another location without a heartbeat for this long is considered dead. */
+  /** A server on another machine without a heartbeat for this long is considered dead. */
   readonly leaseMs: number;
 }
 
@@ -62,13 +65,14 @@ export class Peers {
   }
 
   async heartbeat(): Promise<void> {
-    const { rows, now, location, process } = this.#options;
+    const { rows, now, location, machine, process } = this.#options;
     const seenAt = now().toISOString();
     const updated = await rows.update(this.id, (row) => ({ ...row, seenAt, adopted: this.#adopted }));
     if (updated !== null) return;
     const row: PeerRow = {
       id: this.id,
       location,
+      machine,
       process,
       startedAt: this.#startedAt,
       seenAt,
@@ -150,8 +154,8 @@ export class Peers {
 
   #isAlive(row: PeerRow, at: number): boolean {
     if (this.#options.isAlone || row.hasLeft) return false;
-    // On this machine the process can be checked; elsewhere there are only heartbeats.
-    if (this.#isHere(row)) return isRunning(this.#options.processes, row.process);
+    // On this machine the process can be checked; elsewhere there are only heartbeats. Servers in pods have one location and many machines.
+    if (this.#isHere(row) && row.machine === this.#options.machine) return isRunning(this.#options.processes, row.process);
     const last = this.#heartbeats.get(row.id);
     if (last?.seenAt === row.seenAt) return at - last.since < this.#options.leaseMs;
     this.#heartbeats.set(row.id, { seenAt: row.seenAt, since: at });
