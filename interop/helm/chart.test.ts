@@ -61,11 +61,11 @@ describeNeeding("helm", "the chart", () => {
       const secrets = manifests
         .filter(({ kind }) => kind === "Secret")
         .flatMap(({ data }) => Object.values(data as Record<string, string>));
-      expect(secrets).toHaveLength(2);
+      expect(secrets).toHaveLength(3);
       const others = JSON.stringify(manifests.filter(({ kind }) => kind !== "Secret"));
       for (const secret of secrets) {
         const text = Buffer.from(secret, "base64").toString();
-        expect(text).toMatch(/^aenv_[0-9a-f]{12}_\w{27}$|^\w{40}$/);
+        expect(text).toMatch(/^aenv_[0-9a-f]{12}_\w{27}$|^\w{40}$|^-----BEGIN PRIVATE KEY-----/);
         expect(others).not.toContain(text);
       }
     });
@@ -94,7 +94,8 @@ describeNeeding("helm", "the chart", () => {
 
     it("reads a Redis of the operator's from a Secret, and installs none", async () => {
       const manifests = await render(variants["a Redis of your own, by a Secret"]);
-      expect(manifests.filter(({ kind }) => ["StatefulSet", "Secret"].includes(kind))).toEqual([]);
+      expect(manifests.filter(({ kind }) => kind === "StatefulSet")).toEqual([]);
+      expect(manifests.filter(({ kind }) => kind === "Secret").map(({ metadata }) => metadata.name)).toEqual([`${name}-init`]);
       expect(envOf(find(manifests, "Deployment")).AENV_STORE?.valueFrom).toEqual({ secretKeyRef: { name: "aenv-store", key: "address" } });
     });
 

@@ -211,7 +211,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     quotas,
     scheduler,
     serverId,
-    location: `${hostname()}:${await realpath(config.home)}`,
+    location: await locationOf(config),
     machine: hostname(),
     blobs: join(config.home, "blobs"),
     isAlone,
@@ -486,6 +486,12 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Where the sandboxes are. Pods of a group are reached from every machine. */
+async function locationOf({ engine, home, kubeNamespace, kubeGroup }: ServerConfig): Promise<string> {
+  if (engine === "kubernetes" && kubeGroup !== null) return `kubernetes:${kubeNamespace}/${kubeGroup}`;
+  return `${hostname()}:${await realpath(home)}`;
 }
 
 /** Plain processes isolate little, so listening beyond loopback needs an explicit setting. */

@@ -58,6 +58,10 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- ternary .Values.adminToken.key "token" (ne .Values.adminToken.existingSecret "") -}}
 {{- end -}}
 
+{{- define "aenv.initSecret" -}}
+{{- printf "%s-init" (include "aenv.fullname" .) -}}
+{{- end -}}
+
 {{- define "aenv.redisName" -}}
 {{- printf "%s-redis" (include "aenv.fullname" .) -}}
 {{- end -}}
@@ -87,7 +91,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 
 {{- /* The settings that the chart sets, which values must not. */ -}}
 {{- define "aenv.ownSettings" -}}
-adminToken host controlPort dataPort engine home store publicUrl kubeconfig kubeNamespace baseImage podTemplates
+adminToken host controlPort dataPort engine home store publicUrl kubeconfig kubeServer kubeNamespace kubeGroup kubeNetworkPolicies initKeyFile baseImage podTemplates
 {{- end -}}
 
 {{- define "aenv.restricted" -}}
