@@ -94,6 +94,9 @@ export interface ContainersOptions {
   readonly runtime: (name: SandboxRuntime) => Promise<OciRuntime>;
 }
 
+/** One whose process 1 runs. The init is null if it is not connected yet. */
+type StartedContainer = PreparedContainer & { readonly init: InitConnection | null };
+
 /** How process 1 starts. */
 type Way = "run" | "prepare" | { readonly checkpoint: string };
 
@@ -137,7 +140,7 @@ export class Containers {
       await this.remove(prepared.record);
       throw error;
     }
-    return this.#connected(prepared, true, signal);
+    return this.#connected({ ...prepared, init: null }, true, signal);
   }
 
   /** If it fails or is aborted, nothing is left. */
@@ -145,7 +148,7 @@ export class Containers {
     { runtime, files, limits, diskMb, mounts = [], initPath }: ContainerSpec,
     way: Way,
     signal: AbortSignal,
-  ): Promise<PreparedContainer> {
+  ): Promise<StartedContainer> {
     // All of one length: runsc finds containers by the beginning of their ids.
     const id = `${this.#homeKey}${randomBytes(5).toString("hex")}`;
     // gVisor stores the changes of a root by itself, and limits them.
@@ -181,12 +184,20 @@ export class Containers {
       const [network] = await allDone([taking, this.#prepare(record, { limits, mounts }, taking, unmapped)]);
       signal.throwIfAborted();
       writeFileSync(join(this.#records.folderOf(id), "config.json"), JSON.stringify(this.#configOf(written, network, limits, mounts)));
-      const { pid, fileServerPid } = await this.#run(written, way, signal);
-      const fileServer = fileServerPid === undefined ? null : this.#identityOf(fileServerPid);
-      const complete = { ...written, process: this.#identityOf(pid), fileServer };
-      written = complete;
-      this.#records.write(id, complete);
-      return { record: complete, network, group: this.groupOf(complete) };
+      const failing = new AbortController();
+      const running = this.#run(written, way, signal).then(({ pid, fileServerPid }) => {
+        const fileServer = fileServerPid === undefined ? null : this.#identityOf(fileServerPid);
+        const complete = { ...written, process: this.#identityOf(pid), fileServer };
+        written = complete;
+        this.#records.write(id, complete);
+        return complete;
+      });
+      running.catch((error: unknown) => failing.abort(error));
+      // The init of runc answers before runc itself has ended. gVisor takes the network over first: a connection would be lost then.
+      const isConnecting = way === "run" && runtime === "runc";
+      const connecting = isConnecting ? this.#connectNew(() => written, network, AbortSignal.any([signal, failing.signal])) : null;
+      const [complete, init] = await allDone([running, connecting]);
+      return { record: complete, network, group: this.groupOf(complete), init };
     } catch (error) {
       await this.remove(written);
       throw error;
@@ -194,13 +205,10 @@ export class Containers {
   }
 
   /** Connects to the init of a container that was just started. If it fails or is aborted, nothing is left. */
-  async #connected(started: PreparedContainer, isRestored: boolean, signal: AbortSignal): Promise<Container> {
+  async #connected(started: StartedContainer, isRestored: boolean, signal: AbortSignal): Promise<Container> {
     const { record, network } = started;
     try {
-      const init = await this.#connect(record, network, signal);
-      // Before anything else runs a command in it.
-      if (isRestored) await init.restored({ entropy: randomBytes(64) });
-      await writeNetworkFiles(init, record.id, network);
+      const init = started.init ?? (await this.#connectNew(() => record, network, signal, isRestored));
       return { ...started, init };
     } catch (error) {
       await this.remove(record);
@@ -218,7 +226,7 @@ export class Containers {
       if (await group.isFrozen()) await group.thaw();
       const network = await this.#options.networks.find(name);
       if (network === null) return null;
-      return { record: { ...record, process }, network, init: await this.#connect(record, network, signal), group };
+      return { record: { ...record, process }, network, init: await this.#connect(() => record, network, signal), group };
     } catch {
       return null;
     }
@@ -379,11 +387,34 @@ export class Containers {
     });
   }
 
-  async #connect(record: ContainerRecord, network: SandboxNetwork, signal: AbortSignal): Promise<InitConnection> {
+  /** For a container that was just started. */
+  async #connectNew(
+    current: () => ContainerRecord,
+    network: SandboxNetwork,
+    signal: AbortSignal,
+    isRestored = false,
+  ): Promise<InitConnection> {
+    const init = await this.#connect(current, network, signal);
+    // Before anything else runs a command in it.
+    if (isRestored) await init.restored({ entropy: randomBytes(64) });
+    await writeNetworkFiles(init, current().id, network);
+    return init;
+  }
+
+  /** `current`: its record, in which the process appears as soon as it is known. */
+  async #connect(current: () => ContainerRecord, network: SandboxNetwork, signal: AbortSignal): Promise<InitConnection> {
     const given = new AbortController();
-    const limit = AbortSignal.any([signal, given.signal, AbortSignal.timeout(CONNECT_MS)]);
-    // An init that has ended never answers.
-    const watch = setInterval(() => this.isRunning(record) || given.abort(new Error("the init ended before it answered")), 100);
+    const limit = AbortSignal.any([signal, given.signal]);
+    let startedAt: number | undefined;
+    const watch = setInterval(() => {
+      const record = current();
+      if (record.process === null) return;
+      startedAt ??= performance.now();
+      // An init that has ended never answers.
+      if (!this.isRunning(record)) given.abort(new Error("the init ended before it answered"));
+      else if (performance.now() - startedAt > CONNECT_MS)
+        given.abort(new Error(`the init did not answer within ${CONNECT_MS / 1_000} seconds`));
+    }, 100);
     try {
       return await connectStartingInit(initAddress(network), this.#options.key, limit);
     } finally {
