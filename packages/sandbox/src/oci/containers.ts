@@ -17,6 +17,7 @@ import type { Networks } from "./network/networks.ts";
 import { canMapUsers, newUserMapping, type UserMapping } from "./overlay/mapped.ts";
 import { type MappedContent, mountRoot, type OverlayRoot, removeRoot, rootPath, type UpperStorage } from "./overlay/root.ts";
 import { Records } from "./records.ts";
+import { removeShared } from "./runtime/runsc.ts";
 import type { OciRuntime, StartedSandbox } from "./runtime/runtime.ts";
 import { ociConfig } from "./spec/config.ts";
 import { groupLimits, type Limits } from "./spec/limits.ts";
@@ -299,8 +300,9 @@ export class Containers {
     for (const name of abandoned) if (!used.has(name)) await this.#options.networks.remove(name);
   }
 
-  /** What is above the groups and the mounted roots of the containers is removed once it is empty. */
-  removeEmptyGroup(): void {
+  /** What the containers share, and what is above their groups and mounted roots once it is empty. */
+  async removeShared(): Promise<void> {
+    await removeShared(mappedFolder(this.#homeKey)).catch(() => undefined);
     for (const folder of [...foldersOf(this.#options.hierarchy, `/aenv-${this.#homeKey}`), mappedFolder(this.#homeKey)]) {
       try {
         rmdirSync(folder);

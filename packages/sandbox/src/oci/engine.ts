@@ -22,7 +22,15 @@ import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
-import { type Container, type Containers, hasLostFiles, type PreparedContainer, type RootFiles } from "./containers.ts";
+import {
+  type Container,
+  type Containers,
+  hasLostFiles,
+  homeKey,
+  mappedFolder,
+  type PreparedContainer,
+  type RootFiles,
+} from "./containers.ts";
 import { DEFAULT_PROCESSES, DEFAULTS, type OciEngineOptions, type OciSettings } from "./options.ts";
 import { openParts, type Parts } from "./parts.ts";
 import type { ContainerPool } from "./pool.ts";
@@ -175,7 +183,7 @@ export class OciEngine implements SandboxEngine {
     this.#limits.close();
     for (const sandbox of this.#sandboxes.values()) await this.#leave(sandbox);
     await parts?.networks.close();
-    parts?.containers.removeEmptyGroup();
+    await parts?.containers.removeShared();
   }
 
   /** When no sandbox starts: it would take longer if others were created at the same time. */
@@ -252,7 +260,8 @@ export class OciEngine implements SandboxEngine {
     if (known !== undefined) return known;
     const { runscPath } = this.#options;
     const program = name === "runsc" && runscPath !== undefined ? { program: runscPath } : {};
-    const opened = openRuntime(name, { root: join(this.#folder, "runtime", name), ...program });
+    const sharedFolder = mappedFolder(homeKey(this.#folder));
+    const opened = openRuntime(name, { root: join(this.#folder, "runtime", name), sharedFolder, ...program });
     this.#runtimes.set(name, opened);
     // It may have been installed when the next sandbox asks for it.
     opened.catch(() => this.#runtimes.delete(name));

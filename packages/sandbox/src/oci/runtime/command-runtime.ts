@@ -19,6 +19,8 @@ export interface CommandRuntimeOptions {
   readonly program: string;
   readonly root: string;
   readonly hierarchy: Hierarchy;
+  /** Where runsc mounts what its sandboxes share; without it, each has its own. The caller unmounts it. */
+  readonly sharedFolder?: string | undefined;
 }
 
 /** Runs the program of a runtime for each call. Sandboxes outlive this process; another one on the same root finds them. */
@@ -30,13 +32,15 @@ export class CommandRuntime implements OciRuntime {
   protected readonly stateFolder: string;
   readonly #records: RuntimeRecords;
   readonly #hierarchy: Hierarchy;
+  readonly #sharedFolder: string | undefined;
   readonly #processes: ProcessTable = openProcessTable();
 
-  constructor({ dialect, program, root, hierarchy }: CommandRuntimeOptions) {
+  constructor({ dialect, program, root, hierarchy, sharedFolder }: CommandRuntimeOptions) {
     this.name = dialect.name;
     this.#dialect = dialect;
     this.#program = program;
     this.#hierarchy = hierarchy;
+    this.#sharedFolder = sharedFolder;
     this.stateFolder = join(root, "state");
     mkdirSync(this.stateFolder, { recursive: true, mode: 0o700 });
     this.#records = new RuntimeRecords(join(root, "sandboxes"));
@@ -121,7 +125,8 @@ export class CommandRuntime implements OciRuntime {
     options: { readonly problem: string; readonly logPath?: string; readonly signal?: AbortSignal },
   ): Promise<void> {
     const errorsPath = join(this.#records.folderOf(id), "errors");
-    const global = this.#dialect.options({ root: this.stateFolder, errorsPath, ...(diskMb !== undefined && { diskMb }) });
+    const sharedFolder = this.#sharedFolder;
+    const global = this.#dialect.options({ root: this.stateFolder, errorsPath, sharedFolder, ...(diskMb !== undefined && { diskMb }) });
     await runCommand({ program: this.#program, args: [...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, ...options });
   }
 

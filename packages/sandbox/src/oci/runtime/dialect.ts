@@ -3,7 +3,14 @@ import type { SandboxRuntime } from "../../engine.ts";
 /** How the command lines of the two runtimes differ: in the options before the subcommand. */
 export interface Dialect {
   readonly name: SandboxRuntime;
-  options(options: { readonly root: string; readonly errorsPath: string; readonly diskMb?: number }): string[];
+  options(options: DialectOptions): string[];
+}
+
+export interface DialectOptions {
+  readonly root: string;
+  readonly errorsPath: string;
+  readonly diskMb?: number;
+  readonly sharedFolder?: string | undefined;
 }
 
 export const runc: Dialect = {
@@ -14,7 +21,7 @@ export const runc: Dialect = {
 /** They must be the same in all calls for a sandbox, and for those that are restored from it. */
 export const runsc: Dialect = {
   name: "runsc",
-  options: ({ root, errorsPath, diskMb }) => [
+  options: ({ root, errorsPath, diskMb, sharedFolder }) => [
     `--root=${root}`,
     `--log=${errorsPath}`,
     "--log-format=json",
@@ -23,7 +30,9 @@ export const runsc: Dialect = {
     "--network=sandbox",
     // Changes of the root are in a file in that root which the sandbox does not see, so a checkpoint holds files and memory of one moment.
     `--overlay2=root:self${diskMb === undefined ? "" : `,size=${diskMb}m`}`,
-    // The default leaves a mount behind.
-    "--gofer-network-namespace=new",
+    // The empty network namespace of the processes that serve files. A new one for each takes a tenth of a start.
+    sharedFolder === undefined ? "--gofer-network-namespace=new" : `--shared-root=${sharedFolder}`,
+    // It would only print advice.
+    "--host-settings=ignore",
   ],
 };

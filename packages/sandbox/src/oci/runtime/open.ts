@@ -17,14 +17,16 @@ export interface RuntimeOptions {
   readonly root: string;
   /** The program, if it is not in a standard place. */
   readonly program?: string;
+  /** Where runsc mounts what its sandboxes share; `removeShared` unmounts it. */
+  readonly sharedFolder?: string;
 }
 
 /** Throws `sandbox.unsupported` with the next step if the runtime does not work on this machine. */
-export async function openRuntime(name: SandboxRuntime, { root, program }: RuntimeOptions): Promise<OciRuntime> {
+export async function openRuntime(name: SandboxRuntime, { root, program, sharedFolder }: RuntimeOptions): Promise<OciRuntime> {
   const problem = await probeRuntime(name, program);
   if (problem !== null) throw new PlatformError("sandbox.unsupported", `sandboxes with ${name} cannot run here: ${problem}`);
   const path = findProgram(name, program) as string;
-  const options = { program: path, root, hierarchy: await findHierarchy() };
+  const options = { program: path, root, sharedFolder, hierarchy: await findHierarchy() };
   if (name === "runc") return new CommandRuntime({ ...options, dialect: runc });
   return new RunscRuntime({ ...options, dialect: runsc, version: await versionOf(path) });
 }

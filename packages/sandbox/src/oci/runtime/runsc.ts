@@ -1,19 +1,26 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { unmount } from "../overlay/mount.ts";
 import { CommandRuntime, type CommandRuntimeOptions } from "./command-runtime.ts";
 import { containerId } from "./records.ts";
 import type { OciRuntime, RunOptions, StartedSandbox } from "./runtime.ts";
 
+/** Options on which nothing in a checkpoint depends. */
+const NOT_STORED = /^--(?:root|log|gofer-network-namespace|shared-root|host-settings)\b/;
+/** The file on which runsc mounts the network namespace that the processes share which serve files. */
+const SHARED_NAMESPACE = "null-netns";
 /** Also when the caller has cancelled. */
 const RESUME_MS = 30_000;
 
 /** gVisor: its kernel can store a sandbox with its processes, and continue it elsewhere. */
 export class RunscRuntime extends CommandRuntime implements Required<OciRuntime> {
   readonly checkpointFormat: string;
+  readonly #sharedFolder: string | undefined;
 
   constructor(options: CommandRuntimeOptions & { readonly version: string }) {
     super(options);
-    const flags = options.dialect.options({ root: "", errorsPath: "" }).filter((flag) => !/^--(?:root|log)/.test(flag));
+    this.#sharedFolder = options.sharedFolder;
+    const flags = options.dialect.options({ root: "", errorsPath: "" }).filter((flag) => !NOT_STORED.test(flag));
     this.checkpointFormat = [options.version, ...flags].join(" ");
   }
 
@@ -43,6 +50,8 @@ export class RunscRuntime extends CommandRuntime implements Required<OciRuntime>
 
   protected override async start(...given: Parameters<CommandRuntime["start"]>): Promise<StartedSandbox> {
     const [id] = given;
+    // Every user can enter it, because roots of sandboxes with their own users are in it too.
+    if (this.#sharedFolder !== undefined) await mkdir(this.#sharedFolder, { recursive: true, mode: 0o711 });
     const started = await super.start(...given);
     const fileServerPid = await this.#fileServerOf(id);
     return { ...started, ...(fileServerPid !== null && { fileServerPid }) };
@@ -66,4 +75,11 @@ export class RunscRuntime extends CommandRuntime implements Required<OciRuntime>
       await this.call(id, ["resume"], problem, AbortSignal.timeout(RESUME_MS));
     }
   }
+}
+
+/** Removes what sandboxes of runsc share. Those that run keep it, and the next one creates it again. */
+export async function removeShared(folder: string): Promise<void> {
+  const path = join(folder, SHARED_NAMESPACE);
+  await unmount(path);
+  await rm(path, { force: true });
 }
