@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Attack, attacks } from "./testing/attacks.ts";
 import { describeEnvironment } from "./testing/environment-tests.ts";
 import { expectedResults, gradePredictions } from "./testing/predictions.ts";
-import { rollOut } from "./testing/rollouts.ts";
+import { rollOut, rollOutAttacks } from "./testing/rollouts.ts";
 import { TASK, Victim } from "./testing/victim.ts";
 import { project, startWorld, type World } from "./testing/world.ts";
 
@@ -28,11 +28,12 @@ function describeAttacks(world: () => World, chosen: readonly Attack[]): void {
   });
 }
 
-function describeRollouts(world: () => World, attacked: number): void {
+/** The first of the list, which are the simplest ones, or all. */
+function describeRollouts(world: () => World, attacked = attacks.length): void {
   it("rewards the oracle of a rollout, and no attacker", { timeout: 600_000 }, async () => {
     expect(await rollOut(world(), "--agent", "oracle")).toEqual([1, 1, 1]);
     const attack = ["--agent", "module", "--agent-file", attacker, "--task", TASK, "-n", String(attacked)];
-    expect(await rollOut(world(), ...attack)).toEqual(new Array(attacked).fill(0));
+    expect(await rollOutAttacks(world(), ...attack)).toEqual(Object.fromEntries(attacks.slice(0, attacked).map(({ name }) => [name, 0])));
   });
 }
 
@@ -110,8 +111,17 @@ describeNeeding("docker-registry", "the grader of swe-bench, with images of a re
         expect(await docker("run", "--rm", "--network", "none", "built", "pytest", "-q")).toContain("14 passed");
       });
 
-      // The first of the list, which are the simplest ones.
-      describeRollouts(() => world, 10);
+      describeRollouts(() => world);
+
+      // Many storages of Docker cannot limit the disk, so the attack is bounded here. The agent's memory disk is full.
+      it("gives nothing for filling the disk, and goes on", TIMEOUT, async () => {
+        await using victim = await Victim.open(world);
+        const fill = "cat /dev/zero > /dev/shm/fill; df /dev/shm | tail -1; head -c 300000000 /dev/zero > /fill; ls -s /fill";
+        expect(await victim.run(`cp /opt/cheat/cheat.py conftest.py; ${fill}`)).toMatch(/100%.*29\d{4} \/fill/s);
+        expect(await victim.reward()).toMatchObject({ reward: 0 });
+        await victim.solve();
+        expect(await victim.reward()).toMatchObject({ reward: 1 });
+      });
     });
   }),
 );
