@@ -1,11 +1,12 @@
 import type { Outcome, Trajectory } from "@aenv/contract";
-import { digestOf, type EpisodeSpec, playEpisode } from "@aenv/rollout";
+import { digestOf, type EpisodeSpec, type PlayOptions, playEpisode } from "@aenv/rollout";
 import type { RolloutAgents } from "./agents.ts";
+import { Capacities } from "./capacities.ts";
 import type { HeldPool, InstancePools } from "./instance-pools.ts";
 import { callerOf, type RolloutRow, type RolloutWork } from "./row.ts";
 
 export interface PlayerOptions {
-  readonly pools: InstancePools;
+  readonly pools: Pick<InstancePools, "hold">;
   readonly agents: RolloutAgents;
   readonly version: string;
   readonly now: () => Date;
@@ -19,6 +20,7 @@ const AROUND_MS = 10 * 60_000;
 /** Plays one rollout with all its attempts. */
 export class RolloutPlayer {
   readonly #options: PlayerOptions;
+  readonly #capacities = new Capacities();
 
   constructor(options: PlayerOptions) {
     this.#options = options;
@@ -38,9 +40,11 @@ export class RolloutPlayer {
       { caller: callerOf(row, work), environment, environmentDigest, variables: request.variables },
       deadlineMs,
     );
+    using held = this.#capacities.hold(row.owner);
+    const { capacity } = held;
     for (let { attempt } = row; ; attempt++) {
       if (attempt > row.attempt && !(await beginAttempt(attempt))) return null;
-      const trajectory = await this.#attempt(attempt, row, work, pool, deadlineMs, cancel);
+      const trajectory = await this.#attempt(attempt, row, work, { pool, capacity, deadlineMs, cancel });
       if (cancel.aborted || !isWorthRetrying(trajectory.outcome) || attempt - row.losses >= request.retries) return trajectory;
     }
   }
@@ -49,9 +53,7 @@ export class RolloutPlayer {
     attempt: number,
     row: RolloutRow,
     work: RolloutWork,
-    pool: HeldPool,
-    deadlineMs: number,
-    cancel: AbortSignal,
+    { pool, ...how }: { readonly pool: HeldPool } & Required<Pick<PlayOptions, "capacity" | "deadlineMs" | "cancel">>,
   ): Promise<Trajectory> {
     const { request } = work;
     const agent = this.#options.agents.agentOf(request);
@@ -70,7 +72,7 @@ export class RolloutPlayer {
       recorder: null,
       model: null,
       limits: { turns: limits.turns, toolCalls: limits.tool_calls, tokens: limits.tokens, seconds: limits.seconds },
-      deadlineMs,
+      ...how,
       recordsDigests: false,
       acquire: (episode, signal) => pool.acquire(episode, task, signal),
       provenance: {
@@ -82,7 +84,6 @@ export class RolloutPlayer {
       },
       digestOf,
       costOf: () => null,
-      cancel,
       now: () => performance.now(),
       date: this.#options.now,
     });
