@@ -9,8 +9,8 @@ import type { InstanceRecord } from "@aenv/contract";
 import { type RunningServer, readServerConfig, type ServerParts, startServer } from "@aenv/server";
 import { runnerCode } from "../server/runner.ts";
 import { type BundleOptions, bundleOf, cacheFolder } from "./bundles.ts";
-import { testWorker, testWorkers } from "./test-workers.ts";
 import { endProcesses, leftOf } from "./processes.ts";
+import { testWorker, testWorkers } from "./test-workers.ts";
 
 export interface PlatformOptions {
   /** `memory:`, `sqlite:FILE` or `redis://…`; default: SQLite in the platform's home. */
@@ -77,7 +77,16 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
   const home = realpathSync(options.home ?? mkdtempSync(join(tmpdir(), "aenv-platform-")));
   const isOwnHome = options.home === undefined;
   const config = readServerConfig({
-    flags: { home, controlPort: 0, dataPort: 0, logLevel: "silent", poolMin: 0, workers: testWorkers, store: options.store, ...options.flags },
+    flags: {
+      home,
+      controlPort: 0,
+      dataPort: 0,
+      logLevel: "silent",
+      poolMin: 0,
+      workers: testWorkers,
+      store: options.store,
+      ...options.flags,
+    },
     variables: {},
   });
   let server: RunningServer;

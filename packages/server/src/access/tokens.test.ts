@@ -96,11 +96,7 @@ describe("a verified token", () => {
     let now = 3_600_000;
     let monotonic = 0;
     const rows = new Collection<TokenRow>(new MemoryStore(), "token", () => ({}));
-    const tokens = new Tokens(
-      rows,
-      () => new Date(now),
-      { monotonicMs: () => monotonic },
-    );
+    const tokens = new Tokens(rows, () => new Date(now), { monotonicMs: () => monotonic });
     const { token, row } = await tokens.create({ owner: "ada", roles: ["trainer"], expiresAt: new Date(now + 1_000) });
     expect(await tokens.verify(token)).not.toBeNull();
     now += 1_000;

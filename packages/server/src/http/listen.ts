@@ -19,7 +19,10 @@ export async function listenAt(server: NetServer, path: string): Promise<void> {
   await once(server, "listening");
 }
 
-async function listenOn(server: NetServer, options: { readonly host: string; readonly port: number; readonly reusePort?: boolean }): Promise<void> {
+async function listenOn(
+  server: NetServer,
+  options: { readonly host: string; readonly port: number; readonly reusePort?: boolean },
+): Promise<void> {
   const { host, port } = options;
   server.listen(options);
   try {

@@ -1,5 +1,5 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { CallMetrics, MS, type MetricValues } from "./call-metrics.ts";
+import { CallMetrics, type MetricValues, MS } from "./call-metrics.ts";
 
 export interface MetricSources {
   readonly liveInstances: () => Promise<number> | number;

@@ -9,7 +9,9 @@ import type { WorkerSettings } from "./messages.ts";
 import { openSocketFile } from "./socket-file.ts";
 import { Workers, type WorkersOptions } from "./workers.ts";
 
-export interface DataPortOptions extends Omit<WorkersOptions, "command" | "count" | "settings">, Pick<WorkerSettings, "version" | "isAccessOn" | "maxRowAgeMs"> {
+export interface DataPortOptions
+  extends Omit<WorkersOptions, "command" | "count" | "settings">,
+    Pick<WorkerSettings, "version" | "isAccessOn" | "maxRowAgeMs"> {
   readonly config: ServerConfig;
   readonly gateway: Gateway;
   /** The command line of a worker; without it, this process serves the port. */

@@ -73,7 +73,8 @@ export class RoutesOfServer implements ServerRoutes {
     client.once("close", () => server.destroy());
     server.on("error", () => {
       if (hasBegun) client.destroy();
-      else endConnection(client, refusalBytes(new PlatformError("server.draining", "the server has ended; try again in a moment"), "close"));
+      else
+        endConnection(client, refusalBytes(new PlatformError("server.draining", "the server has ended; try again in a moment"), "close"));
     });
     client.pipe(server).pipe(client);
   }
