@@ -43,9 +43,11 @@ export class WorkerLink {
         void this.#answer(message.id, message.question);
         return;
       case "used":
-        return this.#onUsed(message.row);
+        this.#onUsed(message.row);
+        return;
       case "unused":
-        return this.#onUnused(message.instanceId);
+        this.#onUnused(message.instanceId);
+        return;
       case "left reward":
         this.#leavePhase.get(message.phase)?.();
         this.#leavePhase.delete(message.phase);

@@ -126,7 +126,9 @@ export class Workers {
     this.#isClosed = true;
     this.#closing.abort();
     this.#tell({ type: "finish", graceMs });
-    const late = setTimeout(() => this.#workers.forEach(({ process }) => process.kill()), graceMs + EXIT_MS);
+    const late = setTimeout(() => {
+      for (const { process } of this.#workers) process.kill();
+    }, graceMs + EXIT_MS);
     await Promise.all([...this.#workers].map(({ process }) => process.exited));
     clearTimeout(late);
   }
