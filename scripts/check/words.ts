@@ -21,7 +21,11 @@ const replaced: Readonly<Record<string, string>> = {
 /** Files in which a replaced word is allowed, with the reason. */
 const exceptions: readonly { readonly files: RegExp; readonly words: RegExp; readonly reason: string }[] = [
   { files: /^environments\/tau2\//, words: /^(?:seat|door|shelf)/, reason: "data and tools of the benchmark: seats of a flight, a shelf" },
-  { files: /^packages\/server\/src\/operations\/(?:call-)?metrics/, words: /^door$/, reason: "a label of published metrics, which dashboards use" },
+  {
+    files: /^packages\/server\/src\/operations\/(?:call-)?metrics/,
+    words: /^door$/,
+    reason: "a label of published metrics, which dashboards use",
+  },
   { files: /^(?:CHANGELOG|LICENSE)/, words: /./, reason: "describes past versions, or is written by others" },
   { files: /^scripts\/check\/words/, words: /./, reason: "lists the words" },
   { files: /^python\/aenv_client\/gymnasium\.py$/, words: /^box$/i, reason: "a space of Gymnasium" },
