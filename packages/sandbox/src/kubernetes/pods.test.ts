@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { get } from "node:http";
+import { PlatformError } from "@aenv/contract";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { Sandbox, SandboxSpec } from "../engine.ts";
@@ -227,7 +228,7 @@ function templatesOf(changes: Readonly<Record<string, (pod: Pod) => Pod>>): PodT
     get: (name) => {
       if (name === "singleContainer") return single;
       const change = changes[name];
-      if (change === undefined) throw Object.assign(new Error(`there is no pod template '${name}'`), { code: "request.invalid" });
+      if (change === undefined) throw new PlatformError("request.invalid", `there is no pod template '${name}'`);
       return change(single);
     },
   };

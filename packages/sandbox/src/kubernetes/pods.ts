@@ -12,6 +12,7 @@ export interface PodTableOptions {
   /** For tests. */
   readonly relistEveryMs?: number;
   readonly watchSeconds?: number;
+  readonly noNewsMs?: number;
 }
 
 /** An object that is awaited is read by itself after this time without news: a watch can be late. */
@@ -96,7 +97,7 @@ export class PodTable {
       const value = look(this.find(name));
       if (value !== undefined) return value;
       if (await this.#news(name, signal, LOOK_MS)) newsAt = Date.now();
-      else if (Date.now() - newsAt >= NO_NEWS_MS) {
+      else if (Date.now() - newsAt >= (this.#options.noNewsMs ?? NO_NEWS_MS)) {
         await this.#refresh(name, signal);
         newsAt = Date.now();
       }

@@ -23,6 +23,7 @@ async function openTable(items: readonly Pod[], found: () => Pod | null = () => 
   });
   const options = {
     namespace: "n",
+    noNewsMs: 100,
     selector: "",
     onChange: () => undefined,
     onGone: ({ metadata }: Pod) => void gone.push(metadata.uid ?? ""),

@@ -229,7 +229,8 @@ export class KubernetesApi {
       ...(serverName !== undefined && { servername: serverName }),
       ...(skipsVerification === true && { rejectUnauthorized: false }),
     };
-    return new Agent({ connect, connections });
+    // With HTTP/2, one connection that is dead without being closed would hold up all watches and calls.
+    return new Agent({ connect, connections, allowH2: false });
   }
 
   /** Connections of which one gave no answer may all be dead: a server that was switched off closes none. */

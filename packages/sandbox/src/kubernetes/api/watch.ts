@@ -1,4 +1,4 @@
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesApi, KubernetesObject } from "./client.ts";
 import { errorIn, isKubernetesError, type KubernetesError } from "./error.ts";
 import { linesOf } from "./lines.ts";
@@ -84,7 +84,7 @@ export class ObjectWatch<T extends KubernetesObject> {
         if (isExpired(error)) version = null;
         else this.#reportTo(error);
       }
-      await setTimeout(pauseMs, undefined, { signal }).catch(() => undefined);
+      await pause(pauseMs, undefined, { signal }).catch(() => undefined);
       pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }
     this.#listed.resolve();
@@ -113,7 +113,9 @@ export class ObjectWatch<T extends KubernetesObject> {
     const { path, query, onChange, onDelete, watchSeconds = WATCH_SECONDS } = this.#options;
     let version = from;
     this.#watching = new AbortController();
-    const signal = AbortSignal.any([this.#watching.signal, this.#closing.signal, AbortSignal.timeout(watchSeconds * 1_000 + SLACK_MS)]);
+    const { signal } = this.#watching;
+    if (this.#closing.signal.aborted) this.#watching.abort();
+    const late = setTimeout(() => this.#watching.abort(new Error("the watch did not end in time")), watchSeconds * 1_000 + SLACK_MS);
     const asked = { ...query, watch: "true", allowWatchBookmarks: "true", resourceVersion: from, timeoutSeconds: String(watchSeconds) };
     try {
       for await (const line of linesOf(await this.#api.stream(path, asked, signal))) {
@@ -126,6 +128,8 @@ export class ObjectWatch<T extends KubernetesObject> {
     } catch (error) {
       if (isExpired(error) || version === from) throw error;
       // Something arrived before the connection was lost: go on behind it at once.
+    } finally {
+      clearTimeout(late);
     }
     return version;
   }
