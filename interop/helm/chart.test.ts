@@ -1,3 +1,4 @@
+import { NO_EGRESS, requiredRights } from "@aenv/sandbox";
 import { describeNeeding } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { at, chart, find, type Manifest, render, runProgram, tryRender, withValues } from "./chart.ts";
@@ -73,6 +74,14 @@ describeNeeding("helm", "the chart", () => {
     it("grants rights in the namespace of sandboxes and in no other", async () => {
       const kinds = (await render()).filter(({ apiVersion }) => apiVersion.startsWith("rbac."));
       expect(kinds.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`)).toEqual(["Role aenv-sandbox", "RoleBinding aenv-sandbox"]);
+    });
+
+    it("grants exactly what the engine declares that it needs", async () => {
+      // The chart installs the network policy, so the engine only looks for it.
+      const needed = requiredRights.map((rule) => (rule.resources.includes("networkpolicies") ? { ...rule, verbs: ["get"] } : rule));
+      expect(find(await render(), "Role").rules).toEqual(needed);
+      const policy = find(await render(), "NetworkPolicy", NO_EGRESS.metadata.name);
+      expect(policy.spec).toEqual(NO_EGRESS.spec);
     });
   });
 

@@ -1,4 +1,4 @@
-export { loadClusterImage } from "./cluster-image.ts";
+export { loadClusterArchive, loadClusterImage } from "./cluster-image.ts";
 export {
   type Component,
   type ComponentName,

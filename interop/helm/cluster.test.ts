@@ -1,0 +1,114 @@
+import { randomBytes } from "node:crypto";
+import { describeNeeding } from "@aenv/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { stringify } from "yaml";
+import { at, find, type Manifest, render } from "./chart.ts";
+import { apply, type Installation, install, kubectl, kubectlAny } from "./installation.ts";
+import { variants } from "./variants.ts";
+
+describeNeeding("kubernetes", "a cluster", () => {
+  describeNeeding("helm", "and the chart", () => {
+    describe("before it is installed", () => {
+      const namespace = `aenv-chart-${randomBytes(3).toString("hex")}`;
+      const sandboxNamespace = `${namespace}-sandbox`;
+
+      beforeAll(async () => {
+        await kubectl("create", "namespace", namespace);
+        await apply(stringify(find(await render({ sandboxNamespace }, namespace), "Namespace")));
+      }, 60_000);
+      afterAll(() => kubectl("delete", "namespace", namespace, sandboxNamespace, "--wait=false", "--ignore-not-found"), 60_000);
+
+      it("accepts all its objects, with every field known", { timeout: 120_000 }, async () => {
+        const all = await Promise.all(Object.values(variants).map((values) => render({ ...values, sandboxNamespace }, namespace)));
+        // Most objects are the same in several variants. Generated secrets differ each time.
+        const keyOf = (one: Manifest) => JSON.stringify(one.kind === "Secret" ? one.metadata : one);
+        const objects = [...new Map(all.flat().map((one) => [keyOf(one), one])).values()];
+        const printed = await apply(objects.map((one) => stringify(one)).join("---\n"), "--dry-run=server", "--validate=strict");
+        expect(printed.trim().split("\n")).toHaveLength(objects.length);
+      });
+
+      it("accepts the pods of the server and of Redis where the restricted Pod Security Standard is enforced", async () => {
+        const manifests = await render({ sandboxNamespace }, namespace);
+        for (const kind of ["Deployment", "StatefulSet"]) {
+          const { serviceAccountName: _, ...spec } = at<Record<string, unknown>>(find(manifests, kind), "spec.template.spec");
+          const volumes = [...((spec.volumes ?? []) as object[]), ...(kind === "StatefulSet" ? [{ name: "data", emptyDir: {} }] : [])];
+          const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "one", namespace: sandboxNamespace }, spec: { ...spec, volumes } };
+          expect(await apply(stringify(pod), "--dry-run=server")).toContain("pod/one created");
+        }
+      });
+
+      it.each([
+        ["privileged containers", { containers: [{ name: "main", image: "x", securityContext: { privileged: true } }] }],
+        ["folders of the node", { containers: [{ name: "main", image: "x" }], volumes: [{ name: "host", hostPath: { path: "/" } }] }],
+        ["the network of the node", { containers: [{ name: "main", image: "x" }], hostNetwork: true }],
+        ["root", { containers: [{ name: "main", image: "x" }] }],
+      ])("refuses pods with %s among sandboxes", async (_, spec) => {
+        const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "bad", namespace: sandboxNamespace }, spec };
+        await expect(apply(stringify(pod), "--dry-run=server")).rejects.toThrow('violates PodSecurity "restricted:latest"');
+      });
+    });
+
+    describeNeeding("mmdebstrap", "with images", () => {
+      describeNeeding("redis", "installed", () => {
+        const namespace = `aenv-chart-${randomBytes(3).toString("hex")}`;
+        const sandboxNamespace = `${namespace}-sandbox`;
+        const server = { resources: { requests: { cpu: "50m" } } };
+        let installation: Installation;
+
+        beforeAll(async () => {
+          installation = await install(namespace, { sandboxNamespace, replicaCount: 2, server });
+        }, 15 * 60_000);
+        afterAll(() => kubectl("delete", "namespace", namespace, sandboxNamespace, "--wait=false", "--ignore-not-found"), 60_000);
+
+        it("publishes an environment and calls its tools in a pod, through every upgrade of the servers", {
+          timeout: 300_000,
+        }, async () => {
+          await installation.push("environments/echo");
+          await using echo = await installation.open("echo");
+          expect(await echo.callTool("echo", { text: "hello" })).toMatchObject({ content: [{ text: "hello" }] });
+          const calls = { made: 0, isOver: false };
+          const load = (async () => {
+            for (; !calls.isOver; calls.made++) await echo.callTool("echo", { text: "again" });
+          })();
+          // Another setting replaces both servers, one after the other.
+          await Promise.race([
+            load,
+            installation.upgrade({ server: { ...server, settings: { defaultTtl: "31m" } } }).finally(() => {
+              calls.isOver = true;
+            }),
+          ]);
+          await load;
+          expect(calls.made).toBeGreaterThan(10);
+          expect(await echo.callTool("echo", { text: "after" })).toMatchObject({ content: [{ text: "after" }] });
+        });
+
+        it("lets its server do all that it must in the namespace of sandboxes, and nothing else", { timeout: 60_000 }, async () => {
+          const account = `system:serviceaccount:${namespace}:aenv`;
+          const can = async (what: string, where = sandboxNamespace) =>
+            (await kubectlAny("auth", "can-i", ...what.split(" "), "--namespace", where, "--as", account)).stdout.trim();
+          const allowed = ["create pods", "delete pods", "watch pods", "get pods --subresource=log"];
+          expect(await Promise.all(allowed.map((what) => can(what)))).toEqual(allowed.map(() => "yes"));
+          const refused = ["get secrets", "create pods --subresource=exec", "create rolebindings", "update networkpolicies"];
+          expect(await Promise.all([...refused.map((what) => can(what)), can("list pods", namespace)])).toEqual([
+            ...refused.map(() => "no"),
+            "no",
+          ]);
+        });
+
+        it("leaves nothing when it is uninstalled", { timeout: 240_000 }, async () => {
+          await installation.uninstall();
+          const remaining = async () => {
+            const kinds =
+              "pods,deployments,statefulsets,services,secrets,configmaps,persistentvolumeclaims,roles,rolebindings,networkpolicies";
+            const own = await kubectl("--namespace", namespace, "get", kinds, "--output", "name");
+            const others = await kubectl("get", "namespaces,persistentvolumes,clusterroles,clusterrolebindings", "--output", "name");
+            const isOurs = (name: string) =>
+              name.includes(sandboxNamespace) || /^(pod|service\/aenv|secret|persistentvolumeclaim|configmap\/aenv)/.test(name);
+            return [...own.trim().split("\n"), ...others.trim().split("\n")].filter(isOurs);
+          };
+          await expect.poll(remaining, { timeout: 180_000, interval: 1_000 }).toEqual([]);
+        });
+      });
+    });
+  });
+});

@@ -1,0 +1,66 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Environment } from "@aenv/sdk";
+import { kubeconfigPath, loadClusterArchive, platformImages } from "@aenv/testing";
+import { chart, mustRun, type Ran, runProgram, withValues } from "./chart.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The chart in the cluster for tests, with the images of this checkout. */
+export interface Installation {
+  readonly systemUrl: string;
+  readonly token: string;
+  upgrade(values: object): Promise<void>;
+  /** Publishes the project in a folder of the repository with the command line. */
+  push(folder: string): Promise<void>;
+  open(environment: string): Promise<Environment>;
+  uninstall(): Promise<void>;
+}
+
+const kubeconfig = () => ["--kubeconfig", kubeconfigPath() ?? ""];
+
+export const kubectl = (...args: string[]) => mustRun("kubectl", [...kubeconfig(), ...args]);
+/** The same for commands that may fail. */
+export const kubectlAny = (...args: string[]) => runProgram("kubectl", [...kubeconfig(), ...args]);
+export const apply = (text: string, ...args: string[]) => mustRun("kubectl", [...kubeconfig(), "apply", ...args, "--filename", "-"], text);
+
+export async function install(namespace: string, values: object): Promise<Installation> {
+  const images = await platformImages();
+  await loadClusterArchive(images.archive);
+  const imageOf = (name: string) => ({ repository: name.slice(0, name.lastIndexOf(":")), tag: name.slice(name.lastIndexOf(":") + 1) });
+  const all = {
+    image: imageOf(images.server),
+    baseImage: imageOf(images.base),
+    // The cluster for tests has few processors, and volumes that are folders of root.
+    redis: { image: imageOf(images.redis), resources: { requests: { cpu: "10m", memory: "16Mi" } } },
+    volumePermissions: { enabled: true },
+    ...values,
+  };
+  await helm(["install", "aenv", chart, "--create-namespace", "--wait", "--timeout", "4m"], namespace, all);
+  const address = await kubectl("--namespace", namespace, "get", "service", "aenv", "--output", "jsonpath={.spec.clusterIP}");
+  const secret = await kubectl("--namespace", namespace, "get", "secret", "aenv-admin", "--output", "jsonpath={.data.token}");
+  const token = Buffer.from(secret, "base64").toString();
+  const systemUrl = `http://${address}`;
+  return {
+    systemUrl,
+    token,
+    upgrade: async (more) => void (await helm(["upgrade", "aenv", chart, "--wait", "--timeout", "4m"], namespace, { ...all, ...more })),
+    push: async (folder) => {
+      const env = { ...process.env, AENV_SYSTEM_URL: systemUrl, AENV_API_KEY: token };
+      const command = [join(root, "packages/aenv/bin/aenv.js"), "push"];
+      await promisify(execFile)(process.execPath, command, { cwd: join(root, folder), env, timeout: 120_000 });
+    },
+    open: (environment) => Environment.create(environment, { systemUrl, apiKey: token }),
+    uninstall: async () =>
+      void (await mustRun("helm", ["uninstall", "aenv", "--wait", "--timeout", "3m", "--namespace", namespace, ...kubeconfig()])),
+  };
+}
+
+async function helm(args: readonly string[], namespace: string, values: object): Promise<Ran> {
+  return withValues(values, async (file) => {
+    const stdout = await mustRun("helm", [...args, "--namespace", namespace, "--values", file, ...kubeconfig()]);
+    return { code: 0, stdout, stderr: "" };
+  });
+}
