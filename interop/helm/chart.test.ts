@@ -23,8 +23,8 @@ describeNeeding("helm", "the chart", () => {
       expect(at(deployment, "spec.template.spec.containers.0")).toMatchObject({
         readinessProbe: { httpGet: { path: "/ready", port: "control" } },
         livenessProbe: { httpGet: { path: "/health", port: "control" } },
-        lifecycle: { preStop: { exec: { command: ["sleep", "5"] } } },
       });
+      expect(envOf(deployment).AENV_DRAIN_TIME?.value).toBe("5s");
       expect(at<number>(deployment, "spec.template.spec.terminationGracePeriodSeconds")).toBeGreaterThan(5 + 20);
     });
 
@@ -131,6 +131,7 @@ describeNeeding("helm", "the chart", () => {
     [{ replicaCount: 2, persistence: { enabled: false } }, "the servers would not see each other's bundles"],
     [{ sandboxNamespace: "aenv" }, "sandboxes need a namespace of their own, such as aenv-sandbox"],
     [{ server: { settings: { store: "memory:" } } }, "server.settings.store is set by the chart"],
+    [{ server: { drainSeconds: 60 } }, "it must be at least server.drainSeconds and 25 seconds more, which are 85"],
     [{ ingress: { enabled: true } }, "set ingress.controlHost and ingress.dataHost"],
     [{ ingress: { enabled: true, controlHost: "a.example", dataHost: "a.example" } }, "are both a.example; use two host names"],
     [{ gateway: { enabled: true } }, "set gateway.parentRefs"],

@@ -192,6 +192,10 @@ export const serverConfig = z.strictObject({
   rolloutResultBytes: bytes.default(2 * 1024 ** 3).describe("most bytes of all results of rollouts; the oldest are removed first"),
   round: duration.default("3s").describe("interval of the heartbeat and of maintenance"),
   silence: duration.default("10s").describe("a server on another machine without a heartbeat for this long is considered dead"),
+  drainTime: duration
+    .nullable()
+    .default(null)
+    .describe("how long a server that is stopped goes on serving, while its clients and load balancers move to others; none by default"),
   headersTimeout: duration.default("20s").describe("timeout for the request headers, also for the first bytes of a connection"),
   requestTimeout: duration.default("30m").describe("timeout for receiving a whole request; the response may take longer"),
   bodyTimeout: duration

@@ -91,7 +91,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 
 {{- /* The settings that the chart sets, which values must not. */ -}}
 {{- define "aenv.ownSettings" -}}
-adminToken host controlPort dataPort engine home store publicUrl kubeconfig kubeServer kubeNamespace kubeGroup kubeNetworkPolicies initKeyFile baseImage podTemplates
+adminToken host controlPort dataPort engine home store publicUrl kubeconfig kubeServer kubeNamespace kubeGroup kubeNetworkPolicies initKeyFile baseImage podTemplates drainTime
 {{- end -}}
 
 {{- define "aenv.restricted" -}}

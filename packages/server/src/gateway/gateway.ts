@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { instanceRoutes, PlatformError } from "@aenv/contract";
@@ -52,7 +52,7 @@ const HEALTHY = { status: "healthy", message: "MCP Gateway is running" };
 
 /** The data port: forwards each call to the instance that it names. */
 export class Gateway {
-  readonly server: Server;
+  readonly server: FastPathServer;
   readonly #options: GatewayOptions;
   readonly #admission: Admission;
   readonly #ports: PortProxy;

@@ -130,6 +130,8 @@ export async function openDataPlane(channel: Channel, settings: WorkerSettings):
         return void report(true);
       case "confirm":
         return channel.send({ type: "confirmed", id: command.id });
+      case "retire connections":
+        return gateway.server.retireConnections();
       case "drain":
         return gateway.drain();
       case "finish":

@@ -69,6 +69,7 @@ export type ToWorker =
   /** Answered with `confirmed` when all earlier messages have taken effect. */
   | { readonly type: "confirm"; readonly id: number }
   /** Refuse new calls. */
+  | { readonly type: "retire connections" }
   | { readonly type: "drain" }
   /** Wait for calls in flight, then exit. */
   | { readonly type: "finish"; readonly graceMs: number };

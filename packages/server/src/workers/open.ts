@@ -23,6 +23,8 @@ export interface DataPort {
   readonly port: number;
   /** Null if this process serves the port itself. */
   readonly workers: Workers | null;
+  /** From now on, connections are closed after their next response. */
+  retireConnections(): void;
   /** Refuses new calls. */
   drain(): void;
   /** Waits for calls in flight, up to `graceMs`, and closes the port. */
@@ -51,6 +53,7 @@ export async function openDataPort(options: DataPortOptions): Promise<DataPort> 
     return {
       port: portOf(gateway.server),
       workers: null,
+      retireConnections: () => gateway.server.retireConnections(),
       drain: () => gateway.drain(),
       finish: (graceMs) => finish(gateway.server, graceMs),
     };
@@ -65,6 +68,7 @@ export async function openDataPort(options: DataPortOptions): Promise<DataPort> 
     return {
       port,
       workers,
+      retireConnections: () => workers.retireConnections(),
       drain: () => {
         gateway.drain();
         workers.drain();

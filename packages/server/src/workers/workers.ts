@@ -45,6 +45,7 @@ export class Workers {
   #endedCounts: Promise<MetricValues> = Promise.resolve([]);
   #replaced = 0;
   #failures = 0;
+  #isRetiring = false;
   #isDraining = false;
   #isClosed = false;
   readonly #closing = new AbortController();
@@ -115,6 +116,12 @@ export class Workers {
     return [await this.#endedCounts, ...workers.flatMap(({ calls, own }) => [calls, own])].filter((values) => values.length > 0);
   }
 
+  /** From now on, connections are closed after their next response. */
+  retireConnections(): void {
+    this.#isRetiring = true;
+    this.#tell({ type: "retire connections" });
+  }
+
   /** Refuses new calls. */
   drain(): void {
     this.#isDraining = true;
@@ -165,6 +172,7 @@ export class Workers {
     const worker: Worker = { process, link, listening, connections: 0, limit, calls: [], own: [], onMeasured: () => {} };
     this.#workers.add(worker);
     process.send({ type: "open", settings });
+    if (this.#isRetiring) process.send({ type: "retire connections" });
     if (this.#isDraining) process.send({ type: "drain" });
     const startedAt = performance.now();
     void process.exited.then((why) => {

@@ -72,6 +72,11 @@ export class Connection {
     if (!this.#isBusy) this.#socket.end();
   }
 
+  /** Closes the connection after its next response, which says so. Until then it stays open: the client may be sending already. */
+  retire(): void {
+    this.#isEnding = true;
+  }
+
   destroy(): void {
     this.#socket.destroy();
   }

@@ -63,6 +63,25 @@ describe("one connection", () => {
     }
   });
 
+  it("that is retired stays open until its next response, which says that it is closed, on both paths", async () => {
+    await using gateway = await openGateway(echo);
+    using idle = await openWire(gateway.url);
+    using regular = await openWire(gateway.url);
+    regular.write(post("one").replace("POST", "PUT"));
+    await regular.hear(/PUT one$/);
+    gateway.gateway.server.retireConnections();
+    for (const [wire, request] of [
+      [idle, post("last")],
+      [regular, post("last").replace("POST", "PUT")],
+      [await openWire(gateway.url), post("last")],
+    ] as const) {
+      const closed = once(wire.socket, "close");
+      wire.write(request);
+      expect(await wire.hear(/last$/)).toMatch(/connection: close\r\n/i);
+      await closed;
+    }
+  });
+
   it("is closed at once when it is idle and the server closes, and after its call when it is busy", async () => {
     const waiting: ServerResponse[] = [];
     await using gateway = await openGateway((_, response) => void waiting.push(response));

@@ -2,6 +2,7 @@ import { type IncomingMessage, type RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type HttpLimits, KEEP_ALIVE_MS, limitConnections, serverOptions } from "../../http/limits.ts";
+import { retireConnections } from "../../http/retire.ts";
 import { Connection, type Dispatch } from "./connection.ts";
 
 /**
@@ -10,6 +11,8 @@ import { Connection, type Dispatch } from "./connection.ts";
  */
 export class FastPathServer extends Server {
   readonly #fastConnections = new Set<Connection>();
+
+  #isRetiring = false;
 
   /** Upgraded connections, which Node's server does not track. */
   readonly #upgraded = new Set<Duplex>();
@@ -38,6 +41,7 @@ export class FastPathServer extends Server {
         },
       });
       this.#fastConnections.add(connection);
+      if (this.#isRetiring) connection.retire();
     });
     const { connectionsCheckingInterval } = serverOptions(httpLimits);
     let timer: NodeJS.Timeout;
@@ -45,6 +49,13 @@ export class FastPathServer extends Server {
       timer = setInterval(() => this.#endSilent(httpLimits), connectionsCheckingInterval).unref();
     });
     this.on("close", () => clearInterval(timer));
+  }
+
+  /** From now on, connections are closed after their next response, so that clients move to other servers without losing a call. */
+  retireConnections(): void {
+    this.#isRetiring = true;
+    retireConnections(this);
+    for (const connection of this.#fastConnections) connection.retire();
   }
 
   override closeIdleConnections(): void {
