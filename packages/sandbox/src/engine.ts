@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import type { Duplex, Readable } from "node:stream";
 import type { EgressPolicy, Json, SandboxOptions } from "@aenv/contract";
+import type { ServiceEngine } from "./service.ts";
 
 /** What an engine can do beyond the interface; callers check before they rely on it. */
 export interface EngineAbilities {
@@ -34,6 +35,8 @@ export interface EngineAbilities {
   readonly networks: boolean;
   /** Creates sandboxes from templates of the operator: `SandboxSpec.template`. */
   readonly templates: boolean;
+  /** Keeps the replicas of services running by itself: `SandboxEngine.services` is defined. */
+  readonly services: boolean;
   /** What `SandboxSpec.runtime` may be; empty for engines without a choice. */
   readonly runtimes: readonly SandboxRuntime[];
 }
@@ -55,6 +58,7 @@ export const noAbilities: EngineAbilities = {
   changesEgress: false,
   networks: false,
   templates: false,
+  services: false,
   runtimes: [],
 };
 
@@ -253,6 +257,8 @@ export interface SandboxEngine {
   readonly can: EngineAbilities;
   /** Proves to the init of each sandbox of this engine that a connection comes from the platform. */
   readonly initKey?: KeyObject;
+  /** Only for engines with the ability `services`. */
+  readonly services?: ServiceEngine;
   /**
    * Resolves when the sandbox answers `GET /health`, with any status: a blank runner answers 503.
    * Rejects with `sandbox.start_failed` and the reason.

@@ -47,6 +47,7 @@ export { NO_EGRESS } from "./kubernetes/network.ts";
 export { type PodTemplates, readTemplates } from "./kubernetes/pod/templates.ts";
 export { type ClusterProbe, probeCluster } from "./kubernetes/probe.ts";
 export { type RightsRule, requiredRights } from "./kubernetes/rights.ts";
+export { readServiceTemplates, type ServiceTemplates } from "./kubernetes/service/templates.ts";
 export { isReadyStatus, tellAddress } from "./listening.ts";
 export {
   type ProbeResult,
@@ -69,3 +70,12 @@ export { waitUntilReady } from "./probe.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";
 export { PortReservations } from "./process/port-reservations.ts";
 export { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process/process-table.ts";
+export type {
+  SeenServices,
+  ServiceEngine,
+  ServiceReplica,
+  ServiceResources,
+  ServiceSpec,
+  ServiceStatus,
+  ServiceStorage,
+} from "./service.ts";

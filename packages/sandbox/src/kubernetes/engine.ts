@@ -31,6 +31,8 @@ import { DEFAULT_TEMPLATE, type PodTemplates, readTemplates } from "./pod/templa
 import type { Pod } from "./pod/types.ts";
 import { PodTable } from "./pods.ts";
 import { KubernetesSandbox } from "./sandbox.ts";
+import { KubernetesServices } from "./service/services.ts";
+import { readServiceTemplates, type ServiceTemplates } from "./service/templates.ts";
 import { startInPod } from "./start.ts";
 import { assertValid, egressOf } from "./validate.ts";
 
@@ -42,6 +44,9 @@ export interface KubernetesEngineOptions {
   /** The image of sandboxes without one. It has the init, Node and the runner in /opt/aenv. */
   readonly baseImage: string;
   readonly templates?: PodTemplates;
+  readonly serviceTemplates?: ServiceTemplates;
+  /** What follows the namespace in the names of services; default: `svc.cluster.local`. */
+  readonly domainSuffix?: string;
   /** Servers with the same name look after the same pods; default: a random name of this home. */
   readonly group?: string;
   /** The private key that proves to inits who connects; default: that of the home. */
@@ -80,6 +85,7 @@ export class KubernetesEngine implements SandboxEngine {
   readonly name = "kubernetes";
   readonly can: EngineAbilities;
   readonly initKey: KeyObject;
+  readonly services: KubernetesServices;
   readonly #options: KubernetesEngineOptions;
   readonly #api: KubernetesApi;
   readonly #homeId: string;
@@ -120,6 +126,7 @@ export class KubernetesEngine implements SandboxEngine {
       // To everywhere or to nowhere.
       egress: options.networkPolicies ?? true,
       templates: true,
+      services: true,
       runtimes: options.runscClass === undefined ? [] : ["runc", "runsc"],
     };
     this.#templates = options.templates ?? readTemplates(null);
@@ -131,6 +138,16 @@ export class KubernetesEngine implements SandboxEngine {
       onChange: (pod) => this.#observe(pod),
       onGone: (pod) => this.#observeGone(pod),
       ...options.watch,
+    });
+    this.services = new KubernetesServices(this.#api, {
+      namespace: options.namespace,
+      homeId: this.#homeId,
+      templates: options.serviceTemplates ?? readServiceTemplates(null),
+      domainSuffix: options.domainSuffix ?? "svc.cluster.local",
+      unschedulableMs: options.unschedulableMs ?? UNSCHEDULABLE_MS,
+      runtime: options.runtime,
+      runscClass: options.runscClass,
+      ...(this.can.egress && { ensurePolicy: () => this.#ensurePolicy() }),
     });
     this.#limits = new LimitWatch({
       periodMs: LIMITS_EVERY_MS,

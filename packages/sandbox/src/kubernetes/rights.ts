@@ -9,6 +9,10 @@ export interface RightsRule {
 export const requiredRights: readonly RightsRule[] = [
   { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch", "create", "patch", "delete"] },
   { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
+  // For services.
+  { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list", "create", "update", "delete"] },
+  { apiGroups: [""], resources: ["services"], verbs: ["get", "list", "create", "update", "delete"] },
+  { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: ["get", "create", "delete"] },
   // Only `get` if the policy is installed already.
   { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["get", "create"] },
 ];

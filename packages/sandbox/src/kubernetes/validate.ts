@@ -24,7 +24,7 @@ export function assertValid(spec: SandboxSpec): void {
 }
 
 /** Policies of a namespace select by labels, and the platform has one for all or nothing. */
-export function egressOf({ id, egress = "none" }: SandboxSpec): "none" | "open" {
+export function egressOf({ id, egress = "none" }: { readonly id: string; readonly egress?: EgressPolicy | undefined }): "none" | "open" {
   if (isWord(egress)) return egress;
   throw new PlatformError(
     "sandbox.unsupported",

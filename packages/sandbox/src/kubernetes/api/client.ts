@@ -121,6 +121,12 @@ export class KubernetesApi {
     return this.#json("PATCH", path, { body, contentType: "application/merge-patch+json", ...(signal !== undefined && { signal }) });
   }
 
+  /** The whole object. If it names a version, it replaces that one only. */
+  replace<T extends KubernetesObject>(path: string, body: T, signal?: AbortSignal): Promise<T> {
+    const hasPrecondition = body.metadata.resourceVersion !== undefined;
+    return this.#json("PUT", path, { body, hasPrecondition, ...(signal !== undefined && { signal }) });
+  }
+
   /** False if the object, or the one with this uid, does not exist. */
   async delete(path: string, { uid, graceSeconds, signal }: DeleteOptions = {}): Promise<boolean> {
     const body = {

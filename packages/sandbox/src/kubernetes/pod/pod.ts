@@ -194,12 +194,12 @@ function resources(
 }
 
 /** YAML reads `cpu: 2` as a number. */
-function texts(quantities: Readonly<Record<string, unknown>>): Record<string, string> {
+export function texts(quantities: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(Object.entries(quantities).map(([name, value]) => [name, String(value)]));
 }
 
 /** What the restricted Pod Security Standard demands, unless the template says otherwise. */
-function podSecurity(template: Fields = {}): Fields {
+export function podSecurity(template: Fields = {}): Fields {
   const user = template.runAsUser ?? USER;
   return {
     runAsNonRoot: user !== 0,
@@ -211,11 +211,11 @@ function podSecurity(template: Fields = {}): Fields {
   };
 }
 
-function containerSecurity(template: Fields = {}): Fields {
+export function containerSecurity(template: Fields = {}): Fields {
   return { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] }, ...template };
 }
 
 /** Templates of the original name an image that the platform replaces. */
-function isGiven(image: string | undefined): image is string {
+export function isGiven(image: string | undefined): image is string {
   return image !== undefined && image !== "" && image !== "placeholder";
 }

@@ -75,6 +75,8 @@ export interface PodCondition {
 
 export interface ContainerStatus {
   readonly name: string;
+  readonly restartCount?: number;
+  readonly lastState?: { readonly terminated?: Terminated };
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
     readonly running?: { readonly startedAt?: string };
