@@ -44,8 +44,9 @@ export { type ApiCounters, KubernetesApi, type KubernetesObject } from "./kubern
 export { isKubernetesError, KubernetesError } from "./kubernetes/api/error.ts";
 export { KubernetesEngine, type KubernetesEngineOptions } from "./kubernetes/engine.ts";
 export { NO_EGRESS } from "./kubernetes/network.ts";
+export { quantityValue } from "./kubernetes/pod/quantity.ts";
 export { type PodTemplates, readTemplates } from "./kubernetes/pod/templates.ts";
-export { type ClusterProbe, probeCluster } from "./kubernetes/probe.ts";
+export { type ClusterProbe, probeCluster, type RefusedRight, refusedRights } from "./kubernetes/probe.ts";
 export { type RightsRule, requiredRights } from "./kubernetes/rights.ts";
 export { readServiceTemplates, type ServiceTemplates } from "./kubernetes/service/templates.ts";
 export { isReadyStatus, tellAddress } from "./listening.ts";

@@ -41,6 +41,7 @@ describe("doctor", { timeout: 120_000 }, () => {
       "oci/runsc",
       "docker/runc",
       "docker/runsc",
+      "kubernetes",
     ]);
     expect(answer.engines[3].detail).toContain("does not work without: ");
   });

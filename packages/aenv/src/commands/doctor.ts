@@ -1,6 +1,7 @@
 import { readServerConfig } from "@aenv/server";
 import type { Command } from "commander";
-import { type Check, diagnose, type EngineName } from "../doctor/checks.ts";
+import type { Check } from "../doctor/check.ts";
+import { diagnose, type EngineName } from "../doctor/checks.ts";
 import { examples } from "../options/examples.ts";
 import { serverSettings } from "../server/settings.ts";
 import { Failure } from "../terminal/failure.ts";
@@ -17,15 +18,22 @@ interface Options {
   readonly runsc?: string;
   readonly kubeconfig?: string;
   readonly kubeNamespace?: string;
+  readonly kubeNetworkPolicies?: string;
+  readonly baseImage?: string;
+  readonly podTemplates?: string;
+  readonly runscClass?: string;
   readonly json?: boolean;
 }
 
 /** The settings of the server that are options here too. */
-const SETTINGS = ["engine", "runtime", "home", "docker-socket", "runsc", "kubeconfig", "kube-namespace"];
+const SETTINGS = [
+  ...["engine", "runtime", "home", "docker-socket", "runsc"],
+  ...["kubeconfig", "kube-namespace", "kube-network-policies", "base-image", "pod-templates", "runsc-class"],
+];
 
 export function define(command: Command, terminal: Terminal): void {
   command.description(
-    "Tries which engines and tools work on this machine: it starts sandboxes, mounts an overlay and sets limits, and removes them again. For what does not work it prints the reason and how to get it. Fails if the chosen engine does not work. The options are settings of the server.",
+    "Tries which engines and tools work on this machine: it starts sandboxes, mounts an overlay and sets limits, and removes them again. With the engine kubernetes it also checks the rights, quota, runtime and storage classes, Pod Security and network policies of the cluster, and starts two pods there. For what does not work it prints the reason and how to get it. Fails if the chosen engine does not work. The options are settings of the server.",
   );
   for (const { flag, does, variable } of serverSettings()) {
     const [name = ""] = flag.slice(2).split(" ");
@@ -33,7 +41,15 @@ export function define(command: Command, terminal: Terminal): void {
   }
   command
     .option("--json", "print JSON")
-    .addHelpText("after", examples("aenv doctor", "aenv doctor --engine oci --runtime runsc", "aenv doctor --json"))
+    .addHelpText(
+      "after",
+      examples(
+        "aenv doctor",
+        "aenv doctor --engine oci --runtime runsc",
+        "aenv doctor --engine kubernetes --base-image registry.example/aenv-base:1",
+        "aenv doctor --json",
+      ),
+    )
     .action((options: Options) => doctor(options, terminal));
 }
 
@@ -59,8 +75,13 @@ async function doctor({ json = false, ...flags }: Options, terminal: Terminal): 
 }
 
 /** Without options that every command has, such as `verbose`. */
-function settingsIn({ engine, runtime, home, dockerSocket, runsc, kubeconfig, kubeNamespace }: Options): Record<string, unknown> {
-  return { engine, runtime, home, dockerSocket, runsc, kubeconfig, kubeNamespace };
+function settingsIn(options: Options): Record<string, unknown> {
+  const { engine, runtime, home, dockerSocket, runsc } = options;
+  const { kubeconfig, kubeNamespace, kubeNetworkPolicies, baseImage, podTemplates, runscClass } = options;
+  return {
+    ...{ engine, runtime, home, dockerSocket, runsc },
+    ...{ kubeconfig, kubeNamespace, kubeNetworkPolicies, baseImage, podTemplates, runscClass },
+  };
 }
 
 function rows(title: string, checks: readonly Check[], output: Output): string {

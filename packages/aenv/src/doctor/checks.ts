@@ -15,19 +15,9 @@ import {
 } from "@aenv/sandbox";
 import { clusterAccess, type ServerConfig } from "@aenv/server";
 import { findBuilders } from "../image/builder.ts";
+import type { Check } from "./check.ts";
+import { diagnoseCluster, neededOfCluster } from "./cluster/diagnose.ts";
 import { installCommand } from "./install.ts";
-
-/** One thing that this machine can do or not. */
-export interface Check {
-  readonly name: string;
-  /** What it is used for. */
-  readonly use: string;
-  readonly ok: boolean;
-  /** What was found, or why it does not work. */
-  readonly detail: string;
-  /** The command or step that gets it; null if it works or cannot be installed. */
-  readonly get: string | null;
-}
 
 export interface Diagnosis {
   readonly engines: readonly Check[];
@@ -49,7 +39,7 @@ const AS_ROOT = "run the server as root on Linux, or use the engine docker";
 
 /** Tries everything that an engine or a command needs. Each probe has a time limit and leaves nothing behind. */
 export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
-  const parts = await Promise.all(
+  const tried = await Promise.all(
     partsOf(options).map(async ({ name, use, get, probe }): Promise<Check> => {
       const result = await probe();
       return result.ok
@@ -57,7 +47,17 @@ export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
         : { name, use, ok: false, detail: result.reason, get: /^needs (?:root|Linux)$/.test(result.reason) ? AS_ROOT : get };
     }),
   );
+  const parts = [...tried, ...(await clusterParts(options, tried))];
   return { engines: engineNames.map((name) => engineCheck(name, parts)), parts };
+}
+
+/** Only for the engine kubernetes, because it starts pods, and only if the cluster answers. */
+async function clusterParts({ config }: DoctorOptions, tried: readonly Check[]): Promise<readonly Check[]> {
+  const cluster = tried.find(({ name }) => name === "kubernetes");
+  if (config.engine !== "kubernetes" || cluster === undefined) return [];
+  // An account without its rights is looked at in detail.
+  if (!cluster.ok && !cluster.detail.startsWith("its account may not")) return [];
+  return diagnoseCluster(config);
 }
 
 interface Part {
@@ -125,7 +125,7 @@ const NEEDS: Readonly<Record<EngineName, readonly string[]>> = {
   "oci/runsc": ["init", "runsc", "overlay", "control groups", "network"],
   "docker/runc": ["init", "docker"],
   "docker/runsc": ["init", "docker with runsc"],
-  kubernetes: ["kubernetes"],
+  kubernetes: ["kubernetes", ...neededOfCluster],
 };
 
 const USES: Readonly<Record<EngineName, string>> = {
@@ -167,7 +167,11 @@ async function probeBuilders(env: DoctorOptions["env"]): Promise<ProbeResult> {
 async function probeKubernetes(config: ServerConfig): Promise<ProbeResult> {
   if (config.kubeconfig === null && config.kubeServer === null) return { ok: false, reason: "no kubeconfig is named" };
   try {
-    return await probeCluster({ access: clusterAccess(config), namespace: config.kubeNamespace });
+    return await probeCluster({
+      access: clusterAccess(config),
+      namespace: config.kubeNamespace,
+      networkPolicies: config.kubeNetworkPolicies,
+    });
   } catch (error) {
     return { ok: false, reason: messageOf(error) };
   }

@@ -1,14 +1,7 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { copyFileSync } from "node:fs";
-import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
-import { type Architecture, initProgram, openBaseRoot } from "@aenv/sandbox";
 import { openTestNamespace, type TestNamespace } from "@aenv/sandbox/test-namespace";
-import { describeNeeding, kubeconfigPath, loadClusterImage, temporaryTree } from "@aenv/testing";
+import { describeNeeding, kubeconfigPath } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { runnerCode } from "../server/runner.ts";
-import { cacheFolder } from "./bundles.ts";
+import { loadBaseImage } from "./base-image.ts";
 import { callTool, urlOf } from "./calls.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
 
@@ -49,18 +42,3 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
     for (const { metadata } of await namespace.pods()) expect(metadata.annotations?.["aenv.io/ready"], metadata.name).toBeDefined();
   }, 180_000);
 });
-
-/** The base image of sandboxes, made of files of this machine. */
-async function loadBaseImage(): Promise<string> {
-  const base = await openBaseRoot({ folder: join(cacheFolder, "base-root"), runner: await runnerCode() });
-  using tree = temporaryTree();
-  const tar = spawn("tar", ["--extract", "--directory", tree.path], { stdio: ["pipe", "ignore", "inherit"] });
-  const done = once(tar, "exit");
-  await pipeline(base.archive(), tar.stdin);
-  await done;
-  const init = await initProgram(process.arch as Architecture);
-  copyFileSync(init, join(tree.path, "opt/aenv/init"));
-  const name = `aenv.local/base-root:${base.digest.slice(-12)}`;
-  await loadClusterImage(name, tree.path);
-  return name;
-}

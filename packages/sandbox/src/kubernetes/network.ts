@@ -15,12 +15,15 @@ export const NO_EGRESS: NetworkPolicy = {
   spec: { podSelector: { matchLabels: { [EGRESS_LABEL]: "none" } }, policyTypes: ["Egress"], egress: [] },
 };
 
+export function policyPath(namespace: string): string {
+  return `${policiesPath(namespace)}/${NO_EGRESS.metadata.name}`;
+}
+
 /** Creates the policy in the namespace, unless it is there. The cluster's network must enforce policies, which the API does not say. */
 export async function ensureNoEgress(api: KubernetesApi, namespace: string): Promise<void> {
-  const path = `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`;
   try {
-    if ((await api.find(`${path}/${NO_EGRESS.metadata.name}`)) !== null) return;
-    await api.create(path, NO_EGRESS);
+    if ((await api.find(policyPath(namespace))) !== null) return;
+    await api.create(policiesPath(namespace), NO_EGRESS);
   } catch (error) {
     if (isKubernetesError(error, 409)) return;
     if (!isKubernetesError(error, 403)) throw error;
@@ -30,4 +33,8 @@ export async function ensureNoEgress(api: KubernetesApi, namespace: string): Pro
       { cause: error },
     );
   }
+}
+
+function policiesPath(namespace: string): string {
+  return `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`;
 }
