@@ -43,6 +43,7 @@ export function define(command: Command, terminal: Terminal): void {
         "aenv server --store redis://localhost:6379 --host 0.0.0.0 --allow-process-engine",
         "aenv server --engine oci --runtime runsc",
         "aenv server --engine docker",
+        "aenv server --engine kubernetes --kubeconfig ~/.kube/config --base-image registry.example.org/aenv-base:1",
         "aenv server --print-config --json",
       ),
     )

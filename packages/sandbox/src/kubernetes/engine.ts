@@ -187,7 +187,7 @@ export class KubernetesEngine implements SandboxEngine {
     const removals: Promise<unknown>[] = [];
     for (const pod of this.#pods.all()) {
       if (this.#sandboxes.has(pod.metadata.uid ?? "")) continue;
-      if (!this.#adopt(pod) && this.#isLeft(pod)) removals.push(this.#removePod(pod, null));
+      if (!this.#adopt(pod) && this.#isLeft(pod)) removals.push(this.#removePod(pod, { sandbox: null, hasRun: true }));
     }
     // What cannot be removed now is tried again at the next call.
     await Promise.allSettled(removals);
@@ -241,10 +241,19 @@ export class KubernetesEngine implements SandboxEngine {
               .tail(20)
               .catch(() => []);
       const failure = startError(spec, namespace, error, lines);
-      if (pod !== null) await this.#removePod(pod, held.sandbox);
+      if (pod !== null) await this.#abandon(pod, held.sandbox);
       held.sandbox?.markExited("the sandbox did not start");
       if (held.sandbox !== null) this.#forget(held.sandbox);
       throw failure;
+    }
+  }
+
+  /** Removes the pod of a start that failed. If that is not possible now, it is removed as one that a server has left. */
+  async #abandon(pod: Pod, sandbox: KubernetesSandbox | null): Promise<void> {
+    try {
+      await this.#removePod(pod, { sandbox, hasRun: sandbox !== null || stateOf(pod)?.hasInit !== true });
+    } catch (error) {
+      this.#options.log?.(`pod ${pod.metadata.name} of a failed start is not removed yet: ${messageOf(error)}`);
     }
   }
 
@@ -368,7 +377,7 @@ export class KubernetesEngine implements SandboxEngine {
   async #end(sandbox: KubernetesSandbox): Promise<void> {
     const pod = this.#pods.find(sandbox.podName);
     try {
-      if (pod !== null && pod.metadata.uid === sandbox.uid) await this.#removePod(pod, sandbox);
+      if (pod !== null && pod.metadata.uid === sandbox.uid) await this.#removePod(pod, { sandbox, hasRun: true });
     } catch (cause) {
       throw new PlatformError("sandbox.destroy_failed", `sandbox '${sandbox.id}' cannot be removed: ${messageOf(cause)}`, { cause });
     }
@@ -378,11 +387,12 @@ export class KubernetesEngine implements SandboxEngine {
 
   /**
    * The init ends everything in the pod first. Then nothing runs in it, and the API server may forget it at once, while the node still
-   * cleans up. Otherwise the node is given time, and the pod is gone when the node has confirmed it.
+   * cleans up. The same if no program was given to the init yet. Otherwise the node is given time, and the pod is gone when the node has
+   * confirmed it.
    */
-  async #removePod(pod: Pod, sandbox: KubernetesSandbox | null): Promise<void> {
+  async #removePod(pod: Pod, { sandbox, hasRun }: { readonly sandbox: KubernetesSandbox | null; readonly hasRun: boolean }): Promise<void> {
     const { name, uid = "" } = pod.metadata;
-    const hasEnded = isTerminal(this.#pods.find(name)) || (sandbox !== null && (await endByInit(sandbox)));
+    const hasEnded = !hasRun || isTerminal(this.#pods.find(name)) || (sandbox !== null && (await endByInit(sandbox)));
     const isSingle = pod.spec.containers.length === 1;
     const graceSeconds = hasEnded && isSingle ? 0 : 1;
     const isThere = await this.#api.delete(this.#pods.path(name), { uid, graceSeconds });

@@ -74,8 +74,9 @@ export class PodTable {
     const known = this.#pods.get(name);
     if (known?.metadata.uid === uid && versionOf(known) >= versionOf(pod)) return;
     if (known !== undefined && known.metadata.uid !== uid) this.remove(known);
-    this.#pods.set(name, pod);
-    this.#options.onChange(pod);
+    const kept = withoutManagers(pod);
+    this.#pods.set(name, kept);
+    this.#options.onChange(kept);
     this.#wake(name);
   }
 
@@ -145,6 +146,12 @@ export class PodTable {
     for (const pod of this.#pods.values()) if (!names.has(pod.metadata.name) && versionOf(pod) <= numberOf(version)) this.remove(pod);
     for (const pod of items) this.put(pod);
   }
+}
+
+/** Who changed which field is half of an object, and of no use here. */
+function withoutManagers(pod: Pod): Pod {
+  const { managedFields: _, ...metadata } = pod.metadata as Pod["metadata"] & { readonly managedFields?: unknown };
+  return { ...pod, metadata };
 }
 
 /** The versions of one kind of objects grow. */
