@@ -28,6 +28,7 @@ type spawnRequest struct {
 	KeepOutputBytes int               `json:"keep_output_bytes"`
 	OutputPath      string            `json:"output_path"` // a file to which all output is appended, also that of processes that outlive this one
 	inheritOutput   bool
+	oneOutput       bool
 }
 
 func spawnProcess(s *server, on *stream, r spawnRequest) (any, error) {
@@ -42,11 +43,12 @@ type mainRequest struct {
 	spawnRequest
 	Keep          bool `json:"keep"`           // the sandbox goes on after the program's end
 	InheritOutput bool `json:"inherit_output"` // the program writes to the init's own output, as to the log of a container
+	OneOutput     bool `json:"one_output"`     // its standard error too goes to the standard output, so the log keeps the order of lines
 }
 
 // spawnMain starts the program of the image. Its end is the end of the sandbox.
 func spawnMain(s *server, on *stream, r mainRequest) (any, error) {
-	r.inheritOutput = r.InheritOutput
+	r.inheritOutput, r.oneOutput = r.InheritOutput, r.OneOutput
 	p, err := s.spawn(r.spawnRequest)
 	if err != nil {
 		return nil, err
@@ -199,7 +201,7 @@ func openPlumbing(p *process, r spawnRequest) (*plumbing, error) {
 	l.inner = [3]*os.File{pipes[0], pipes[3], pipes[5]}
 	l.outputs[channelStdout], l.outputs[channelStderr] = pipes[2], pipes[4]
 	if r.inheritOutput || r.OutputPath != "" {
-		if err := l.replaceOutput(r.OutputPath); err != nil {
+		if err := l.replaceOutput(r.OutputPath, r.oneOutput); err != nil {
 			return nil, failed("no_output", "the output cannot be written: %v", err)
 		}
 	}
@@ -213,10 +215,14 @@ func openPlumbing(p *process, r spawnRequest) (*plumbing, error) {
 
 // replaceOutput gives the process a file for its output; without a path, duplicates of the init's own output. The pipes have no writer,
 // so they are at their end.
-func (l *plumbing) replaceOutput(path string) error {
+func (l *plumbing) replaceOutput(path string, isOne bool) error {
 	for at := 1; at <= 2; at++ {
 		l.inner[at].Close()
-		file, err := openOutput(path, at)
+		own := at
+		if isOne {
+			own = 1
+		}
+		file, err := openOutput(path, own)
 		if err != nil {
 			l.closeOuter()
 			return err

@@ -278,6 +278,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     verifications: () => ({ running: verifier.running, waiting: verifier.waiting }),
     workers: () => workers()?.metrics() ?? null,
     workerProcesses: () => ({ running: workers()?.pids.length ?? 1, replaced: workers()?.replaced ?? 0 }),
+    engine: () => engine.measures?.() ?? [],
   });
   let isReady = false;
   let wasReady = false;

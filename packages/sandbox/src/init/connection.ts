@@ -180,13 +180,15 @@ export class InitConnection {
 
   /**
    * Starts the program of the image; unless `keep`, the sandbox ends with it. With `inheritOutput`, it writes to the output of the
-   * init, such as the log of a container, and no output is in the streams.
+   * init, such as the log of a container, and no output is in the streams; with `oneOutput`, to its standard output only, so that a log
+   * that reads the two separately keeps the order of lines.
    */
   startMain({
     inheritOutput,
+    oneOutput,
     ...options
-  }: SpawnOptions & { readonly keep?: boolean; readonly inheritOutput?: boolean }): Promise<RemoteProcess> {
-    return this.#follow("main", { ...spawnParameters(options), inherit_output: inheritOutput });
+  }: SpawnOptions & { readonly keep?: boolean; readonly inheritOutput?: boolean; readonly oneOutput?: boolean }): Promise<RemoteProcess> {
+    return this.#follow("main", { ...spawnParameters(options), inherit_output: inheritOutput, one_output: oneOutput });
   }
 
   /** Finds a process again: its output that was not taken yet, and its end. Another client that is attached loses it. */

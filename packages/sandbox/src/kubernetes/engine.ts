@@ -6,6 +6,7 @@ import { openHomeId } from "../docker/record.ts";
 import {
   type CommandDefaults,
   type EngineAbilities,
+  type EngineMeasure,
   noAbilities,
   type ReachedLimit,
   type Sandbox,
@@ -17,10 +18,11 @@ import { initKeyArgument, openInitKey, readInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { describeExit, exitOf } from "../process/exit-reason.ts";
 import type { ClusterAccess } from "./api/access.ts";
-import { type ApiCounters, KubernetesApi } from "./api/client.ts";
+import { KubernetesApi } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";
 import { cancelled, startError } from "./failures.ts";
 import { PodLog } from "./log.ts";
+import { measuresOf } from "./measures.ts";
 import { ensureNoEgress } from "./network.ts";
 import { MAIN } from "./pod/default-templates.ts";
 import { HOME_LABEL, ID_ANNOTATION, isLabelName, READY_ANNOTATION, readLabels } from "./pod/names.ts";
@@ -157,11 +159,6 @@ export class KubernetesEngine implements SandboxEngine {
     });
   }
 
-  /** Requests to the API so far. */
-  get apiCounters(): ApiCounters {
-    return this.#api.counters;
-  }
-
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     assertValid(spec);
     if (this.#closing.signal.aborted)
@@ -195,6 +192,10 @@ export class KubernetesEngine implements SandboxEngine {
       ({ hasExited, isDestroying, uid, podName: name }) =>
         !hasExited && !isDestroying && isReady(this.#pods.find(name)) && this.#pods.find(name)?.metadata.uid === uid,
     );
+  }
+
+  measures(): readonly EngineMeasure[] {
+    return measuresOf(this.#pods.all(), this.#api.counters, this.#pods.lists);
   }
 
   async close(): Promise<void> {

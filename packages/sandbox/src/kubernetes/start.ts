@@ -116,7 +116,7 @@ async function startProgram(start: PodStart, sandbox: KubernetesSandbox, stage: 
 
 async function runMain(init: InitConnection, program: { argv: readonly string[]; env: Readonly<Record<string, string>>; cwd: string }) {
   try {
-    await init.startMain({ ...program, inheritOutput: true });
+    await init.startMain({ ...program, inheritOutput: true, oneOutput: true });
   } catch (error) {
     if (!isInitError(error)) throw error;
     const why = error.code === "no_program" ? "no such program in the image" : error.message;

@@ -1,5 +1,7 @@
+import type { EngineMeasure } from "@aenv/sandbox";
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { CallMetrics, type MetricValues, MS } from "./call-metrics.ts";
+import { addEngineGauges } from "./engine-gauges.ts";
 
 export interface MetricSources {
   readonly liveInstances: () => Promise<number> | number;
@@ -18,6 +20,7 @@ export interface MetricSources {
   readonly workerProcesses: () => { readonly running: number; readonly replaced: number };
   /** What the workers have counted, the ended ones included; null if this process serves the data port itself. */
   readonly workers: () => Promise<readonly MetricValues[]> | null;
+  readonly engine: () => readonly EngineMeasure[];
 }
 
 /** The Prometheus metrics. Labels are route templates, APIs and codes; never ids, owners or paths, which are unbounded. */
@@ -101,6 +104,7 @@ export class Metrics {
     gauge("aenv_rollouts_waiting", "Rollouts that wait for their turn at this server", () => sources.rollouts().waiting);
     gauge("aenv_verifications_running", "Running verifications of bundles", () => sources.verifications().running);
     gauge("aenv_verifications_waiting", "Queued verifications of bundles", () => sources.verifications().waiting);
+    addEngineGauges(this.registry, sources.engine);
   }
 
   /** In the text format of Prometheus. Numbers of workers are added to those of this process. */

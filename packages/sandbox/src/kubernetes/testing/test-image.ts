@@ -11,16 +11,19 @@ import type { Architecture } from "../../oci/spec/seccomp.ts";
  */
 export async function loadTestImage(port?: number): Promise<string> {
   using tree = temporaryTree();
-  writeTestRoot(tree.path);
-  mkdirSync(join(tree.path, "opt/aenv"), { recursive: true });
   const init = await initProgram(process.arch as Architecture);
-  copyFileSync(init, join(tree.path, "opt/aenv/init"));
   const name = `aenv.local/test-root:${testRootDigest().slice(-12)}-${init.split("init-")[1]?.slice(0, 12)}`;
+  const write = () => {
+    writeTestRoot(tree.path);
+    mkdirSync(join(tree.path, "opt/aenv"), { recursive: true });
+    copyFileSync(init, join(tree.path, "opt/aenv/init"));
+    return tree.path;
+  };
   if (port === undefined) {
-    await loadClusterImage(name, tree.path);
+    await loadClusterImage(name, write);
     return name;
   }
   const command = ["/usr/bin/node", TEST_PROGRAM, "serve", "--host", "0.0.0.0", "--port", String(port)];
-  await loadClusterImage(`${name}-${port}`, tree.path, command);
+  await loadClusterImage(`${name}-${port}`, write, command);
   return `${name}-${port}`;
 }
