@@ -17,6 +17,8 @@ export interface EngineAbilities {
   readonly ports: boolean;
   /** Mounts the storages that `mountPoints` name. */
   readonly mounts: boolean;
+  /** Mounts folders of this machine: `SandboxSpec.mounts`. */
+  readonly folders: boolean;
   /** Starts a sandbox with `initCommand`. */
   readonly initCommand: boolean;
   /** Runs commands and accesses files in sandboxes: `Sandbox.initAddress` and `SandboxEngine.initKey` are defined. */
@@ -49,6 +51,7 @@ export const noAbilities: EngineAbilities = {
   findsStrays: false,
   ports: false,
   mounts: false,
+  folders: false,
   initCommand: false,
   commands: false,
   freezes: false,
@@ -150,7 +153,7 @@ export interface SandboxSpec {
   /** Total CPU time; the system kills a process that used more. */
   readonly cpuSeconds?: number;
   readonly startTimeoutMs: number;
-  /** Only for engines that run images. */
+  /** Only for engines that mount folders. */
   readonly mounts?: readonly FolderMount[];
   /** Only for engines that support them. */
   readonly sandboxOptions?: SandboxOptions;

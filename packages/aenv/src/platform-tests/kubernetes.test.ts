@@ -1,5 +1,7 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
 import { openTestNamespace, type TestNamespace } from "@aenv/sandbox/test-namespace";
-import { describeNeeding, kubeconfigPath } from "@aenv/testing";
+import { describeNeeding, kubeconfigPath, loadClusterImage, temporaryTree, writeSmallImage } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadBaseImage } from "./base-image.ts";
 import { callTool, urlOf } from "./calls.ts";
@@ -39,6 +41,32 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
     } finally {
       await platform.close();
     }
-    for (const { metadata } of await namespace.pods()) expect(metadata.annotations?.["aenv.io/ready"], metadata.name).toBeDefined();
+    await expectNoPods();
   }, 180_000);
+
+  it("opens the second container of an instance as a pod of its own, from the image of its task", async () => {
+    using tree = temporaryTree();
+    await writeSmallImage(tree.path, { files: { "task.txt": "task one\n" } });
+    const tag = randomBytes(6).toString("hex");
+    await loadClusterImage(`aenv.local/tasks:${tag}`, () => join(tree.path, "root"));
+    const platform = await open();
+    try {
+      const deployConfig = { podTemplate: "DualContainer", isolation: "shared", imagePrefix: "aenv.local/tasks:" };
+      const ref = await publish(platform, projects.repair, { deployConfig });
+      const { id } = await platform.create(ref, { datasource: tag });
+      const { text } = await callTool(urlOf(platform, id), "bash", { command: "cat /task.txt; id -u; echo $HOME" });
+      expect(JSON.parse(text ?? "null")).toMatchObject({ exitCode: 0, stdout: "task one\n1000\n/tmp\n" });
+      await platform.demand("DELETE", `/env-instance/${id}`);
+      const images = (await namespace.pods()).flatMap(({ spec }) => spec.containers.map(({ image }) => image));
+      expect(images).not.toContain(`aenv.local/tasks:${tag}`);
+    } finally {
+      await platform.close();
+    }
+    await expectNoPods();
+  }, 180_000);
+
+  /** A closed server leaves pods only for instances that live. */
+  async function expectNoPods(): Promise<void> {
+    await expect.poll(async () => (await namespace.pods()).map(({ metadata }) => metadata.name), { timeout: 60_000 }).toEqual([]);
+  }
 });

@@ -104,6 +104,7 @@ export class DockerEngine implements SandboxEngine {
       ...noAbilities,
       runtimes: ["runc", "runsc"],
       images: true,
+      folders: true,
       isolates: true,
       limits: true,
       findsStrays: true,

@@ -62,6 +62,7 @@ export class OciEngine implements SandboxEngine {
   readonly can: EngineAbilities = {
     ...noAbilities,
     images: true,
+    folders: true,
     isolates: true,
     limits: true,
     findsStrays: true,

@@ -12,7 +12,7 @@ const input = (deployConfig: NonNullable<PolicyInput["config"]["deployConfig"]>,
   egress: { agent: "none" },
   isNarrowed: false,
   egressLimit: "open",
-  engine: { name: "oci", can: { ...noAbilities, images: true } },
+  engine: { name: "oci", can: { ...noAbilities, images: true, folders: true } },
   limits: { perInstance: 8, perOwner: 100, totalMemoryMb: null, memoryMb: 4_096, defaultMemoryMb: 512 },
   runtime: () => undefined,
   ...more,
@@ -36,6 +36,13 @@ describe("what the code of an instance may open", () => {
     const { policy, warnings } = taskPolicyFor(input({ podTemplate: "DualContainer" }, { isShared: true }));
     expect(policy?.hasSharedFolder).toBe(false);
     expect(warnings).toEqual([expect.stringContaining("/shared")]);
+  });
+
+  it("has no shared folder on an engine that mounts none, with a warning", () => {
+    const engine = { name: "kubernetes", can: { ...noAbilities, images: true } };
+    const { policy, warnings } = taskPolicyFor(input({ podTemplate: "DualContainer" }, { engine }));
+    expect(policy).toMatchObject({ hasSecond: true, hasSharedFolder: false });
+    expect(warnings).toEqual([expect.stringMatching(/no folder \/shared.*'kubernetes'/)]);
   });
 
   it("has the limits of the config, within those of the server", () => {

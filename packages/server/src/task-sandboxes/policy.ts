@@ -87,10 +87,11 @@ export function taskPolicyFor(input: PolicyInput): ChosenPolicy {
     );
   const cpus = amount(ref, "cpu", declared?.cpu, cpusOf);
   const diskMb = amount(ref, "disk", declared?.disk, mebibytesOf);
-  const hasSharedFolder = hasSecond && !isShared;
+  const hasSharedFolder = hasSecond && !isShared && engine.can.folders;
   const runtime = input.runtime();
-  const warning =
-    "the second container and the environment share no folder /shared: instances that share a process have no sandbox of their own";
+  const why = isShared
+    ? "instances that share a process have no sandbox of their own"
+    : `sandboxes of the engine '${engine.name}' have no folders of the server's machine`;
   return {
     policy: {
       hasSecond,
@@ -104,7 +105,7 @@ export function taskPolicyFor(input: PolicyInput): ChosenPolicy {
       ...(runtime !== undefined && { runtime }),
       hasSharedFolder,
     },
-    warnings: hasSecond && isShared ? [warning] : [],
+    warnings: hasSecond && !hasSharedFolder ? [`the second container and the environment share no folder /shared: ${why}`] : [],
   };
 }
 
