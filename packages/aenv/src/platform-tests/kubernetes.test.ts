@@ -55,7 +55,7 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
       const ref = await publish(platform, projects.repair, { deployConfig });
       const { id } = await platform.create(ref, { datasource: tag });
       const { text } = await callTool(urlOf(platform, id), "bash", { command: "cat /task.txt; id -u; echo $HOME" });
-      expect(JSON.parse(text ?? "null")).toMatchObject({ exitCode: 0, stdout: "task one\n1000\n/tmp\n" });
+      expect(JSON.parse(text ?? "null")).toMatchObject({ exitCode: 0, stdout: "task one\n1000\n/home/app\n" });
       await platform.demand("DELETE", `/env-instance/${id}`);
       const images = (await namespace.pods()).flatMap(({ spec }) => spec.containers.map(({ image }) => image));
       expect(images).not.toContain(`aenv.local/tasks:${tag}`);
