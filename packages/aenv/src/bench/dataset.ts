@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
+import type { RunSettings } from "@aenv/rollout";
 import { homeFolder } from "@aenv/server/folders";
 import { type Benchmark, loadDataModule, type PreparedData, type PreparedDomains } from "../project/benchmarks.ts";
 import { dataDir } from "../project/data-dir.ts";
@@ -8,6 +9,7 @@ import { fetchWithProgress } from "../project/download.ts";
 import { Failure } from "../terminal/failure.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
+import { markUsed, removeExpired } from "./stored-datasets.ts";
 
 /** The prepared data of a benchmark. */
 export interface Dataset {
@@ -17,6 +19,8 @@ export interface Dataset {
   readonly folder: string;
   /** The same for the same files, so that a run goes on only with the data that it began with. */
   readonly digest: string;
+  /** What `--from` named. */
+  readonly from?: string;
 }
 
 export interface PrepareOptions {
@@ -27,19 +31,33 @@ export interface PrepareOptions {
 /** The data that `--from` names, prepared in a folder that its content names, or that of `aenv bench data`. */
 export async function openDataset(benchmark: Benchmark, from: string | undefined, terminal: Terminal): Promise<Dataset> {
   if (from === undefined) return preparedBefore(benchmark, terminal);
-  const sets = join(homeFolder(terminal.env.AENV_HOME), "datasets");
+  const sets = datasetsFolder(terminal);
   mkdirSync(sets, { recursive: true });
   const part = mkdtempSync(join(sets, ".part-"));
   try {
     const { name } = benchmark;
-    await prepareData(benchmark, sourceOf(from, terminal.cwd), join(part, name), {}, terminal);
+    const source = sourceOf(from, terminal.cwd);
+    await prepareData(benchmark, source, join(part, name), {}, terminal);
     const digest = digestOfFolder(part);
     const kept = join(sets, `${name}-${digest.slice("sha256:".length, "sha256:".length + 16)}`);
     if (!existsSync(kept)) renameSync(part, kept);
-    return { dataDir: kept, folder: join(kept, name), digest };
+    markUsed(kept);
+    return { dataDir: kept, folder: join(kept, name), digest, from: source };
   } finally {
     rmSync(part, { recursive: true, force: true });
+    removeExpired(sets, Date.now());
   }
+}
+
+/** Where data of `--from` is kept. */
+export function datasetsFolder({ env }: Pick<Terminal, "env">): string {
+  return join(homeFolder(env.AENV_HOME), "datasets");
+}
+
+/** What a run's settings say about its data. That of a project is in the project. */
+export function dataSettings({ digest, dataDir, folder, from }: Dataset): Pick<RunSettings, "data_digest" | "data"> {
+  const data = { folder: dataDir, ...(from !== undefined && { from }) };
+  return { data_digest: digest, ...(dirname(folder) === dataDir && { data }) };
 }
 
 function preparedBefore({ name, folder: project, dataModule }: Benchmark, terminal: Terminal): Dataset {

@@ -6,7 +6,7 @@ import type { RunOptions } from "../rollout/rollout-options.ts";
 import { openSource, type Source } from "../rollout/source.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { Dataset } from "./dataset.ts";
+import { type Dataset, dataSettings } from "./dataset.ts";
 import type { BenchModule, Grading, Prediction } from "./module.ts";
 import { requireImages } from "./require-images.ts";
 import { openResults } from "./results.ts";
@@ -95,7 +95,7 @@ function settingsOf(source: Source, predictions: readonly Prediction[], dataset:
     limits: {},
     records_digests: false,
     pass_reward: options.passReward,
-    data_digest: dataset.digest,
+    ...dataSettings(dataset),
     ...(source.folder !== null && { folder: source.folder }),
   };
 }

@@ -2,6 +2,7 @@ import { messageOf, type Trajectory } from "@aenv/contract";
 import { type Difference, type ReplayResult, type RunSettings, replay } from "@aenv/rollout";
 import { Environment } from "@aenv/sdk";
 import type { Command } from "commander";
+import { dataOfRun } from "../bench/run-data.ts";
 import { examples } from "../options/examples.ts";
 import { integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
@@ -53,7 +54,11 @@ async function replayRun(named: string, wanted: string | undefined, options: Opt
   const isWanted = ({ id }: Trajectory) => wanted === undefined || id === wanted || id === `${run.name}/${wanted}`;
   const variables = { ...settings.variables, ...options.var };
   const environment = options.environment ?? sourceOfRun(settings, options, terminal.cwd);
-  await using source = await openSource(environment, { ...options, var: variables }, terminal);
+  await using source = await openSource(
+    environment,
+    { ...options, ...(await dataOfRun(settings, options, terminal)), var: variables },
+    terminal,
+  );
   if (settings.environment_digest !== null && source.digest !== settings.environment_digest) {
     warn(terminal, `${source.environment} is not the code that the run was played with: its digest is ${source.digest}`);
   }

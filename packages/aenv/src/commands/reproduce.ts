@@ -15,6 +15,7 @@ import {
 } from "@aenv/rollout";
 import { Environment } from "@aenv/sdk";
 import { type Command, Option } from "commander";
+import { dataOfRun } from "../bench/run-data.ts";
 import { examples } from "../options/examples.ts";
 import { duration, integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
@@ -92,7 +93,11 @@ async function reproduce(named: string, options: Options, terminal: Terminal): P
   };
   await using chosen = await chooseAgent({ ...agent, ...endpoint }, program, terminal, busy.notify);
   const environment = options.environment ?? sourceOfRun(old, options, terminal.cwd);
-  await using source = await openSource(environment, { ...options, var: { ...old.variables, ...options.var } }, terminal);
+  await using source = await openSource(
+    environment,
+    { ...options, ...(await dataOfRun(old, options, terminal)), var: { ...old.variables, ...options.var } },
+    terminal,
+  );
   const { folder: _, ...kept } = old;
   const settings: RunSettings = {
     ...kept,

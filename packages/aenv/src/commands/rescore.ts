@@ -13,6 +13,7 @@ import {
   withoutSecrets,
 } from "@aenv/rollout";
 import type { Command } from "commander";
+import { dataOfRun } from "../bench/run-data.ts";
 import { examples } from "../options/examples.ts";
 import { integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
@@ -63,7 +64,11 @@ async function rescore(named: string, options: Options, terminal: Terminal): Pro
   const from = getRun(named, options, terminal);
   const old = from.settings() as RunSettings;
   const variables = { ...old.variables, ...options.var };
-  await using source = await openSource(options.rewardFrom, { ...options, var: variables }, terminal);
+  await using source = await openSource(
+    options.rewardFrom,
+    { ...options, ...(await dataOfRun(old, options, terminal)), var: variables },
+    terminal,
+  );
   const { folder: _, ...kept } = old;
   const settings: RunSettings = {
     ...kept,

@@ -31,6 +31,8 @@ export const runSettings = z.object({
   fork_at: z.number().int().nonnegative().optional(),
   /** The digest of a benchmark's data. */
   data_digest: z.string().optional(),
+  /** Where that data was, and what it was prepared from. It does not decide what the episodes are. */
+  data: z.object({ folder: z.string(), from: z.string().optional() }).optional(),
   /** The run whose trajectories were scored again. */
   rescored_from: z.string().optional(),
 });
@@ -42,7 +44,7 @@ export function runNameOf(settings: RunSettings): string {
   return `${environment}-${settings.agent.name}-${digestOf(identityOf(settings)).slice("sha256:".length, "sha256:".length + 8)}`;
 }
 
-function identityOf({ folder: _, ...settings }: RunSettings): Omit<RunSettings, "folder"> {
+function identityOf({ folder: _, data: __, ...settings }: RunSettings): Omit<RunSettings, "folder" | "data"> {
   return settings;
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -41,6 +41,26 @@ describe("a benchmark", { timeout: 120_000 }, () => {
     expect(shown.stdout).toMatch(/artifacts +.*runs\/played\/artifacts, of 6 episodes/);
     const other = await bench("run", project, "--from", "more", "-n", "2", "--run", "played");
     expect([other.code, other.stderr]).toEqual([1, expect.stringContaining("was begun with data_digest")]);
+  });
+
+  it("is played again with the data of its run, which is prepared again if it is gone", async () => {
+    await json("run", project, "--from", "data", "--run", "again");
+    const run = (...argv: string[]) => aenv(argv, { cwd: tree.path, env: { AENV_HOME: join(tree.path, "home") } });
+    const replayed = await run("replay", "again");
+    expect([replayed.code, replayed.stdout]).toEqual([0, expect.stringContaining("3 of 3 trajectories equal")]);
+    rmSync(join(tree.path, "home/datasets"), { recursive: true });
+    for (const argv of [
+      ["rescore", "again", "--reward-from", project],
+      ["reproduce", "again"],
+    ]) {
+      const { code, stderr } = await run(...argv);
+      expect([code, code === 0 ? "" : stderr]).toEqual([0, ""]);
+    }
+    rmSync(join(tree.path, "home/datasets"), { recursive: true });
+    writeFileSync(join(tree.path, "data/tasks.json"), JSON.stringify({ one: [1], two: [1, 1], three: [1, 3] }));
+    const changed = await run("replay", "again");
+    expect([changed.code, changed.stderr]).toEqual([2, expect.stringContaining("played with other data than")]);
+    writeFileSync(join(tree.path, "data/tasks.json"), JSON.stringify({ one: [1], two: [1, 1], three: [1, 2] }));
   });
 
   it("shows its own results after the numbers of the run", async () => {

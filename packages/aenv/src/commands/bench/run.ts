@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { openDataset } from "../../bench/dataset.ts";
+import { dataSettings, openDataset } from "../../bench/dataset.ts";
 import { loadBenchModule } from "../../bench/module.ts";
 import { requireImages } from "../../bench/require-images.ts";
 import { openResults } from "../../bench/results.ts";
@@ -49,7 +49,7 @@ async function run(named: string, program: readonly string[], options: Options, 
   const dataset = await openDataset(benchmark, from, terminal);
   const environment = systemUrl === undefined ? benchmark.folder : `${benchmark.name}@${benchmark.version}`;
   await playRollout(environment, program, { ...options, dataDir: dataset.dataDir }, terminal, {
-    settings: { data_digest: dataset.digest },
+    settings: dataSettings(dataset),
     prepare: async ({ isEmbedded }, tasks) => {
       const taskIds = tasks.map(({ id }) => id);
       if (isEmbedded) await requireImages({ benchmark, module, dataset, engine, taskIds }, terminal);
