@@ -1,5 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { PlatformError } from "@aenv/contract";
+import type { OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "@aenv/kit";
 import { describe, expect, it } from "vitest";
 import { examplesFolder, loadExample } from "../fixtures/examples.ts";
 import { parseEntrypoint } from "../platform/entrypoint.ts";
@@ -8,6 +10,7 @@ import { agentFiles, agentHints } from "./agent-files.ts";
 import { terminalBench } from "./environment.ts";
 import { TaskLibrary } from "./library.ts";
 import { openOptions, problemsOf } from "./open-options.ts";
+import { openSandbox } from "./open-sandbox.ts";
 import { scoreOf } from "./score.ts";
 import { readSettings } from "./settings.ts";
 import { readStoredReport, storedReport } from "./stored-report.ts";
@@ -52,10 +55,27 @@ describe("a task library", () => {
 describe("a sandbox", () => {
   it("has the limits and the network of its task", () => {
     const limits = { memory_mb: null, cpus: 1_000, storage_mb: 5 };
-    expect(openOptions(limits, { mode: "public", hosts: [] })).toEqual({ memoryMb: 2_048, cpus: availableParallelism() });
+    expect(openOptions(limits, { mode: "public", hosts: [] })).toEqual({ memoryMb: 2_048, cpus: availableParallelism(), diskMb: 5 });
     expect(openOptions({ memory_mb: 64, cpus: null }, { mode: "no-network", hosts: [] })).toEqual({ memoryMb: 64, egress: "none" });
     const some = { mode: "allowlist", hosts: ["*.example.com"] } as const;
     expect(openOptions({ memory_mb: 64, cpus: null }, some)).toEqual({ memoryMb: 64, egress: { allow: ["*.example.com"] } });
+  });
+
+  it("has no limit of its disk on an engine without one, and the log says so", async () => {
+    const asked: unknown[] = [];
+    const lines: string[] = [];
+    const open = async ({ diskMb }: OpenSandboxOptions = {}) => {
+      asked.push(diskMb);
+      if (diskMb !== undefined) throw new PlatformError("sandbox.unsupported", "the disk of sandbox 'a' cannot be limited");
+      return {} as TaskSandbox;
+    };
+    const engine = {};
+    const sandboxes = { open } as TaskSandboxes;
+    for (let i = 0; i < 2; i++) await openSandbox(sandboxes, { diskMb: 7 }, engine, (line) => lines.push(line));
+    expect(asked).toEqual([7, undefined, undefined]);
+    expect(lines).toEqual(["storage_mb = 7 is not a limit here: the disk of sandbox 'a' cannot be limited"]);
+    const other = { open: () => Promise.reject(new PlatformError("sandbox.unsupported", "no network")) } as unknown as TaskSandboxes;
+    await expect(openSandbox(other, { diskMb: 7 }, {})).rejects.toThrow("no network");
   });
 
   it("is refused for tasks that the platform cannot run, with the reason", async () => {

@@ -9,16 +9,14 @@ import { planTask } from "../trial/plan.ts";
 /** Memory of a task that names none. */
 const DEFAULT_MEMORY_MB = 2_048;
 
-/**
- * The limits and the network of a sandbox. A task cannot get more processors than the machine has. Its storage is not limited, as in the
- * reference: many Docker daemons cannot.
- */
+/** The limits and the network of a sandbox. A task cannot get more processors than the machine has. */
 export function openOptions(
-  { memory_mb, cpus }: Pick<EnvironmentConfig, "memory_mb" | "cpus">,
+  { memory_mb, cpus, storage_mb = null }: Pick<EnvironmentConfig, "memory_mb" | "cpus"> & Partial<Pick<EnvironmentConfig, "storage_mb">>,
   policy: NetworkPolicy,
-): Pick<OpenSandboxOptions, "memoryMb" | "cpus" | "egress"> {
+): Pick<OpenSandboxOptions, "memoryMb" | "cpus" | "diskMb" | "egress"> {
   return {
     memoryMb: memory_mb ?? DEFAULT_MEMORY_MB,
+    ...(storage_mb !== null && storage_mb > 0 && { diskMb: storage_mb }),
     ...(cpus !== null && { cpus: Math.min(cpus, availableParallelism()) }),
     ...egressOf(policy),
   };

@@ -10,6 +10,7 @@ import type { HostVariables } from "../templates/template.ts";
 import type { Sandboxes } from "../trial/phases.ts";
 import type { MainOptions } from "../trial/start.ts";
 import { openOptions } from "./open-options.ts";
+import { openSandbox } from "./open-sandbox.ts";
 import { findService, NETWORK, startServices } from "./services.ts";
 
 export interface SandboxOptions {
@@ -35,9 +36,10 @@ export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandbo
     const { image } = await agentImage(task, imagePrefix, host);
     const { environment } = task.config;
     const memory_mb = plan?.main.memoryMb ?? environment.memory_mb;
-    const limits = openOptions({ memory_mb, cpus: plan?.main.cpus ?? environment.cpus }, policy);
+    const { storage_mb } = environment;
+    const limits = openOptions({ memory_mb, storage_mb, cpus: plan?.main.cpus ?? environment.cpus }, policy);
     const network = plan !== null && { network: { name: NETWORK, aliases } };
-    const sandbox = await sandboxes.open({ name, image, env: main.env, ...limits, ...network });
+    const sandbox = await openSandbox(sandboxes, { name, image, env: main.env, ...limits, ...network }, process);
     await startProgram(sandbox, await programOf(task, plan), main.cwd);
     return sandbox;
   };
@@ -65,7 +67,10 @@ export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandbo
     startAgent: async () => new PlatformSandbox(await startMain(), options.policy, options.endProcesses),
     startVerifier: async (config, contextFolder, policy) => {
       const { image } = await verifierImage(task, config, contextFolder, imagePrefix);
-      return new PlatformSandbox(await sandboxes.open({ name: "verifier", image, ...openOptions(config, policy) }), policy);
+      return new PlatformSandbox(
+        await openSandbox(sandboxes, { name: "verifier", image, ...openOptions(config, policy) }, process),
+        policy,
+      );
     },
     service: (name) => {
       const sandbox = findService(sandboxes, name);
