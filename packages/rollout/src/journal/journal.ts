@@ -110,7 +110,8 @@ export async function compressJournal(path: string): Promise<void> {
   if ((await sizeOf(path)) === 0 && (await sizeOf(`${path}.gz`)) > 0) return;
   const part = `${path}.gz.part`;
   const target = await open(part, "w");
-  const gzip = createGzip();
+  // Half the time of the default, for a tenth more bytes.
+  const gzip = createGzip({ level: 3 });
   const writing = pipeline(gzip, target.createWriteStream());
   const feeding = feed(path, gzip).catch((error: Error) => {
     gzip.destroy(error);

@@ -7,12 +7,15 @@ import { foldersOf } from "../cgroups/hierarchy.ts";
 import { homeKey, mappedFolder } from "../containers.ts";
 import { prefixOf } from "../network/subnet.ts";
 
-/** What is left of the sandboxes of a home: folders, mounts, control groups, and networks that do not wait in the pool. */
+/**
+ * What is left of the sandboxes of a home: folders, mounts, control groups, and networks that do not wait in the pool. Not what the
+ * sandboxes of runsc share, which is there until the engine closes.
+ */
 export async function leftoversOf(home: string): Promise<string[]> {
   const oci = join(realpathSync(home), "oci");
   const folders = ["sandboxes", "containers"].flatMap((name) => namesIn(join(oci, name)).map((id) => `folder ${name}/${id}`));
   const mounts = parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8")).filter(
-    ({ target }) => target.startsWith(oci) || target.startsWith(mappedFolder(homeKey(oci))),
+    ({ target }) => target.startsWith(oci) || (target.startsWith(mappedFolder(homeKey(oci))) && !target.endsWith("/null-netns")),
   );
   const groups = foldersOf(await findHierarchy(), `/aenv-${homeKey(oci)}`).flatMap((folder) =>
     namesIn(folder)
