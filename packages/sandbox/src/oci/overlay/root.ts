@@ -1,4 +1,5 @@
-import { chmod, mkdir, open, rm, rmdir } from "node:fs/promises";
+import { chmodSync, mkdirSync, rmSync } from "node:fs";
+import { open, rm, rmdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import type { LayerId, LayerStore } from "../images/layers.ts";
@@ -58,7 +59,8 @@ export function rootPath({ folder, mapped }: OverlayRoot): string {
 /** Mounts the root; the caller has called `store.use` for its layers. If it fails, nothing is left mounted. A mapped root needs `content`. */
 export async function mountRoot(root: OverlayRoot, store: LayerStore, content?: MappedContent): Promise<void> {
   checkMountPath(root.folder);
-  await mkdir(rootPath(root), { recursive: true });
+  // Not through the thread pool, here and below: each folder would take longer to hand over than to create.
+  mkdirSync(rootPath(root), { recursive: true });
   try {
     await mountStorage(root);
     await mountOverlay(root, store, content);
@@ -117,7 +119,7 @@ async function copyToLayer(root: OverlayRoot, store: LayerStore): Promise<LayerI
 async function mountStorage(root: OverlayRoot): Promise<void> {
   const { storage } = root;
   const target = changes(root);
-  await mkdir(target, { recursive: true });
+  mkdirSync(target, { recursive: true });
   if (storage.kind === "folder") return;
   if (!Number.isSafeInteger(storage.sizeMb) || storage.sizeMb < MIN_DISK_MB)
     throw new PlatformError("request.invalid", `the disk limit is ${storage.sizeMb} MB; it must be an integer of at least ${MIN_DISK_MB}`);
@@ -153,10 +155,10 @@ async function mountOverlay(root: OverlayRoot, store: LayerStore, content: Mappe
   const work = join(changes(root), "work");
   const empty = join(root.folder, "empty");
   // A work folder of an earlier mount is refused with `volatile`.
-  await rm(work, { recursive: true, force: true });
+  rmSync(work, { recursive: true, force: true });
   for (const path of [work, upper(root), empty]) {
     // Only if it is new: the sandbox may have changed the permissions of its root. `chmod`, because the umask restricts `mkdir`.
-    if ((await mkdir(path, { recursive: true })) !== undefined) await chmod(path, 0o755);
+    if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, 0o755);
   }
   // The highest layer comes first. An overlay needs at least one.
   const lower = root.layers.length === 0 ? [empty] : root.layers.toReversed().map((id) => store.filesOf(id));
