@@ -135,6 +135,8 @@ describe.runIf(process.platform === "linux")("a server with workers that is stop
     const waits = async () => (await callFunction(platform, id, "waits")) as string[];
     await vi.waitFor(async () => expect((await waits()).filter((one) => one === "begun")).toHaveLength(LINES), soon);
     const pids = platform.server.workerPids();
+    // A terminal sends Ctrl-C to every process.
+    for (const pid of pids) for (const signal of ["SIGINT", "SIGTERM"] as const) process.kill(pid, signal);
     const closing = platform.close();
     expect(await Promise.all(calls)).toEqual(lines.map(() => 200));
     await closing;
