@@ -1,15 +1,18 @@
 import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
 import { openSocketFile } from "./socket-file.ts";
 
 it("files of killed servers are removed, and those of others that share the home are kept", async () => {
   // Pids end at 4 million.
-  using tree = temporaryTree({ "workers/999999999.sock": "", [`workers/${process.ppid}.sock`]: "", "workers/no-pid": "" });
+  const others = [`${process.ppid}-00.sock`, `${process.pid}-00.sock`];
+  const files = ["999999999-00.sock", "no-pid", ...others].map((name) => [`workers/${name}`, ""]);
+  using tree = temporaryTree(Object.fromEntries(files));
   const file = await openSocketFile(tree.path);
-  expect(file).toBe(join(tree.path, "workers", `${process.pid}.sock`));
-  expect(readdirSync(join(tree.path, "workers"))).toEqual([`${process.ppid}.sock`]);
+  expect(dirname(file)).toBe(join(tree.path, "workers"));
+  expect(await openSocketFile(tree.path)).not.toBe(file);
+  expect(readdirSync(dirname(file)).sort()).toEqual(others.sort());
 });
 
 it("only the user of the server can open the folder", async () => {
