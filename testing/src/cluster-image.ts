@@ -29,13 +29,3 @@ export async function loadClusterImage(name: string, write: () => string, comman
 function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
-
-/** Puts the images of an archive of `docker save` there, under the names that it has. */
-export async function loadClusterArchive(archive: string): Promise<void> {
-  const loader = imageLoader();
-  if (loader === null) throw new Error("no program loads images into the cluster");
-  await promisify(execFile)(loader, [archive], {
-    timeout: TIMEOUT_MS,
-    env: { ...process.env, KUBECONFIG: kubeconfigPath() ?? "" },
-  });
-}

@@ -1,4 +1,5 @@
-export { loadClusterArchive, loadClusterImage } from "./cluster-image.ts";
+export { loadClusterArchive } from "./cluster-archive.ts";
+export { loadClusterImage } from "./cluster-image.ts";
 export {
   type Component,
   type ComponentName,

@@ -64,7 +64,7 @@ export async function platformImages(): Promise<PlatformImages> {
 async function removeOld(newest: string): Promise<void> {
   for (const name of await readdir(imageCache)) {
     const file = join(imageCache, name);
-    if (!/^platform-\w+\.tar$/.test(name) || file === newest) continue;
+    if (!/^platform-\w+\.tar(\.lock)?$/.test(name) || file === newest) continue;
     const { mtimeMs } = await stat(file);
     if (Date.now() - mtimeMs > KEPT_MS) await rm(file, { force: true });
   }
