@@ -99,6 +99,10 @@ export const serverConfig = z.strictObject({
     .default(null)
     .describe("image of pods without one: Node, the runner and the init, as deploy/images builds it"),
   podTemplates: z.string().nullable().default(null).describe("folder with pod templates, as NAME.yaml, for the engine kubernetes"),
+  kubeDomainSuffix: z
+    .string()
+    .default("svc.cluster.local")
+    .describe("what follows the namespace in the addresses of services with the engine kubernetes"),
   runscClass: z.string().nullable().default(null).describe("RuntimeClass of gVisor, for the engine kubernetes; none by default"),
   nodeWait: duration.default("5s").describe("how long a pod may wait for a node with room, such as one that an autoscaler adds"),
   runsc: z.string().nullable().default(null).describe("path of the program runsc; default: on the PATH"),

@@ -12,6 +12,7 @@ import {
   type ReachedLimit,
   type RefusedConnection,
   type RootFiles,
+  readServiceTemplates,
   readTemplates,
   type SandboxEngine,
 } from "@aenv/sandbox";
@@ -120,6 +121,8 @@ function openKubernetes({ config, log, onLimit }: OpenEngineOptions): Kubernetes
     namespace: config.kubeNamespace,
     baseImage,
     templates: readTemplates(podTemplates),
+    serviceTemplates: readServiceTemplates(podTemplates),
+    domainSuffix: config.kubeDomainSuffix,
     networkPolicies: kubeNetworkPolicies,
     runtime,
     unschedulableMs: parseDuration(config.nodeWait),

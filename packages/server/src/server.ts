@@ -52,6 +52,7 @@ import { serviceRows } from "./services/row.ts";
 import { Services } from "./services/services.ts";
 import { Storage } from "./services/storage.ts";
 import { ServiceTargets } from "./services/targets.ts";
+import { Workloads } from "./services/workloads.ts";
 import { sessionRows } from "./sessions/row.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { Tasks } from "./sessions/tasks.ts";
@@ -254,6 +255,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     onTakeOver: (recovered) => logger.warn(recovered, "another server is dead; its instances were taken over"),
     onFailure: logFailure("maintenance of the instances failed; it is retried"),
   });
+  const egressLimit = parseEgressLimit(config.egressLimit) ?? "none";
   const services = new Services({
     rows: serviceTable,
     instanceRows: rows,
@@ -261,6 +263,9 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     hub,
     quotas,
     storage: new Storage(config.home),
+    ...(engine.services !== undefined && {
+      workloads: new Workloads({ services: engine.services, engine, rows: serviceTable, hub, egressLimit, runtimes, shown }),
+    }),
     now,
     shown,
     onFailure: logFailure("reconciling the services failed; it is retried"),

@@ -1,4 +1,4 @@
-import { instancePrefix, isLoopback } from "@aenv/contract";
+import { instancePrefix, isLoopback, type ServiceRecord, servicePrefix } from "@aenv/contract";
 import { callServer, openPlatform, type Platform, type PlatformOptions } from "../platform/platform.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
@@ -33,7 +33,7 @@ export async function resolveTarget(options: TargetOptions, terminal: Terminal):
 
 async function serviceTarget(id: string, options: TargetOptions, terminal: Terminal): Promise<Target> {
   const platform = openPlatform(options, terminal);
-  const { service_url: url } = await callServer(terminal, `Looking for ${id}`, () => platform.services.get(id));
+  const url = addressIn(await callServer(terminal, `Looking for ${id}`, () => platform.services.get(id)));
   if (!url) throw new Failure(`the server returns no address for the service ${id}`, { hint: "Give its address with --url." });
   const address = withScheme(withoutMcp(url), platform);
   return { url: address, apiKey: isOnHostOf(platform.url, address) ? platform.apiKey : (options.apiKey ?? "") };
@@ -58,11 +58,16 @@ async function knownToken(url: string, options: TargetOptions, terminal: Termina
 
 async function addressOf(platform: Platform, kind: string, id: string): Promise<string | null> {
   if (kind === "service") {
-    const { service_url: url } = await platform.services.get(id);
+    const url = addressIn(await platform.services.get(id));
     return url ? withScheme(url, platform) : null;
   }
   const { data_url: url } = await platform.scheduler.getInstance(id);
   return typeof url === "string" && url !== "" ? `${url}${instancePrefix(id)}` : null;
+}
+
+/** Through the platform, if the service's own address is one of a cluster. */
+function addressIn({ id, service_url: url, data_url: platform }: ServiceRecord): string | null | undefined {
+  return typeof platform === "string" ? `${platform}${servicePrefix(id)}` : url;
 }
 
 /** Service records have host and port only, like the original's. */

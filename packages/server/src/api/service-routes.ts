@@ -1,11 +1,4 @@
-import {
-  createServiceRequest,
-  PlatformError,
-  type ServiceRecord,
-  servicePrefix,
-  serviceRoutes as table,
-  updateServiceRequest,
-} from "@aenv/contract";
+import { createServiceRequest, type ServiceRecord, servicePrefix, serviceRoutes as table, updateServiceRequest } from "@aenv/contract";
 import { z } from "zod";
 import type { DataUrl } from "../http/data-url.ts";
 import type { Hub } from "../hub/hub.ts";
@@ -27,8 +20,11 @@ const id = z.object({ id: z.string().min(1).max(253) });
 export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRoute[] {
   const trainer = ["trainer", "publisher"] as const;
 
-  const record = (seen: ServiceState, { request }: ApiRequest<unknown, unknown, unknown>) =>
-    toRecord(seen, `${dataUrl(request.headers.host)}${servicePrefix(seen.row.id)}`.replace(/^https?:\/\//, ""));
+  const record = (seen: ServiceState, { request }: ApiRequest<unknown, unknown, unknown>): ServiceRecord => {
+    const base = dataUrl(request.headers.host);
+    if (seen.engineUrl !== undefined) return { ...toRecord(seen, seen.engineUrl), data_url: base };
+    return toRecord(seen, `${base}${servicePrefix(seen.row.id)}`.replace(/^https?:\/\//, ""));
+  };
 
   return [
     route({
@@ -50,6 +46,7 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
             variables: body.environment_variables ?? {},
             owner: body.owner,
             storage: body.storage_size ? (body.pvc_name ?? "") : null,
+            container: body,
           },
           caller,
         );
@@ -82,7 +79,7 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
     }),
     route({
       ...endpointOf(table.updateService),
-      summary: "Change the number of replicas, or add variables; new variables restart the replicas",
+      summary: "Change the number of replicas or the image, or add variables; new variables restart the replicas",
       answer: answers.services.one,
       audited: { event: "service.changed", of: (_, { params }) => [params.id] },
       tag: "services",
@@ -92,13 +89,7 @@ export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRout
       maxBodyBytes: bodyLimits.variables,
       handle: async (ask) => {
         const { replicas, image, environment_variables: variables } = ask.body;
-        if (image) {
-          throw new PlatformError(
-            "instance.unsupported",
-            `the image '${image}' cannot be used: services run a published version in processes; create a service of another version`,
-          );
-        }
-        const seen = await services.update(ask.params.id, { replicas, variables }, ask.caller);
+        const seen = await services.update(ask.params.id, { replicas, variables, image: image || undefined }, ask.caller);
         // The change has only begun, whatever the replicas' current status is.
         return { ...record(seen, ask), status: "Updating" };
       },

@@ -92,6 +92,11 @@ export class Admission {
     const now = await this.#options.targets.find(target.instanceId);
     if (now.kind !== "ready") {
       const isSession = destination.api === "service" && session != null && session.id !== null;
+      // A replica that the engine runs is no instance.
+      if (destination.api === "service" && now.kind === "unknown" && !isSession)
+        return new PlatformError("service.unavailable", `the replica of service '${destination.serviceId}' does not answer; try again`, {
+          cause,
+        });
       const { code, message } = isSession ? sessionNotFound(destination.serviceId) : refusalOf(now, destination);
       return new PlatformError(code, message, { cause });
     }

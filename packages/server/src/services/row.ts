@@ -1,3 +1,4 @@
+import type { ServiceResources, ServiceStatus } from "@aenv/sandbox";
 import type { InstanceRow } from "../instances/row.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
@@ -11,6 +12,21 @@ export interface Slot {
   readonly failures: number;
   /** Earliest time of the next start. */
   readonly notBefore: string;
+}
+
+/** What the engine runs for a service, for engines that keep replicas running themselves. */
+export interface Workload {
+  /** Servers with an engine of this location look after it. */
+  readonly location: string;
+  readonly image: string;
+  readonly port: number;
+  /** Of its storage, if it has one. */
+  readonly storageSize: string;
+  readonly mountPath: string;
+  readonly requests: ServiceResources;
+  readonly limits: ServiceResources;
+  /** What the engine reported last; null at first. */
+  readonly status: ServiceStatus | null;
 }
 
 /**
@@ -28,6 +44,8 @@ export interface ServiceRow {
   readonly slots: readonly Slot[];
   /** The name of the persistent folder; null if it has none. */
   readonly storage: string | null;
+  /** Set if the engine keeps the replicas running. Then there are no slots. */
+  readonly workload?: Workload;
   /** The highest instance limit of the tokens that created it or raised its replicas. */
   readonly maxInstances: number | null;
   /** The reason of the last failure of a replica. */
@@ -43,12 +61,15 @@ export function serviceRows(store: Store): Collection<ServiceRow> {
 }
 
 /** The status that clients see, from the number of available replicas. */
-export function statusOf({ replicas, generation, slots }: ServiceRow, available: number): "Creating" | "Updating" | "Running" {
+export function statusOf({ replicas, generation, slots, workload }: ServiceRow, available: number): "Creating" | "Updating" | "Running" {
   if (available === 0) return "Creating";
-  return available < replicas || slots.some((slot) => slot.generation !== generation) ? "Updating" : "Running";
+  return available < replicas || workload?.status?.isUpdating || slots.some((slot) => slot.generation !== generation)
+    ? "Updating"
+    : "Running";
 }
 
 /** The number of running replicas, at most the desired number. */
-export function availableOf({ replicas, slots }: ServiceRow, seen: ReadonlyMap<string, InstanceRow>): number {
+export function availableOf({ replicas, slots, workload }: ServiceRow, seen: ReadonlyMap<string, InstanceRow>): number {
+  if (workload !== undefined) return Math.min(replicas, workload.status?.available ?? 0);
   return Math.min(replicas, slots.filter(({ instanceId }) => seen.get(instanceId)?.status === "Running").length);
 }

@@ -1,7 +1,9 @@
 import { assertVariables, isPlatformError, messageOf, newInstanceId, newKey, PlatformError, splitRef } from "@aenv/contract";
+import type { SeenServices } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
+import { isImageReference } from "../hub/datasource.ts";
 import type { Hub } from "../hub/hub.ts";
 import { type Instances, ownerOf } from "../instances/instances.ts";
 import { type InstanceRow, isLive } from "../instances/row.ts";
@@ -11,6 +13,8 @@ import type { Versioned } from "../stores/store.ts";
 import { afterFailure, planSlots } from "./plan.ts";
 import { availableOf, type ServiceRow, type Slot } from "./row.ts";
 import type { Storage } from "./storage.ts";
+import type { WorkloadRequest } from "./workload.ts";
+import type { Workloads } from "./workloads.ts";
 
 export interface ServicesOptions {
   readonly rows: Collection<ServiceRow>;
@@ -19,6 +23,8 @@ export interface ServicesOptions {
   readonly hub: Hub;
   readonly quotas: Quotas;
   readonly storage: Storage;
+  /** For an engine that keeps replicas running itself. */
+  readonly workloads?: Workloads | undefined;
   readonly now: () => Date;
   /** Removes server paths from the reason of a failure. */
   readonly shown: ShownText;
@@ -34,23 +40,34 @@ export interface NewService {
   readonly owner?: string | undefined;
   /** Null for no storage; empty for one named after the environment. */
   readonly storage: string | null;
+  /** Only for engines that run containers. */
+  readonly container?: WorkloadRequest;
 }
 
 export interface ServiceChange {
   readonly replicas?: number | undefined;
+  readonly image?: string | undefined;
   readonly variables?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface ServiceState {
   readonly row: ServiceRow;
   readonly available: number;
+  /** Its address near the engine, if the engine runs it; without a scheme. */
+  readonly engineUrl?: string;
 }
+
+/** A change of a service is followed closely for a while; afterwards the rounds are enough. */
+const FOLLOW_MS = 60_000;
+const FOLLOW_EVERY_MS = 500;
 
 /** Named sets of replicas that are kept alive. The row holds the desired state; each round reconciles the replicas with it. */
 export class Services {
   readonly #options: ServicesOptions;
   /** Services that are being reconciled here, and whether they changed meanwhile. */
   readonly #running = new Map<string, { isStale: boolean; readonly done: Promise<void> }>();
+  /** Services that are looked at again soon. */
+  readonly #following = new Map<string, NodeJS.Timeout>();
   #isClosing = false;
 
   constructor(options: ServicesOptions) {
@@ -58,13 +75,16 @@ export class Services {
   }
 
   async create(service: NewService, caller: Caller): Promise<ServiceState> {
-    const { hub, quotas, rows, now } = this.#options;
-    const { name, version } = await hub.resolve(service.envName, caller);
+    const { hub, quotas, rows, now, workloads } = this.#options;
+    const environment = await hub.resolve(service.envName, caller);
+    const { name, version } = environment;
     assertVariables(service.variables, { name, version });
     const owner = ownerOf(service.owner, caller);
-    const id = service.id ?? `${name.slice(0, 38).replace(/-+$/, "")}-svc-${newKey()}`;
+    // The name of a Service of Kubernetes begins with a letter.
+    const words = workloads === undefined || /^[a-z]/.test(name) ? name : `env-${name}`;
+    const id = service.id ?? `${words.slice(0, 38).replace(/-+$/, "")}-svc-${newKey()}`;
     const since = now().toISOString();
-    const row: ServiceRow = {
+    const asked: ServiceRow = {
       id,
       owner,
       environment: { name, version },
@@ -79,14 +99,15 @@ export class Services {
       createdAt: since,
       updatedAt: since,
     };
-    await this.#assertWithinLimits(row.replicas, 0, owner, caller);
+    await this.#assertWithinLimits(asked.replicas, 0, owner, caller);
+    const row = (await workloads?.admit(asked, environment, service.container ?? {})) ?? asked;
     quotas.admitCreate(owner);
     const max = quotas.instanceLimit(owner);
     const inserted = await rows.insert(id, row, { limit: { index: "owner", value: owner, max } });
     if (inserted === "exists") throw new PlatformError("service.exists", `service '${id}' already exists; choose another name`);
     if (inserted === "limit") throw new PlatformError("quota.exceeded", `Service count exceeds limit: ${max}; delete some`);
     this.nudge(id);
-    return { row, available: 0 };
+    return this.#withAvailable(row);
   }
 
   async get(id: string, caller: Caller): Promise<ServiceState> {
@@ -111,6 +132,8 @@ export class Services {
   async update(id: string, change: ServiceChange, caller: Caller): Promise<ServiceState> {
     const { rows, now } = this.#options;
     const known = await this.#get(id, caller);
+    const { image } = change;
+    if (image !== undefined) assertImage(image, known);
     assertVariables(change.variables ?? {}, known.environment);
     if (change.replicas !== undefined) await this.#assertWithinLimits(change.replicas, known.replicas, known.owner, caller);
     const row = await rows.update(id, (latest) => {
@@ -122,6 +145,7 @@ export class Services {
         ...latest,
         variables,
         replicas,
+        ...(image !== undefined && latest.workload !== undefined && { workload: { ...latest.workload, image } }),
         maxInstances: replicas > latest.replicas ? higherLimit(latest.maxInstances, caller.maxInstances) : latest.maxInstances,
         generation: isSame ? latest.generation : latest.generation + 1,
         updatedAt: now().toISOString(),
@@ -145,11 +169,15 @@ export class Services {
 
   /** Reconciles every service, and ends replicas of deleted services. */
   async tidy(): Promise<void> {
-    const { rows, instanceRows, instances } = this.#options;
-    for await (const { key } of rows.each({ index: "all", value: "yes" })) {
+    const { rows, instanceRows, instances, workloads, onFailure } = this.#options;
+    // If the engine does not answer, the others go on.
+    const seen = await workloads?.look().catch(onFailure);
+    for await (const { key, value } of rows.each({ index: "all", value: "yes" })) {
       if (this.#isClosing) return;
-      await this.#reconcileSoon(key).catch(this.#options.onFailure);
+      if (value.workload !== undefined && value.leaving === null && seen === undefined) continue;
+      await this.#reconcileSoon(key, seen ?? undefined).catch(onFailure);
     }
+    if (seen) await workloads?.removeOrphans(seen);
     for await (const { value } of instanceRows.each({ index: "isReplica", value: "yes" })) {
       if ((await rows.find(value.service ?? "")) === null) await instances.end(value.id, "its service was deleted");
     }
@@ -163,11 +191,12 @@ export class Services {
   /** Stops reconciling. */
   async close(): Promise<void> {
     this.#isClosing = true;
+    for (const timer of this.#following.values()) clearTimeout(timer);
     await Promise.allSettled([...this.#running.values()].map(({ done }) => done));
   }
 
   /** One run at a time per service; a request during a run causes another run. */
-  #reconcileSoon(id: string): Promise<void> {
+  #reconcileSoon(id: string, seen?: SeenServices): Promise<void> {
     const known = this.#running.get(id);
     if (known !== undefined) {
       known.isStale = true;
@@ -177,9 +206,10 @@ export class Services {
       isStale: true,
       done: Promise.resolve().then(async () => {
         try {
-          while (work.isStale && !this.#isClosing) {
+          // Only the first look is as new as the request for it.
+          for (let at = seen; work.isStale && !this.#isClosing; at = undefined) {
             work.isStale = false;
-            await this.#reconcile(id);
+            await this.#reconcile(id, at);
           }
         } finally {
           this.#running.delete(id);
@@ -190,11 +220,16 @@ export class Services {
     return work.done;
   }
 
-  async #reconcile(id: string): Promise<void> {
-    const { rows, now } = this.#options;
+  async #reconcile(id: string, known?: SeenServices): Promise<void> {
+    const { rows, now, workloads } = this.#options;
     const found = await rows.find(id);
     if (found === null) return;
     if (found.value.leaving !== null) return this.#finishDeletion(found);
+    if (found.value.workload !== undefined) {
+      const isSettled = (await workloads?.reconcile(found, known)) ?? true;
+      if (!isSettled) this.#follow(found.value);
+      return;
+    }
     const seen = await this.#instancesOf(found.value);
     const slots = planSlots(found.value, seen, now(), () => newInstanceId(found.value.environment.name));
     const row = { ...found.value, slots, reason: reasonOf(found.value, seen) };
@@ -203,6 +238,16 @@ export class Services {
     for (const slot of slots) {
       if (!seen.has(slot.instanceId) && Date.parse(slot.notBefore) <= now().getTime()) await this.#start(row, slot);
     }
+  }
+
+  /** Looks at a service again soon, if it was changed a short time ago. */
+  #follow({ id, updatedAt }: ServiceRow): void {
+    if (this.#following.has(id) || this.#isClosing || this.#options.now().getTime() - Date.parse(updatedAt) > FOLLOW_MS) return;
+    const timer = setTimeout(() => {
+      this.#following.delete(id);
+      this.nudge(id);
+    }, FOLLOW_EVERY_MS);
+    this.#following.set(id, timer.unref());
   }
 
   /** Ends replicas without a slot. The row is read after the replicas, because a slot is written before its replica exists. */
@@ -232,11 +277,15 @@ export class Services {
   }
 
   async #finishDeletion({ key, rev, value: row }: Versioned<ServiceRow>): Promise<void> {
-    const { rows, instances, storage } = this.#options;
+    const { rows, instances, storage, workloads } = this.#options;
+    // A server whose engine runs it deletes it.
+    if (row.workload !== undefined && workloads?.holds(row) !== true) return;
     for (const { id } of await this.#liveReplicas(key)) await instances.end(id, "its service was deleted");
     // Another server may have deleted it, and it may have been created again.
     if ((await rows.find(key))?.rev !== rev) return;
-    if (row.leaving?.deletesStorage && row.storage !== null && !(await this.#isShared(row))) await storage.remove(row.owner, row.storage);
+    const deletesStorage = row.leaving?.deletesStorage === true && row.storage !== null && !(await this.#isShared(row));
+    if (row.workload !== undefined) await workloads?.remove(row, deletesStorage);
+    else if (deletesStorage) await storage.remove(row.owner, row.storage as string);
     await rows.remove(key, rev);
   }
 
@@ -257,8 +306,16 @@ export class Services {
     const max = quotas.instanceLimit(owner);
     if (replicas > max) refuse(max, "this server");
     if (maxInstances === null) return;
-    const live = await instanceRows.count("liveOwner", owner);
+    const live = (await instanceRows.count("liveOwner", owner)) + (await this.#replicasOfEngine(owner));
     if (replicas > maxInstances || live + replicas - before > maxInstances) refuse(maxInstances, "this token");
+  }
+
+  /** The replicas of an owner that are no instances. */
+  async #replicasOfEngine(owner: string): Promise<number> {
+    let count = 0;
+    for await (const { value } of this.#options.rows.each({ index: "owner", value: owner }))
+      if (value.workload !== undefined) count += value.replicas;
+    return count;
   }
 
   async #isShared({ id, owner, storage }: ServiceRow): Promise<boolean> {
@@ -275,7 +332,12 @@ export class Services {
   }
 
   async #withAvailable(row: ServiceRow): Promise<ServiceState> {
-    return { row, available: availableOf(row, await this.#instancesOf(row)) };
+    const { workloads } = this.#options;
+    return {
+      row,
+      available: availableOf(row, await this.#instancesOf(row)),
+      ...(workloads?.holds(row) && { engineUrl: workloads.urlOf(row) }),
+    };
   }
 
   async #instancesOf(row: ServiceRow): Promise<Map<string, InstanceRow>> {
@@ -301,6 +363,16 @@ export function maySee(row: ServiceRow, caller: Caller): boolean {
 
 export function notFound(id: string): PlatformError {
   return new PlatformError("service.not_found", `service '${id}' not found`);
+}
+
+function assertImage(image: string, { workload }: ServiceRow): void {
+  if (workload === undefined)
+    throw new PlatformError(
+      "instance.unsupported",
+      `the image '${image}' cannot be used: the replicas of this service run a published version, not an image; create a service of another version`,
+    );
+  if (!isImageReference(image))
+    throw new PlatformError("request.invalid", `the image '${image}' is not a name in a registry, such as host/team/name:tag`);
 }
 
 function checkReplicas(replicas: number, storage: string | null): number {

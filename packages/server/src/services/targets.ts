@@ -1,6 +1,8 @@
 import { PlatformError } from "@aenv/contract";
+import type { ServiceReplica } from "@aenv/sandbox";
 import type { Target, Targets } from "../instances/targets.ts";
 import type { Collection } from "../stores/collection.ts";
+import { targetIn } from "./replica.ts";
 import type { ServiceRow } from "./row.ts";
 import { notFound } from "./services.ts";
 import { tagOf } from "./sessions.ts";
@@ -44,6 +46,8 @@ export class ServiceTargets {
     // It may have been started after the row was cached.
     const instanceId = known ?? this.#tagsOf(await this.#read(row.id)).get(tag);
     if (instanceId === undefined) return null;
+    const replica = replicasOf(await this.get(row.id)).find(({ id }) => id === instanceId);
+    if (replica !== undefined) return targetIn(row, replica);
     const target = this.#targets.peek(instanceId) ?? (await this.#targets.find(instanceId));
     return target.kind === "ready" ? target : null;
   }
@@ -51,7 +55,8 @@ export class ServiceTargets {
   #tagsOf(row: ServiceRow): ReadonlyMap<string, string> {
     let tags = this.#tags.get(row);
     if (tags === undefined) {
-      tags = new Map(row.slots.map(({ instanceId }) => [tagOf(instanceId), instanceId]));
+      const ids = [...row.slots.map(({ instanceId }) => instanceId), ...replicasOf(row).map(({ id }) => id)];
+      tags = new Map(ids.map((id) => [tagOf(id), id]));
       this.#tags.set(row, tags);
     }
     return tags;
@@ -65,7 +70,13 @@ export class ServiceTargets {
     return row;
   }
 
-  async #pick({ slots }: ServiceRow): Promise<Ready | null> {
+  async #pick(row: ServiceRow): Promise<Ready | null> {
+    const { slots, workload } = row;
+    if (workload !== undefined) {
+      const replicas = replicasOf(row);
+      const replica = replicas[this.#turn++ % Math.max(1, replicas.length)];
+      return replica === undefined ? null : targetIn(row, replica);
+    }
     const ids = slots.map(({ instanceId }) => instanceId);
     const first = this.#turn++ % Math.max(1, ids.length);
     const rotated = [...ids.slice(first), ...ids.slice(0, first)];
@@ -82,6 +93,11 @@ export class ServiceTargets {
     }
     return null;
   }
+}
+
+/** Those that the engine runs. */
+function replicasOf({ workload }: ServiceRow): readonly ServiceReplica[] {
+  return workload?.status?.replicas ?? [];
 }
 
 function keep<T>(map: Map<string, T>, key: string, value: T): void {

@@ -1,0 +1,98 @@
+import { messageOf, PlatformError } from "@aenv/contract";
+import type { SeenServices, ServiceEngine } from "@aenv/sandbox";
+import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
+import type { ShownText } from "../shown-text.ts";
+import type { Collection } from "../stores/collection.ts";
+import type { Versioned } from "../stores/store.ts";
+import type { ServiceRow } from "./row.ts";
+import { type SpecOptions, specOf, type WorkloadRequest, workloadFor } from "./workload.ts";
+
+export interface WorkloadsOptions extends SpecOptions {
+  readonly services: ServiceEngine;
+  readonly rows: Collection<ServiceRow>;
+  readonly hub: Hub;
+  readonly shown: ShownText;
+}
+
+/** Services whose replicas the engine keeps running: their rows say what it should run, and what it reported last. */
+export class Workloads {
+  readonly #options: WorkloadsOptions;
+
+  constructor(options: WorkloadsOptions) {
+    this.#options = options;
+  }
+
+  /** The row of a new service with its workload, or as it is if the platform has to start the replicas. */
+  async admit(row: ServiceRow, environment: EnvironmentVersion, request: WorkloadRequest): Promise<ServiceRow> {
+    const { services, engine } = this.#options;
+    const workload = workloadFor(environment, request, services.location);
+    if (workload === null) {
+      if (row.storage === null) return row;
+      throw new PlatformError(
+        "instance.unsupported",
+        `${environment.name}@${environment.version} cannot have storage with the engine '${engine.name}': its program is not in an image; build one with 'aenv build --push', and publish it with 'aenv push'`,
+      );
+    }
+    await services.admit(specOf(row, workload, environment, this.#options));
+    return { ...row, workload };
+  }
+
+  /** Whether this server's engine runs it. */
+  holds({ workload }: ServiceRow): boolean {
+    return workload?.location === this.#options.services.location;
+  }
+
+  urlOf({ id, workload }: ServiceRow): string {
+    return this.#options.services.urlOf(id, workload?.port ?? 0);
+  }
+
+  look(): Promise<SeenServices> {
+    return this.#options.services.look();
+  }
+
+  /** One round for one service. True if it is as it should be, so that no news are expected soon. */
+  async reconcile(found: Versioned<ServiceRow>, seen?: SeenServices): Promise<boolean> {
+    const { services, rows, shown } = this.#options;
+    const { value: row } = found;
+    const { workload } = row;
+    if (workload === undefined || !this.holds(row)) return true;
+    let next: ServiceRow;
+    try {
+      const spec = await this.#specOf(row);
+      if (spec === null) return true;
+      const status = await (seen ?? (await services.look(row.id))).apply(spec);
+      next = { ...row, reason: status.reason === null ? null : shown(status.reason), workload: { ...workload, status } };
+    } catch (error) {
+      next = { ...row, reason: shown(messageOf(error)) };
+    }
+    if (JSON.stringify(next) !== JSON.stringify(row)) await rows.swap(found, next);
+    const { status } = next.workload ?? {};
+    return status != null && !status.isUpdating && status.available === row.replicas && status.replicas.length === row.replicas;
+  }
+
+  /** Deletes what the engine has of a service; then its row may go. */
+  async remove({ id, owner, storage }: ServiceRow, deletesStorage: boolean): Promise<void> {
+    const { services } = this.#options;
+    await services.remove(id);
+    if (deletesStorage && storage !== null) await services.removeStorage(storage, owner);
+  }
+
+  /** Deletes services without a row, which a server that was slow may have made after their deletion. `seen` is older than the rows. */
+  async removeOrphans({ ids }: SeenServices): Promise<void> {
+    const { services, rows } = this.#options;
+    for (const id of ids) if ((await rows.find(id)) === null) await services.remove(id);
+  }
+
+  async #specOf(row: ServiceRow) {
+    if (row.workload === undefined) return null;
+    const { name, version } = row.environment;
+    // Access was checked when the service was created.
+    const environment = await this.#options.hub.resolve(`${name}@${version}`, {
+      owner: row.owner,
+      roles: new Set(["admin"]),
+      tokenId: null,
+      maxInstances: row.maxInstances,
+    });
+    return specOf(row, row.workload, environment, this.#options);
+  }
+}
