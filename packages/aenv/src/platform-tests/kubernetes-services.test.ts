@@ -2,14 +2,14 @@ import type { ServiceRecord } from "@aenv/contract";
 import type { KubernetesObject } from "@aenv/sandbox";
 import { loadTestImage } from "@aenv/sandbox/test-image";
 import { openTestNamespace, type TestNamespace } from "@aenv/sandbox/test-namespace";
-import { describeNeeding, kubeconfigPath } from "@aenv/testing";
+import { describeNeeding, kubeconfigPath, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type Platform, startPlatform } from "./platform.ts";
 
 /** A server that says what it was given, and remembers what it is told in its storage. */
 const server = `
   const { appendFileSync, existsSync, readFileSync } = require("node:fs");
-  const { AENV_STORAGE, AENV_TYPE, GREETING, POD, PORT, envNAME } = process.env;
+  const { AENV_STORAGE, AENV_TYPE, GREETING, PORT, envNAME } = process.env;
   const file = AENV_STORAGE + "/notes.txt";
   require("node:http").createServer((request, response) => {
     if (request.url.startsWith("/note/")) appendFileSync(file, request.url.slice(6));
@@ -18,21 +18,53 @@ const server = `
   }).listen(Number(PORT), "0.0.0.0");
 `;
 
+/** The volumes of the cluster for tests are folders of its node, which belong to root. */
+const template = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name: "placeholder" },
+  spec: {
+    selector: { matchLabels: { app: "placeholder" } },
+    template: {
+      metadata: { labels: { app: "placeholder" } },
+      spec: {
+        initContainers: [
+          {
+            name: "permissions",
+            command: ["/bin/sh", "-c", "[ ! -d /data ] || chmod 777 /data"],
+            securityContext: { runAsUser: 0, runAsNonRoot: false },
+            volumeMounts: [{ name: "data", mountPath: "/home/admin/data" }],
+          },
+        ],
+        containers: [{ name: "main", volumeMounts: [{ name: "data", mountPath: "/home/admin/data" }] }],
+        volumes: [{ name: "data", persistentVolumeClaim: { claimName: "placeholder-pvc" } }],
+      },
+    },
+  },
+};
+
 const soon = { timeout: 90_000, interval: 200 };
 
 interface Deployed extends KubernetesObject {
-  readonly spec: { readonly replicas: number; readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } } };
+  readonly spec: {
+    readonly replicas: number;
+    readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } };
+  };
 }
 
 describeNeeding("kubernetes", "services of a platform with the engine kubernetes", () => {
   let namespace: TestNamespace;
   let image: string;
   let platform: Platform;
+  let templates: Tree;
 
   beforeAll(async () => {
     [namespace, image] = await Promise.all([openTestNamespace(), loadTestImage()]);
-    const flags = { engine: "kubernetes", kubeconfig: kubeconfigPath(), kubeNamespace: namespace.name, baseImage: image, round: "500ms" };
-    platform = await startPlatform({ flags });
+    const labels = { "pod-security.kubernetes.io/enforce": "baseline" };
+    await namespace.api.patch(`/api/v1/namespaces/${namespace.name}`, { metadata: { labels } });
+    templates = temporaryTree({ "deployment.yaml": template });
+    const cluster = { engine: "kubernetes", kubeconfig: kubeconfigPath(), kubeNamespace: namespace.name, podTemplates: templates.path };
+    platform = await startPlatform({ flags: { ...cluster, baseImage: image, round: "500ms" } });
     const artifacts = [{ type: "image", content: image }];
     const runtime = { command: ["/usr/bin/node", "-e", server] };
     await platform.demand("POST", "/env", { name: "shop", version: "1.0.0", artifacts, runtime });
@@ -40,6 +72,7 @@ describeNeeding("kubernetes", "services of a platform with the engine kubernetes
 
   afterAll(async () => {
     await platform?.close();
+    templates?.[Symbol.dispose]();
     await namespace?.[Symbol.asyncDispose]();
   }, 60_000);
 
@@ -65,9 +98,17 @@ describeNeeding("kubernetes", "services of a platform with the engine kubernetes
     expect(made).toMatchObject({ id: "shelf", status: "Creating", replicas: 1, available_replicas: 0, pvc_name: "goods" });
     expect(made.service_url).toBe(`shelf.${namespace.name}.svc.cluster.local:9000`);
     await untilRunning("shelf", 1);
-    expect(await call("shelf", "/note/a")).toMatchObject({ AENV_TYPE: "service", GREETING: "hello", PORT: "9000", envNAME: "shop", notes: "a" });
+    expect(await call("shelf", "/note/a")).toMatchObject({
+      AENV_TYPE: "service",
+      GREETING: "hello",
+      PORT: "9000",
+      envNAME: "shop",
+      notes: "a",
+    });
     expect(await findClaim("goods")).not.toBeNull();
-    expect(await namespace.api.find(namespace.path("services", "shelf"))).toMatchObject({ spec: { ports: [{ port: 9000, targetPort: 9000 }] } });
+    expect(await namespace.api.find(namespace.path("services", "shelf"))).toMatchObject({
+      spec: { ports: [{ port: 9000, targetPort: 9000 }] },
+    });
 
     const refused = await platform.ask("PUT", "/env-service/shelf", { replicas: 2 });
     expect(refused).toMatchObject({ success: false, message: expect.stringContaining("replicas must be 1") });

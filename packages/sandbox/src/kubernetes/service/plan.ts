@@ -30,7 +30,8 @@ export function actionsFor(desired: ServiceObjects, seen: SeenObjects): Action[]
 
 /** Whether the API needs no request: what is desired is there, among values that the API has added. */
 export function isAsDesired(desired: KubernetesObject, found: KubernetesObject): boolean {
-  const { metadata: own, ...rest } = desired;
+  // Items of a list do not name their kind.
+  const { metadata: own, apiVersion: _, kind: __, ...rest } = desired;
   const { labels = {}, annotations = {} } = own;
   return isWithin({ labels, annotations }, found.metadata, []) && isWithin(rest, found, []);
 }
@@ -39,8 +40,18 @@ function isSameSelector(desired: ServiceObjects, seen: SeenObjects): boolean {
   return isDeepStrictEqual(desired.deployment.spec.selector.matchLabels, seen.deployment?.spec.selector.matchLabels);
 }
 
-function replacing(object: KubernetesObject, { metadata: { resourceVersion } }: KubernetesObject): KubernetesObject {
-  return { ...object, metadata: { ...object.metadata, ...(resourceVersion !== undefined && { resourceVersion }) } };
+/** Controllers of the cluster keep notes in annotations, which stay. */
+function replacing(object: KubernetesObject, { metadata: found }: KubernetesObject): KubernetesObject {
+  const { metadata } = object;
+  return {
+    ...object,
+    metadata: {
+      ...metadata,
+      labels: { ...found.labels, ...metadata.labels },
+      annotations: { ...found.annotations, ...metadata.annotations },
+      ...(found.resourceVersion !== undefined && { resourceVersion: found.resourceVersion }),
+    },
+  };
 }
 
 /** Lists must have the same length, so that nothing was added to them; objects may have more fields. */

@@ -15,11 +15,13 @@ export function statusOf(
   const { generation = 0 } = deployment?.metadata ?? {};
   const { availableReplicas = 0, updatedReplicas = 0, replicas: existing = 0, observedGeneration = 0 } = deployment?.status ?? {};
   const available = Math.min(wanted, availableReplicas);
+  const isUpdating = observedGeneration < generation || updatedReplicas < wanted || existing > updatedReplicas;
   return {
     available,
-    isUpdating: observedGeneration < generation || updatedReplicas < wanted || existing > updatedReplicas,
+    isUpdating,
     replicas: pods.flatMap((pod) => replicaOf(pod, port)).sort((one, other) => (one.id < other.id ? -1 : 1)),
-    reason: available < wanted ? reasonOf(deployment, pods, now, unschedulableMs) : null,
+    // Old replicas may be available while new ones do not start.
+    reason: available < wanted || isUpdating ? reasonOf(deployment, pods, now, unschedulableMs) : null,
   };
 }
 
