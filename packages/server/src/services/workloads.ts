@@ -30,7 +30,7 @@ export class Workloads {
       if (row.storage === null) return row;
       throw new PlatformError(
         "instance.unsupported",
-        `${environment.name}@${environment.version} cannot have storage with the engine '${engine.name}': its program is not in an image; build one with 'aenv build --push', and publish it with 'aenv push'`,
+        `${environment.name}@${environment.version} cannot have storage with the engine '${engine.name}': its program is not in an image; build one with 'aenv build --image --push', and publish it with 'aenv push'`,
       );
     }
     await services.admit(specOf(row, workload, environment, this.#options));
