@@ -10,6 +10,7 @@ import { type Platform, startPlatform } from "./platform.ts";
 const server = `
   const { appendFileSync, existsSync, readFileSync } = require("node:fs");
   const { AENV_STORAGE, AENV_TYPE, GREETING, PORT, envNAME } = process.env;
+  process.on("SIGTERM", () => process.exit());
   const file = AENV_STORAGE + "/notes.txt";
   require("node:http").createServer((request, response) => {
     if (request.url.startsWith("/note/")) appendFileSync(file, request.url.slice(6));

@@ -99,7 +99,7 @@ export class Services {
       createdAt: since,
       updatedAt: since,
     };
-    await this.#assertWithinLimits(asked.replicas, 0, owner, caller);
+    await this.#assertWithinLimits(asked.replicas, null, owner, caller);
     const row = (await workloads?.admit(asked, environment, service.container ?? {})) ?? asked;
     quotas.admitCreate(owner);
     const max = quotas.instanceLimit(owner);
@@ -135,7 +135,7 @@ export class Services {
     const { image } = change;
     if (image !== undefined) assertImage(image, known);
     assertVariables(change.variables ?? {}, known.environment);
-    if (change.replicas !== undefined) await this.#assertWithinLimits(change.replicas, known.replicas, known.owner, caller);
+    if (change.replicas !== undefined) await this.#assertWithinLimits(change.replicas, known, known.owner, caller);
     const row = await rows.update(id, (latest) => {
       if (latest.leaving !== null) return null;
       const replicas = checkReplicas(change.replicas ?? latest.replicas, latest.storage);
@@ -290,7 +290,8 @@ export class Services {
   }
 
   /** Refuses more replicas than the limits on instances of the owner and of the token allow. */
-  async #assertWithinLimits(replicas: number, before: number, owner: string, { maxInstances }: Caller): Promise<void> {
+  async #assertWithinLimits(replicas: number, known: ServiceRow | null, owner: string, { maxInstances }: Caller): Promise<void> {
+    const before = known?.replicas ?? 0;
     if (replicas <= before) return;
     const { quotas, instanceRows } = this.#options;
     const refuse = (max: number, whose: string) => {
@@ -304,9 +305,10 @@ export class Services {
       );
     };
     const max = quotas.instanceLimit(owner);
-    if (replicas > max) refuse(max, "this server");
+    const ofEngine = await this.#replicasOfEngine(owner);
+    if (replicas + ofEngine - (known?.workload === undefined ? 0 : before) > max) refuse(max, "this server");
     if (maxInstances === null) return;
-    const live = (await instanceRows.count("liveOwner", owner)) + (await this.#replicasOfEngine(owner));
+    const live = (await instanceRows.count("liveOwner", owner)) + ofEngine;
     if (replicas > maxInstances || live + replicas - before > maxInstances) refuse(maxInstances, "this token");
   }
 
