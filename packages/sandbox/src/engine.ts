@@ -254,16 +254,6 @@ export interface ExportedSnapshot extends SnapshotDescription {
   open(part: SnapshotPart, signal: AbortSignal): Readable;
 }
 
-/** A number about an engine, for operators. */
-export interface EngineMeasure {
-  /** As Prometheus names it; the same names at every call. */
-  readonly name: string;
-  readonly help: string;
-  readonly value: number;
-  /** Distinguishes several with the same name. */
-  readonly label?: { readonly name: string; readonly value: string };
-}
-
 /** Creates sandboxes. Every engine passes the same conformance suite. */
 export interface SandboxEngine {
   readonly name: string;
@@ -292,8 +282,6 @@ export interface SandboxEngine {
     open: (part: SnapshotPart) => Promise<Readable>,
     signal: AbortSignal,
   ): Promise<SandboxSnapshot>;
-  /** What operators watch, for engines that depend on another system. */
-  measures?(): readonly EngineMeasure[];
   /** Releases all resources of the engine; sandboxes keep running. */
   close(): Promise<void>;
 }

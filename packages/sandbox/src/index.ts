@@ -4,7 +4,6 @@ export { DockerEngine, type DockerEngineOptions } from "./docker/engine.ts";
 export {
   type CommandDefaults,
   type EngineAbilities,
-  type EngineMeasure,
   type ExportedSnapshot,
   type FolderMount,
   type Listening,

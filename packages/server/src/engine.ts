@@ -26,6 +26,8 @@ export interface OpenEngineOptions {
   readonly log: (line: string) => void;
   readonly onRefused: (refused: RefusedConnection) => void;
   readonly onLimit: (reached: ReachedLimit) => void;
+  /** With the engine kubernetes: the time from the request to a sandbox that answers. */
+  readonly onReady?: (durationMs: number) => void;
   /** The command line of the blank runner as a process of this machine. */
   readonly runner: readonly string[];
   /** The runner as one file of JavaScript, for sandboxes that do not see the files of this machine. */
@@ -103,7 +105,7 @@ function openDocker(options: OpenEngineOptions): DockerEngine {
   });
 }
 
-function openKubernetes({ config, log, onLimit }: OpenEngineOptions): KubernetesEngine {
+function openKubernetes({ config, log, onLimit, onReady }: OpenEngineOptions): KubernetesEngine {
   const { home, baseImage, podTemplates, kubeGroup, kubeNetworkPolicies, initKeyFile, runscClass, runtime, processes } = config;
   if (baseImage === null)
     throw new PlatformError(
@@ -128,6 +130,7 @@ function openKubernetes({ config, log, onLimit }: OpenEngineOptions): Kubernetes
     unschedulableMs: parseDuration(config.nodeWait),
     log,
     onLimit,
+    ...(onReady !== undefined && { onReady }),
     ...(kubeGroup !== null && { group: kubeGroup }),
     ...(initKeyFile !== null && { initKeyFile }),
     ...(runscClass !== null && { runscClass }),

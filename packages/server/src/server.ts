@@ -6,7 +6,7 @@ import { freemem, hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { hostRuleFor, isLoopback, PlatformError, parseDuration } from "@aenv/contract";
-import type { SandboxEngine } from "@aenv/sandbox";
+import { KubernetesEngine, type SandboxEngine } from "@aenv/sandbox";
 import { Access, exposureWarning } from "./access/access.ts";
 import { useAdminToken } from "./access/admin-token.ts";
 import { Delegates } from "./access/delegates.ts";
@@ -148,6 +148,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
             logger.warn(reached, "a sandbox has reached a limit");
             instances.noteLimit(reached).catch(logFailure("a limit that was reached could not be noted"));
           },
+          onReady: (durationMs) => metrics.podReady(durationMs),
         })
       : { engine: parts.engine, runner: parts.runner };
   closers.add(() => engine.close());
@@ -282,8 +283,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     rollouts: () => ({ running: rollouts.running, waiting: scheduler.depth("rollouts") }),
     verifications: () => ({ running: verifier.running, waiting: verifier.waiting }),
     workers: () => workers()?.metrics() ?? null,
+    cluster: engine instanceof KubernetesEngine ? engine : null,
     workerProcesses: () => ({ running: workers()?.pids.length ?? 1, replaced: workers()?.replaced ?? 0 }),
-    engine: () => engine.measures?.() ?? [],
   });
   let isReady = false;
   let wasReady = false;

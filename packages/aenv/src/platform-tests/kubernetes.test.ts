@@ -37,6 +37,10 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
       const command = ["node", "-e", script, platform.home];
       const ran = await platform.demand("POST", `/env-instance/${id}/exec`, { command, wait: true });
       expect(ran).toMatchObject({ stdout: `false 1000 ${namespace.name}\n` });
+      const metrics = await (await fetch(`${platform.controlUrl}/metrics`)).text();
+      expect(metrics).toMatch(/^aenv_pods\{phase="Running"\} [1-9]/m);
+      expect(metrics).toMatch(/^aenv_pod_ready_duration_ms_count [1-9]/m);
+      expect(metrics).toMatch(/^aenv_kubernetes_requests_total\{verb="create"\} [1-9]/m);
       await platform.demand("DELETE", `/env-instance/${id}`);
     } finally {
       await platform.close();

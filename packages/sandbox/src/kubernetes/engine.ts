@@ -6,7 +6,6 @@ import { openHomeId } from "../docker/record.ts";
 import {
   type CommandDefaults,
   type EngineAbilities,
-  type EngineMeasure,
   noAbilities,
   type ReachedLimit,
   type Sandbox,
@@ -22,10 +21,10 @@ import { KubernetesApi } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";
 import { cancelled, startError } from "./failures.ts";
 import { PodLog } from "./log.ts";
-import { measuresOf } from "./measures.ts";
 import { ensureNoEgress } from "./network.ts";
 import { MAIN } from "./pod/default-templates.ts";
 import { HOME_LABEL, ID_ANNOTATION, isLabelName, READY_ANNOTATION, readLabels } from "./pod/names.ts";
+import { countPhases, type PodPhase } from "./pod/phases.ts";
 import { PROGRAM_PORT, podOf, templateCommand } from "./pod/pod.ts";
 import { endOf, type PodEnd } from "./pod/progress.ts";
 import { type PodState, stateOf } from "./pod/state.ts";
@@ -63,6 +62,8 @@ export interface KubernetesEngineOptions {
   readonly unschedulableMs?: number;
   /** Called for limits that a sandbox reached while it went on. */
   readonly onLimit?: (reached: ReachedLimit) => void;
+  /** Called with the time from the request to a sandbox that answers. */
+  readonly onReady?: (durationMs: number) => void;
   /** Receives warnings about templates. */
   readonly log?: (line: string) => void;
   /** For tests. */
@@ -159,6 +160,16 @@ export class KubernetesEngine implements SandboxEngine {
     });
   }
 
+  /** Requests to the API so far. */
+  get apiCounters(): ApiCounters {
+    return this.#api.counters;
+  }
+
+  /** The pods of this home or group, by phase; `Terminating` for those that are being deleted. */
+  get podsByPhase(): Readonly<Record<PodPhase, number>> {
+    return countPhases(this.#pods.all());
+  }
+
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     assertValid(spec);
     if (this.#closing.signal.aborted)
@@ -194,10 +205,6 @@ export class KubernetesEngine implements SandboxEngine {
     );
   }
 
-  measures(): readonly EngineMeasure[] {
-    return measuresOf(this.#pods.all(), this.#api.counters, this.#pods.lists);
-  }
-
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#starting.values());
@@ -211,6 +218,7 @@ export class KubernetesEngine implements SandboxEngine {
 
   async #start(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     const { namespace } = this.#options;
+    const startedAt = performance.now();
     let pod: Pod | null = null;
     const held: { sandbox: KubernetesSandbox | null } = { sandbox: null };
     try {
@@ -233,7 +241,9 @@ export class KubernetesEngine implements SandboxEngine {
           return held.sandbox;
         },
       });
-      return await this.#finish(held.sandbox as unknown as KubernetesSandbox, defaults, signal);
+      const sandbox = await this.#finish(held.sandbox as unknown as KubernetesSandbox, defaults, signal);
+      this.#options.onReady?.(performance.now() - startedAt);
+      return sandbox;
     } catch (error) {
       const lines =
         pod === null || isPlatformError(error)

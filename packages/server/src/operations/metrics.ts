@@ -1,7 +1,6 @@
-import type { EngineMeasure } from "@aenv/sandbox";
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { CallMetrics, type MetricValues, MS } from "./call-metrics.ts";
-import { addEngineGauges } from "./engine-gauges.ts";
+import { ClusterMetrics, type ClusterSource } from "./cluster-metrics.ts";
 
 export interface MetricSources {
   readonly liveInstances: () => Promise<number> | number;
@@ -20,7 +19,8 @@ export interface MetricSources {
   readonly workerProcesses: () => { readonly running: number; readonly replaced: number };
   /** What the workers have counted, the ended ones included; null if this process serves the data port itself. */
   readonly workers: () => Promise<readonly MetricValues[]> | null;
-  readonly engine: () => readonly EngineMeasure[];
+  /** The engine kubernetes; null with other engines. */
+  readonly cluster: ClusterSource | null;
 }
 
 /** The Prometheus metrics. Labels are route templates, APIs and codes; never ids, owners or paths, which are unbounded. */
@@ -34,6 +34,7 @@ export class Metrics {
   readonly #startMs: Histogram;
   readonly #ends: Counter;
   readonly #rollouts: Counter;
+  readonly #cluster: ClusterMetrics | null;
 
   constructor(sources: MetricSources) {
     this.#sources = sources;
@@ -67,6 +68,8 @@ export class Metrics {
       labelNames: ["outcome"],
       registers,
     });
+    const { cluster } = sources;
+    this.#cluster = cluster === null ? null : new ClusterMetrics(this.registry, () => cluster);
     const gauge = (name: string, help: string, read: () => Promise<number> | number) =>
       new Gauge({
         name,
@@ -104,7 +107,6 @@ export class Metrics {
     gauge("aenv_rollouts_waiting", "Rollouts that wait for their turn at this server", () => sources.rollouts().waiting);
     gauge("aenv_verifications_running", "Running verifications of bundles", () => sources.verifications().running);
     gauge("aenv_verifications_waiting", "Queued verifications of bundles", () => sources.verifications().waiting);
-    addEngineGauges(this.registry, sources.engine);
   }
 
   /** In the text format of Prometheus. Numbers of workers are added to those of this process. */
@@ -127,6 +129,10 @@ export class Metrics {
   started(result: "running" | "failed", durationMs: number): void {
     this.#starts.inc({ result });
     if (result === "running") this.#startMs.observe(durationMs);
+  }
+
+  podReady(durationMs: number): void {
+    this.#cluster?.podReady(durationMs);
   }
 
   rolledOut(outcome: string): void {

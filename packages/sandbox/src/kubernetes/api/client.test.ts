@@ -26,7 +26,7 @@ describe("the client of the API", () => {
       return { status: 200, body: pod("one") };
     });
     expect(await scripted.api.create("/api/v1/pods", pod("one"))).toEqual(pod("one"));
-    expect(scripted.api.counters).toEqual({ calls: { POST: 3 }, throttled: 1, retries: 2 });
+    expect(scripted.api.counters).toEqual({ calls: { create: 3 }, throttled: 1, retries: 2 });
   });
 
   it("reports what the server refused, with its reason", async () => {

@@ -29,7 +29,7 @@ export interface ObjectList<T> {
 }
 
 export interface ApiCounters {
-  /** Requests that were sent, by method, such as `GET`. Watches and logs count as GET. */
+  /** Requests that were sent, by verb: get, list, watch, create, update, patch or delete. Logs count as get. */
   readonly calls: Readonly<Record<string, number>>;
   /** Answers with the status 429. */
   readonly throttled: number;
@@ -195,7 +195,8 @@ export class KubernetesApi {
   ): Promise<{ answer: Dispatcher.ResponseData }> {
     const query = new URLSearchParams(options.query).toString();
     const token = await this.#readToken();
-    this.#counts[method] = (this.#counts[method] ?? 0) + 1;
+    const verb = verbOf(method, options.query);
+    this.#counts[verb] = (this.#counts[verb] ?? 0) + 1;
     let answer: Dispatcher.ResponseData;
     try {
       answer = await agent.request({
@@ -262,6 +263,20 @@ export class KubernetesApi {
       `the Kubernetes API at ${this.#access.server} does not answer (${messageOf(cause)}): check the address and the credentials of the kubeconfig`,
       { cause },
     );
+  }
+}
+
+/** As Kubernetes names it in rights and in its own metrics. */
+function verbOf(method: Dispatcher.HttpMethod, query: CallOptions["query"] = {}): string {
+  switch (method) {
+    case "GET":
+      return query.watch === "true" ? "watch" : query.limit === undefined ? "get" : "list";
+    case "POST":
+      return "create";
+    case "PUT":
+      return "update";
+    default:
+      return method.toLowerCase();
   }
 }
 
