@@ -26,7 +26,7 @@ import { MAIN } from "./pod/default-templates.ts";
 import { HOME_LABEL, ID_ANNOTATION, isLabelName, READY_ANNOTATION, readLabels } from "./pod/names.ts";
 import { countPhases, type PodPhase } from "./pod/phases.ts";
 import { PROGRAM_PORT, podOf, templateCommand } from "./pod/pod.ts";
-import { endOf, type PodEnd } from "./pod/progress.ts";
+import { endOf, hasTerminated, type PodEnd } from "./pod/progress.ts";
 import { type PodState, stateOf } from "./pod/state.ts";
 import { DEFAULT_TEMPLATE, type PodTemplates, readTemplates } from "./pod/templates.ts";
 import type { Pod } from "./pod/types.ts";
@@ -403,7 +403,7 @@ export class KubernetesEngine implements SandboxEngine {
    */
   async #removePod(pod: Pod, { sandbox, hasRun }: { readonly sandbox: KubernetesSandbox | null; readonly hasRun: boolean }): Promise<void> {
     const { name, uid = "" } = pod.metadata;
-    const hasEnded = !hasRun || isTerminal(this.#pods.find(name)) || (sandbox !== null && (await endByInit(sandbox)));
+    const hasEnded = !hasRun || hasTerminated(this.#pods.find(name) ?? pod) || (sandbox !== null && (await endByInit(sandbox)));
     const isSingle = pod.spec.containers.length === 1;
     const graceSeconds = hasEnded && isSingle ? 0 : 1;
     const isThere = await this.#api.delete(this.#pods.path(name), { uid, graceSeconds });
@@ -467,10 +467,6 @@ function newState(spec: SandboxSpec, template: Pod): PodState {
 
 function isReady(pod: Pod | null): boolean {
   return pod?.metadata.annotations?.[READY_ANNOTATION] !== undefined;
-}
-
-function isTerminal(pod: Pod | null): boolean {
-  return pod?.status?.phase === "Failed" || pod?.status?.phase === "Succeeded";
 }
 
 function readDefaultsOf(pod: Pod): CommandDefaults {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ObjectMeta } from "../api/client.ts";
-import { endOf, progressOf } from "./progress.ts";
+import { endOf, hasTerminated, progressOf } from "./progress.ts";
 import type { ContainerStatus, Pod, PodStatus } from "./types.ts";
 
 const NOW = Date.parse("2026-11-17T06:00:00Z");
@@ -67,6 +67,11 @@ describe("the end of a pod", () => {
   });
 
   it("is that of its main container", () => {
+    expect([pod(terminated({ exitCode: 7 })), pod({ phase: "Failed" }), pod({ phase: "Running" })].map(hasTerminated)).toEqual([
+      true,
+      true,
+      false,
+    ]);
     expect(endOf(pod(terminated({ exitCode: 7, reason: "Error" })))).toEqual({ kind: "exit", code: 7 });
     expect(endOf(pod(terminated({ exitCode: 137, reason: "OOMKilled" })))).toEqual({ kind: "out-of-memory" });
     expect(endOf(pod(terminated({ exitCode: 128, reason: "StartError", message: "no such file" })))).toEqual({

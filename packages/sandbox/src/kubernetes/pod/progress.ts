@@ -58,7 +58,7 @@ export function endOf(pod: Pod): PodEnd | null {
   const { phase, reason, message, conditions = [], initContainerStatuses = [] } = pod.status ?? {};
   const disruption = conditions.find(({ type, status }) => type === "DisruptionTarget" && status === "True");
   const terminated = statusOf(pod)?.state?.terminated;
-  const isOver = phase === "Failed" || phase === "Succeeded" || terminated !== undefined;
+  const isOver = hasTerminated(pod);
   if (disruption !== undefined && (isOver || pod.metadata.deletionTimestamp !== undefined))
     return cluster(`the cluster ended the pod (${disruption.reason}): ${disruption.message ?? "no message"}`);
   if (reason === "Evicted") return cluster(`the node evicted the pod: ${message ?? "no message"}`);
@@ -71,6 +71,12 @@ export function endOf(pod: Pod): PodEnd | null {
       `its init container '${failed.name}' failed with exit code ${failed.state?.terminated?.exitCode}${tail(failed.state?.terminated?.message)}`,
     );
   return cluster(`the pod ended (${reason ?? phase})${tail(message)}`);
+}
+
+/** Whether the container that runs the program has ended, whoever ended it. */
+export function hasTerminated(pod: Pod): boolean {
+  const { phase } = pod.status ?? {};
+  return phase === "Failed" || phase === "Succeeded" || statusOf(pod)?.state?.terminated !== undefined;
 }
 
 function endOfContainer({ exitCode, reason, message }: Terminated): PodEnd {
