@@ -1,10 +1,29 @@
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { promisify } from "node:util";
+import { messageOf } from "@aenv/contract";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { at, find, type Manifest, render } from "./chart.ts";
 import { apply, type Installation, install, kubectl, kubectlAny } from "./installation.ts";
 import { variants } from "./variants.ts";
+
+const SERVERS = "app.kubernetes.io/component=server";
+/** Where the init of a pod listens. */
+const INIT_PORT = 61_080;
+/** Connects to each address of its arguments, and prints for each whether that worked. */
+const DIAL = `const dial = (to) => new Promise((resolve) => {
+  const [host, port] = to.split(":");
+  const socket = require("node:net").connect({ host, port: Number(port), timeout: 4000 });
+  const end = (result) => () => (socket.destroy(), resolve(result));
+  socket.on("connect", end("open")).on("timeout", end("closed")).on("error", end("closed"));
+});
+Promise.all(process.argv.slice(1).map(dial)).then((all) => console.log(all.join(" ")));`;
+
+const run = async (program: string, args: readonly string[]) => (await promisify(execFile)(program, args)).stdout;
+const addressOf = (namespace: string, service: string) =>
+  kubectl("--namespace", namespace, "get", "service", service, "--output", "jsonpath={.spec.clusterIP}");
 
 describeNeeding("kubernetes", "a cluster", () => {
   describeNeeding("helm", "and the chart", () => {
@@ -68,7 +87,12 @@ describeNeeding("kubernetes", "a cluster", () => {
           expect(await echo.callTool("echo", { text: "hello" })).toMatchObject({ content: [{ text: "hello" }] });
           const calls = { made: 0, isOver: false };
           const load = (async () => {
-            for (; !calls.isOver; calls.made++) await echo.callTool("echo", { text: "again" });
+            for (; !calls.isOver; calls.made++) {
+              // "Try again" is an answer. A call without one is lost.
+              await echo.callTool("echo", { text: "again" }).catch((error: { retryable?: boolean }) => {
+                if (error.retryable !== true) throw error;
+              });
+            }
           })();
           // Another setting replaces both servers, one after the other.
           await Promise.race([
@@ -80,6 +104,37 @@ describeNeeding("kubernetes", "a cluster", () => {
           await load;
           expect(calls.made).toBeGreaterThan(10);
           expect(await echo.callTool("echo", { text: "after" })).toMatchObject({ content: [{ text: "after" }] });
+        });
+
+        it("keeps sandboxes away from Redis, the servers and the API, and others away from sandboxes", { timeout: 180_000 }, async () => {
+          await installation.push("environments/mini-terminal");
+          await using terminal = await installation.open("mini-terminal");
+          const redis = await addressOf(namespace, "aenv-redis");
+          const targets = [
+            `${redis}:6379`,
+            `${new URL(installation.systemUrl).hostname}:8080`,
+            `${await addressOf("default", "kubernetes")}:443`,
+          ];
+          const script = [`-e`, DIAL, ...targets];
+          // The servers reach all of them with the same script.
+          expect(await kubectl("--namespace", namespace, "exec", "deployment/aenv", "--", "node", ...script)).toBe("open open open\n");
+          const { stdout } = await terminal.sandbox.exec(["node", ...script]);
+          expect(stdout).toBe("closed closed closed\n");
+          const addresses = await kubectl("--namespace", sandboxNamespace, "get", "pods", "--output", "jsonpath={.items[*].status.podIP}");
+          const pods = addresses.split(" ").map((address) => `${address}:${INIT_PORT}`);
+          expect(await run(process.execPath, ["-e", DIAL, ...pods])).toBe(`${pods.map(() => "closed").join(" ")}\n`);
+        });
+
+        it("keeps an instance when a server is killed", { timeout: 300_000 }, async () => {
+          await using echo = await installation.open("echo");
+          const call = () => echo.callTool("echo", { text: "still here" });
+          expect(await call()).toMatchObject({ isError: false });
+          await kubectl("--namespace", namespace, "wait", "pods", "--selector", SERVERS, "--for", "condition=Ready", "--timeout", "120s");
+          const servers = await kubectl("--namespace", namespace, "get", "pods", "--selector", SERVERS, "--output", "name");
+          const [first = ""] = servers.split("\n");
+          await kubectl("--namespace", namespace, "delete", first, "--grace-period=0", "--force", "--wait=false");
+          const answers = () => call().then(({ isError }) => (isError ? "failed" : "answered"), messageOf);
+          await expect.poll(answers, { timeout: 120_000, interval: 500 }).toBe("answered");
         });
 
         it("lets its server do all that it must in the namespace of sandboxes, and nothing else", { timeout: 60_000 }, async () => {
