@@ -34,7 +34,15 @@ describe("an OCI layout", () => {
     expect(await readLayout(home.path, null, architecture)).toEqual({
       digest,
       layers: [],
-      config: { command: ["/run", "a"], variables: ["A=b=c"], user: "7:8", workingDirectory: "/w", ports: ["80/tcp"], labels: { l: "m" } },
+      config: {
+        entrypoint: ["/run"],
+        command: ["/run", "a"],
+        variables: ["A=b=c"],
+        user: "7:8",
+        workingDirectory: "/w",
+        ports: ["80/tcp"],
+        labels: { l: "m" },
+      },
     });
   });
 
