@@ -75,7 +75,9 @@ async function createBatches({ ref, count, size, lanes }: Queries["createBatches
       })) as {
         items: Item[];
       };
-      const made = items.flatMap((item) => (item.success && item.data.status === "Running" ? item.data.id : []));
+      const made = await Promise.all(
+        items.flatMap((item) => (item.success && item.data.status !== "Failed" ? untilRunning(item.data) : [])),
+      );
       if (made.length !== wanted)
         throw new Error(`only ${made.length} of ${wanted} started: ${items.find((item) => !item.success)?.message}`);
       ids.push(...made);
@@ -138,6 +140,15 @@ type Item =
   | { readonly success: true; readonly data: { readonly id: string; readonly status: string }; readonly message?: undefined }
   | { readonly success: false; readonly message: string };
 
+/** A request answers after a while also if its instance still starts. */
+async function untilRunning({ id, status }: { readonly id: string; readonly status: string }): Promise<string> {
+  for (let now = status; now !== "Running"; await pause(100)) {
+    if (now !== "Creating") throw new Error(`${id} is ${now}`);
+    now = ((await request("GET", `/env-instance/${id}`)) as { status: string }).status;
+  }
+  return id;
+}
+
 async function createOne(ref: string | null): Promise<string> {
   const body = { ...(ref !== null && { envName: ref }), environment_variables: variables };
   const { id, status } = (await request("POST", "/env-instance", body)) as {
@@ -157,7 +168,7 @@ async function endOne(id: string): Promise<void> {
   await request("DELETE", `/env-instance/${id}`);
 }
 
-async function request(method: "POST" | "DELETE", path: string, body?: object): Promise<unknown> {
+async function request(method: "GET" | "POST" | "DELETE", path: string, body?: object): Promise<unknown> {
   const answer = await send(control, method, path, body === undefined ? null : JSON.stringify(body), body === undefined ? {} : JSON_ONLY);
   if (answer.status !== 200) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.body.slice(0, 500)}`);
   return JSON.parse(answer.body).data;
