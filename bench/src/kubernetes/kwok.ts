@@ -13,7 +13,7 @@ export interface SimulatedNodes extends AsyncDisposable {
 
 interface Node extends KubernetesObject {
   readonly spec: object;
-  readonly status: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+  readonly status: { readonly capacity?: object; readonly allocatable?: object; readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
 const MARK = "aenv.io/simulated";
@@ -66,7 +66,7 @@ function nodeOf(name: string, run: string): Node {
     metadata: { name, labels: { [MARK]: run, "kubernetes.io/hostname": name }, annotations: { [MARK]: run } },
     // No other pod gets there.
     spec: { taints: [{ key: MARK, value: run, effect: "NoSchedule" }] },
-    status: { ...{ allocatable: room, capacity: room } },
+    status: { allocatable: room, capacity: room },
   };
 }
 

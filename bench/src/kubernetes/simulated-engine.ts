@@ -46,7 +46,7 @@ answerParent(
       const first = sandboxes.length;
       return timed(lanes, count, async (n) => {
         const spec = { id: `pod-${first + n}`, image: "simulated:1", command: [], variables: {}, labels: { bench: "yes" } };
-        const listening = { kind: "port", port } as const;
+        const listening = { kind: "port", port, healthPath: null } as const;
         sandboxes.push(await engine.create({ ...spec, startTimeoutMs: START_TIMEOUT_MS, listening }, new AbortController().signal));
       });
     },

@@ -17,7 +17,7 @@ import { initKeyArgument, openInitKey, readInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { describeExit, exitOf } from "../process/exit-reason.ts";
 import type { ClusterAccess } from "./api/access.ts";
-import { KubernetesApi } from "./api/client.ts";
+import { type ApiCounters, KubernetesApi } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";
 import { cancelled, startError } from "./failures.ts";
 import { PodLog } from "./log.ts";

@@ -55,10 +55,6 @@ export class PodTable {
     return this.#watch.listed();
   }
 
-  get lists(): number {
-    return this.#watch.lists;
-  }
-
   find(name: string): Pod | null {
     return this.#pods.get(name) ?? null;
   }

@@ -27,7 +27,7 @@ describe("a service that the engine runs itself", () => {
     expect(plan(versionOf({}, { artifacts: [], bundleDigest: "sha256:1" }))).toBeNull();
     expect(plan(versionOf({ deployConfig: { secrets: { KEY: "key" } } }))).toBeNull();
     expect(plan(versionOf({ deployConfig: { taskSandboxes: { images: ["a:1"] } } }))).toBeNull();
-    expect(() => plan(versionOf({}, { artifacts: [{ type: "image", content: "/etc/passwd" }] }))).toThrow("not a name in a registry");
+    expect(() => plan(versionOf({}, { artifacts: [{ id: "", type: "image", content: "/etc/passwd" }] }))).toThrow("not a name in a registry");
   });
 
   it("listens on the port of the request, of its config, or where environment servers listen", () => {
