@@ -14,7 +14,7 @@ const SMALL: Scale = {
   manyEpisodes: 4,
 };
 
-it("plays and measures episodes, and every reward is right", { timeout: 120_000 }, async () => {
+it("plays and measures episodes, and every reward is right", { timeout: 300_000 }, async () => {
   const rows = new Map<string, Measurement>();
   const report = { add: (one: Measurement) => void rows.set(one.name, one), skip: () => {}, progress: () => {} };
   await using server = await startPlatformServer({ store: "memory:" });
