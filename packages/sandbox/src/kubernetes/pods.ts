@@ -15,8 +15,10 @@ export interface PodTableOptions {
   readonly noNewsMs?: number;
 }
 
-/** An object that is awaited is read by itself after this time without news: a watch can be late. */
+/** A pod that is awaited is read by itself if the watch has reported nothing at all for this time: it may be stuck. */
 const NO_NEWS_MS = 10_000;
+/** The same if the watch reports other pods, but not this one. Most likely its cluster is busy, and reads would add to that. */
+const NO_NEWS_OF_ONE = 6;
 const LOOK_MS = 1_000;
 /** Deleted objects are remembered for a while, because an answer that was sent before may arrive after. */
 const REMEMBERED = 1_000;
@@ -29,6 +31,7 @@ export class PodTable {
   readonly #pods = new Map<string, Pod>();
   readonly #gone = new Set<string>();
   readonly #waiting = new Map<string, Set<() => void>>();
+  #reportedAt = 0;
 
   constructor(api: KubernetesApi, options: PodTableOptions) {
     this.#api = api;
@@ -38,8 +41,14 @@ export class PodTable {
       path: this.path(),
       query: { labelSelector: options.selector },
       onList: (items, version) => this.#replace(items, version),
-      onChange: (pod) => this.put(pod),
-      onDelete: (pod) => this.remove(pod),
+      onChange: (pod) => {
+        this.#reportedAt = Date.now();
+        this.put(pod);
+      },
+      onDelete: (pod) => {
+        this.#reportedAt = Date.now();
+        this.remove(pod);
+      },
       ...(relistEveryMs !== undefined && { relistEveryMs }),
       ...(watchSeconds !== undefined && { watchSeconds }),
     });
@@ -94,11 +103,17 @@ export class PodTable {
       const value = look(this.find(name));
       if (value !== undefined) return value;
       if (await this.#news(name, signal, LOOK_MS)) newsAt = Date.now();
-      else if (Date.now() - newsAt >= (this.#options.noNewsMs ?? NO_NEWS_MS)) {
+      else if (this.#isSilent(newsAt)) {
         await this.#refresh(name, signal);
         newsAt = Date.now();
       }
     }
+  }
+
+  #isSilent(newsAt: number): boolean {
+    const { noNewsMs = NO_NEWS_MS } = this.#options;
+    const now = Date.now();
+    return now - Math.max(newsAt, this.#reportedAt) >= noNewsMs || now - newsAt >= NO_NEWS_OF_ONE * noNewsMs;
   }
 
   async close(): Promise<void> {

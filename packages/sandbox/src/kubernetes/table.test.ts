@@ -62,6 +62,37 @@ it("a pod that the watch does not report is read by itself", { timeout: 60_000 }
   expect(found.metadata.uid).toBe("1");
 });
 
+it("a pod that is slow is not read as long as the watch reports others", { timeout: 60_000 }, async () => {
+  let reads = 0;
+  await using scripted = await scriptedApi(({ path, query }, response) => {
+    if (!query.has("watch")) {
+      if (!path.endsWith("/pods")) reads++;
+      return { status: 200, body: path.endsWith("/pods") ? { metadata: { resourceVersion: "10" }, items: [] } : pod("slow", "1", "11") };
+    }
+    response.writeHead(200).flushHeaders();
+    let version = 12;
+    const report = () => response.write(`${JSON.stringify({ type: "MODIFIED", object: pod("other", "2", String(version++)) })}\n`);
+    const timer = setInterval(report, 50);
+    response.on("close", () => clearInterval(timer));
+    return null;
+  });
+  const table = new PodTable(scripted.api, {
+    namespace: "n",
+    selector: "",
+    noNewsMs: 3_000,
+    onChange: () => undefined,
+    onGone: () => undefined,
+  });
+  try {
+    await table.listed();
+    // Longer than a silent watch is trusted.
+    await expect(table.until("slow", () => undefined, AbortSignal.timeout(5_000))).rejects.toThrow();
+    expect(reads).toBe(0);
+  } finally {
+    await table.close();
+  }
+});
+
 it("times of log lines are compared to the nanosecond", () => {
   expect(nanoseconds("2026-11-17T06:00:00.12Z")).toBe((nanoseconds("2026-11-17T06:00:00Z") ?? 0n) + 120_000_000n);
   expect(nanoseconds("2026-11-17T06:00:00.000000001Z")).toBe((nanoseconds("2026-11-17T06:00:00Z") ?? 0n) + 1n);
