@@ -138,7 +138,7 @@ describeNeeding("helm", "the chart", () => {
     [{ podTemplates: { singleContainer: "kind: [" } }, "podTemplates.singleContainer is not valid YAML"],
     [{ podTemplates: { own: { spec: {} } } }, "podTemplates.own has no 'kind'"],
     [{ podTemplates: { pvc: { kind: "Pod" } } }, "podTemplates.pvc is a Pod; it must be a PersistentVolumeClaim"],
-  ])("refuses %j and says what is wrong", async (values, message) => {
+  ])("refuses %j and says what is wrong", { timeout: 60_000 }, async (values, message) => {
     const { code, stderr } = await tryRender(values);
     expect(stderr).toContain(message);
     expect(code).not.toBe(0);

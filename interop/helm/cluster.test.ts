@@ -37,7 +37,7 @@ describeNeeding("kubernetes", "a cluster", () => {
       }, 60_000);
       afterAll(() => kubectl("delete", "namespace", namespace, sandboxNamespace, "--wait=false", "--ignore-not-found"), 60_000);
 
-      it("accepts all its objects, with every field known", { timeout: 120_000 }, async () => {
+      it("accepts all its objects, with every field known", { timeout: 240_000 }, async () => {
         const all = await Promise.all(Object.values(variants).map((values) => render({ ...values, sandboxNamespace }, namespace)));
         // Most objects are the same in several variants. Generated secrets differ each time.
         const keyOf = (one: Manifest) => JSON.stringify(one.kind === "Secret" ? one.metadata : one);
@@ -46,7 +46,9 @@ describeNeeding("kubernetes", "a cluster", () => {
         expect(printed.trim().split("\n")).toHaveLength(objects.length);
       });
 
-      it("accepts the pods of the server and of Redis where the restricted Pod Security Standard is enforced", async () => {
+      it("accepts the pods of the server and of Redis where the restricted Pod Security Standard is enforced", {
+        timeout: 60_000,
+      }, async () => {
         const manifests = await render({ sandboxNamespace }, namespace);
         for (const kind of ["Deployment", "StatefulSet"]) {
           const { serviceAccountName: _, ...spec } = at<Record<string, unknown>>(find(manifests, kind), "spec.template.spec");
@@ -61,7 +63,7 @@ describeNeeding("kubernetes", "a cluster", () => {
         ["folders of the node", { containers: [{ name: "main", image: "x" }], volumes: [{ name: "host", hostPath: { path: "/" } }] }],
         ["the network of the node", { containers: [{ name: "main", image: "x" }], hostNetwork: true }],
         ["root", { containers: [{ name: "main", image: "x" }] }],
-      ])("refuses pods with %s among sandboxes", async (_, spec) => {
+      ])("refuses pods with %s among sandboxes", { timeout: 60_000 }, async (_, spec) => {
         const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "bad", namespace: sandboxNamespace }, spec };
         await expect(apply(stringify(pod), "--dry-run=server")).rejects.toThrow('violates PodSecurity "restricted:latest"');
       });
