@@ -88,7 +88,7 @@ describeNeeding("kubernetes", "services of a platform with the engine kubernetes
     const small = { cpu_request: "10m", cpu_limit: "1C", memory_request: "32Mi", memory_limit: "256Mi" };
     const made = (await platform.demand("POST", "/env-service", {
       envName: "shop",
-      service_name: "shelf",
+      service_name: "counter",
       environment_variables: { GREETING: "hello" },
       storage_size: "64Mi",
       pvc_name: "goods",
@@ -96,10 +96,10 @@ describeNeeding("kubernetes", "services of a platform with the engine kubernetes
       port: 9000,
       ...small,
     })) as ServiceRecord;
-    expect(made).toMatchObject({ id: "shelf", status: "Creating", replicas: 1, available_replicas: 0, pvc_name: "goods" });
-    expect(made.service_url).toBe(`shelf.${namespace.name}.svc.cluster.local:9000`);
-    await untilRunning("shelf", 1);
-    expect(await call("shelf", "/note/a")).toMatchObject({
+    expect(made).toMatchObject({ id: "counter", status: "Creating", replicas: 1, available_replicas: 0, pvc_name: "goods" });
+    expect(made.service_url).toBe(`counter.${namespace.name}.svc.cluster.local:9000`);
+    await untilRunning("counter", 1);
+    expect(await call("counter", "/note/a")).toMatchObject({
       AENV_TYPE: "service",
       GREETING: "hello",
       PORT: "9000",
@@ -107,27 +107,27 @@ describeNeeding("kubernetes", "services of a platform with the engine kubernetes
       notes: "a",
     });
     expect(await findClaim("goods")).not.toBeNull();
-    expect(await namespace.api.find(namespace.path("services", "shelf"))).toMatchObject({
+    expect(await namespace.api.find(namespace.path("services", "counter"))).toMatchObject({
       spec: { ports: [{ port: 9000, targetPort: 9000 }] },
     });
 
-    const refused = await platform.ask("PUT", "/env-service/shelf", { replicas: 2 });
+    const refused = await platform.ask("PUT", "/env-service/counter", { replicas: 2 });
     expect(refused).toMatchObject({ success: false, message: expect.stringContaining("replicas must be 1") });
-    const changed = (await platform.demand("PUT", "/env-service/shelf", { environment_variables: { GREETING: "bye" } })) as ServiceRecord;
+    const changed = (await platform.demand("PUT", "/env-service/counter", { environment_variables: { GREETING: "bye" } })) as ServiceRecord;
     expect(changed.status).toBe("Updating");
-    await vi.waitFor(async () => expect(await call("shelf")).toMatchObject({ GREETING: "bye", notes: "a" }), soon);
+    await vi.waitFor(async () => expect(await call("counter")).toMatchObject({ GREETING: "bye", notes: "a" }), soon);
 
-    await platform.demand("DELETE", "/env-service/shelf");
-    expect(await namespace.api.find(deployments("shelf"))).toBeNull();
-    expect(await namespace.api.find(namespace.path("services", "shelf"))).toBeNull();
+    await platform.demand("DELETE", "/env-service/counter");
+    expect(await namespace.api.find(deployments("counter"))).toBeNull();
+    expect(await namespace.api.find(namespace.path("services", "counter"))).toBeNull();
     expect(await findClaim("goods")).not.toBeNull();
     const other = await platform.ask("POST", "/env-service", { envName: "shop", storage_size: "64Mi", pvc_name: "goods", owner: "eve" });
     expect(other).toMatchObject({ success: false, message: expect.stringContaining("the storage 'goods' is not one of 'eve'") });
-    const again = { envName: "shop", service_name: "shelf", storage_size: "64Mi", pvc_name: "goods", mount_path: "/data", ...small };
+    const again = { envName: "shop", service_name: "counter", storage_size: "64Mi", pvc_name: "goods", mount_path: "/data", ...small };
     await platform.demand("POST", "/env-service", again);
-    await untilRunning("shelf", 1);
-    expect(await call("shelf")).toMatchObject({ notes: "a" });
-    await platform.demand("DELETE", "/env-service/shelf?deleteStorage=true");
+    await untilRunning("counter", 1);
+    expect(await call("counter")).toMatchObject({ notes: "a" });
+    await platform.demand("DELETE", "/env-service/counter?deleteStorage=true");
     await vi.waitFor(async () => expect(await findClaim("goods")).toBeNull(), soon);
   });
 

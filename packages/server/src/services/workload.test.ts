@@ -6,7 +6,7 @@ import { RuntimePolicy } from "../slots/runtimes.ts";
 import type { ServiceRow, Workload } from "./row.ts";
 import { specOf, type WorkloadRequest, workloadFor } from "./workload.ts";
 
-const image = { type: "image", content: "registry.example/shop:1" };
+const image = { id: "1", type: "image", content: "registry.example/shop:1" };
 const engine = { name: "kubernetes", can: { ...noAbilities, egress: true, runtimes: ["runc", "runsc"] as const } };
 
 function versionOf(config: object, more: Partial<EnvironmentVersion> = {}): EnvironmentVersion {
@@ -27,7 +27,7 @@ describe("a service that the engine runs itself", () => {
     expect(plan(versionOf({}, { artifacts: [], bundleDigest: "sha256:1" }))).toBeNull();
     expect(plan(versionOf({ deployConfig: { secrets: { KEY: "key" } } }))).toBeNull();
     expect(plan(versionOf({ deployConfig: { taskSandboxes: { images: ["a:1"] } } }))).toBeNull();
-    expect(() => plan(versionOf({}, { artifacts: [{ id: "", type: "image", content: "/etc/passwd" }] }))).toThrow("not a name in a registry");
+    expect(() => plan(versionOf({}, { artifacts: [{ ...image, content: "/etc/passwd" }] }))).toThrow("not a name in a registry");
   });
 
   it("listens on the port of the request, of its config, or where environment servers listen", () => {
@@ -80,7 +80,7 @@ function specFor(
   { egressLimit = "open" as const, runcOwners = [] as string[] }: { egressLimit?: "open" | "none"; runcOwners?: string[] } = {},
 ) {
   const row = {
-    id: "shelf",
+    id: "counter",
     owner: "ada",
     environment: { name: "shop", version: "1.0.0" },
     replicas: 1,

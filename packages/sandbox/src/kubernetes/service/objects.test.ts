@@ -5,7 +5,7 @@ import { defaultServiceTemplates } from "./templates.ts";
 import type { ServiceObjects } from "./types.ts";
 
 const spec: ServiceSpec = {
-  id: "shelf",
+  id: "counter",
   owner: "ada",
   environment: { name: "shop", version: "1.0.0" },
   replicas: 2,
@@ -30,22 +30,22 @@ describe("the objects of a service", () => {
   it("have its name, the labels of the original, and selectors that find its pods only", () => {
     const { deployment, service, claim } = build();
     for (const { metadata } of [deployment, service]) {
-      expect(metadata.name).toBe("shelf");
+      expect(metadata.name).toBe("counter");
       expect(metadata.labels).toMatchObject({
         "business/aenv-name": "shop",
         "business/aenv-version": "1.0.0",
         "business/aenv-owner": "ada",
         "aenv.io/services-of": "home",
-        "aenv.io/service": "shelf",
+        "aenv.io/service": "counter",
       });
     }
-    expect(deployment.spec.selector.matchLabels).toEqual({ app: "shelf" });
+    expect(deployment.spec.selector.matchLabels).toEqual({ app: "counter" });
     expect(deployment.spec.template.metadata.labels).toMatchObject({
-      app: "shelf",
+      app: "counter",
       "aenv.io/egress": "none",
       "business/aenv-name": "shop",
     });
-    expect(service.spec).toMatchObject({ selector: { app: "shelf" }, ports: [{ name: "http", port: 9000, targetPort: 9000 }] });
+    expect(service.spec).toMatchObject({ selector: { app: "counter" }, ports: [{ name: "http", port: 9000, targetPort: 9000 }] });
     expect(claim).toBeNull();
   });
 

@@ -12,7 +12,7 @@ const nothing: SeenObjects = { deployment: null, service: null, claim: null };
 
 function desiredFor(change: Partial<ServiceSpec> = {}): ServiceObjects {
   const spec: ServiceSpec = {
-    id: "shelf",
+    id: "counter",
     owner: "ada",
     environment: { name: "shop", version: "1.0.0" },
     replicas: 1,

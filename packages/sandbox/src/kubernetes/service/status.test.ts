@@ -4,7 +4,7 @@ import { statusOf } from "./status.ts";
 import type { Deployment } from "./types.ts";
 
 function deployment(replicas: number, status: Deployment["status"] = {}): Deployment {
-  return { metadata: { name: "shelf", generation: 2 }, spec: { replicas }, status } as Deployment;
+  return { metadata: { name: "counter", generation: 2 }, spec: { replicas }, status } as Deployment;
 }
 
 function pod(name: string, status: Pod["status"], more: Partial<Pod["metadata"]> = {}): Pod {
