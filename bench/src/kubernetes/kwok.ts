@@ -13,7 +13,11 @@ export interface SimulatedNodes extends AsyncDisposable {
 
 interface Node extends KubernetesObject {
   readonly spec: object;
-  readonly status: { readonly capacity?: object; readonly allocatable?: object; readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+  readonly status: {
+    readonly capacity?: object;
+    readonly allocatable?: object;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
 }
 
 const MARK = "aenv.io/simulated";

@@ -1,5 +1,5 @@
 import { clusterProgram, missing } from "@aenv/testing";
-import { loadBaseImage } from "aenvironment/platform-tests";
+import { loadBaseImage } from "aenvironment/base-image-tests";
 import type { Suite } from "../suite.ts";
 import { openBenchCluster } from "./cluster.ts";
 import { measureFirstResult } from "./first-result.ts";

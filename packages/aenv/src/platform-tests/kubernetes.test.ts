@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openTestNamespace, type TestNamespace } from "@aenv/sandbox/test-namespace";
 import { describeNeeding, kubeconfigPath, loadClusterImage, temporaryTree, writeSmallImage } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { loadBaseImage } from "./base-image.ts";
+import { loadBaseImage } from "../testing/base-image.ts";
 import { callTool, urlOf } from "./calls.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
 

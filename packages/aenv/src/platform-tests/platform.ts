@@ -12,8 +12,6 @@ import { type BundleOptions, bundleOf, cacheFolder } from "./bundles.ts";
 import { endProcesses, leftOf } from "./processes.ts";
 import { testWorker, testWorkers } from "./test-workers.ts";
 
-export { loadBaseImage } from "./base-image.ts";
-
 export interface PlatformOptions {
   /** `memory:`, `sqlite:FILE` or `redis://…`; default: SQLite in the platform's home. */
   readonly store?: string;

@@ -5,7 +5,7 @@ import type { ClusterFacts } from "./facts.ts";
 import { roomIn } from "./quota.ts";
 
 const template = readTemplates(null).get("singleContainer");
-const config = { kubeNamespace: "boxes", runtime: "runc", runscClass: null } as const;
+const config = { kubeNamespace: "pods-of-aenv", runtime: "runc", runscClass: null } as const;
 const GOOD: ClusterFacts = {
   account: "system:serviceaccount:aenv:server",
   refused: [],
@@ -36,11 +36,11 @@ describe("the checks of a cluster", () => {
     ];
     const check = checksOf({ refused })["cluster rights"];
     expect(check).toMatchObject({ ok: false, detail: expect.stringContaining("may not watch pods, get pods/log, get networkpolicies") });
-    expect(grantCommands({ refused, account: GOOD.account }, "boxes").slice(-2)).toEqual([
-      "kubectl --namespace boxes create role aenv-networkpolicies-networking-k8s-io --verb=get,create --resource=networkpolicies.networking.k8s.io",
-      "kubectl --namespace boxes create rolebinding aenv-networkpolicies-networking-k8s-io --role=aenv-networkpolicies-networking-k8s-io --serviceaccount=aenv:server",
+    expect(grantCommands({ refused, account: GOOD.account }, "pods-of-aenv").slice(-2)).toEqual([
+      "kubectl --namespace pods-of-aenv create role aenv-networkpolicies-networking-k8s-io --verb=get,create --resource=networkpolicies.networking.k8s.io",
+      "kubectl --namespace pods-of-aenv create rolebinding aenv-networkpolicies-networking-k8s-io --role=aenv-networkpolicies-networking-k8s-io --serviceaccount=aenv:server",
     ]);
-    expect(grantCommands({ refused, account: "jane" }, "boxes")[1]).toContain("--user='jane'");
+    expect(grantCommands({ refused, account: "jane" }, "pods-of-aenv")[1]).toContain("--user='jane'");
   });
 
   it("say which quota is used up", () => {
@@ -74,9 +74,13 @@ describe("the checks of a cluster", () => {
   });
 
   it("fail for a namespace that admits more than restricted pods, with the command that changes it", () => {
-    const get = "kubectl label --overwrite namespace boxes pod-security.kubernetes.io/enforce=restricted";
-    expect(checksOf({ namespaceLabels: {} })["pod security"]).toMatchObject({ ok: false, get, detail: "namespace boxes admits all pods" });
+    const get = "kubectl label --overwrite namespace pods-of-aenv pod-security.kubernetes.io/enforce=restricted";
+    expect(checksOf({ namespaceLabels: {} })["pod security"]).toMatchObject({
+      ok: false,
+      get,
+      detail: "namespace pods-of-aenv admits all pods",
+    });
     const labels = { "pod-security.kubernetes.io/enforce": "baseline" };
-    expect(checksOf({ namespaceLabels: labels })["pod security"]?.detail).toBe("namespace boxes admits baseline pods");
+    expect(checksOf({ namespaceLabels: labels })["pod security"]?.detail).toBe("namespace pods-of-aenv admits baseline pods");
   });
 });

@@ -4,7 +4,7 @@ import type { KubernetesObject } from "@aenv/sandbox";
 import { openTestNamespace, type TestNamespace } from "@aenv/sandbox/test-namespace";
 import { describeNeeding, kubeconfigPath, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { loadBaseImage } from "../../platform-tests/base-image.ts";
+import { loadBaseImage } from "../../testing/base-image.ts";
 import { aenv } from "../../testing/cli.ts";
 
 interface Answer {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { type Architecture, initProgram, openBaseRoot } from "@aenv/sandbox";
 import { loadClusterImage, temporaryTree } from "@aenv/testing";
+import { cacheFolder } from "../platform-tests/bundles.ts";
 import { runnerCode } from "../server/runner.ts";
-import { cacheFolder } from "./bundles.ts";
 
 /** Loads the base image of sandboxes, made of files of this machine, into the cluster for tests. Returns its name. */
 export async function loadBaseImage(): Promise<string> {
