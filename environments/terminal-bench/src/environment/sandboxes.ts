@@ -55,7 +55,7 @@ export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandbo
     try {
       if (plan !== null) await takeNames(fresh, plan.main.aliases);
       await prepare(sandbox);
-      const taken = task.config.artifacts.map((one) => (typeof one === "string" ? one : one.source).replace(/(?<=.)\/+$/, ""));
+      const taken = takenPaths(task);
       options.onLeftOut(await applyChanges((agent as PlatformSandbox).platform, fresh, taken));
       return sandbox;
     } catch (error) {
@@ -78,6 +78,12 @@ export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandbo
     },
     ...(isStrict && { startCopy }),
   };
+}
+
+/** What the task lists as artifacts of the agent's own sandbox. */
+function takenPaths({ config }: Task): readonly string[] {
+  const own = config.artifacts.map((one) => (typeof one === "string" ? { source: one, service: null } : one));
+  return own.filter(({ service }) => service === null || service === "main").map(({ source }) => source.replace(/(?<=.)\/+$/, ""));
 }
 
 /** For the tests, the agent's service is the sandbox in which they run. The other services know the agent's own by these names. */

@@ -203,7 +203,7 @@ describeNeeding("docker", "the docker engine", () => {
       const [client, open, stranger] = [
         await make(engine, { ...plain, ...networkOf("a", "main"), id: "client" }),
         await make(engine, { ...plain, ...networkOf("a"), id: "open", egress: "open" }),
-        await make(engine, { ...plain, ...networkOf("b"), id: "stranger" }),
+        await make(engine, { ...plain, ...networkOf("b"), id: "stranger", egress: "open" }),
       ];
       const ask = (from: Sandbox, host: string) =>
         run(engine, from, `node -e "fetch('http://${host}:8000').then((r) => r.text()).then(console.log, () => console.log('refused'))"`);
@@ -217,11 +217,12 @@ describeNeeding("docker", "the docker engine", () => {
       const { Id: id, Internal: isInternal } = await api.call("GET", `/networks/aenv-${client.path.split("-")[1]}-net-a`);
       const addresses = networkInterfaces()[`br-${String(id).slice(0, 12)}`] ?? [];
       expect([isInternal, addresses.filter(({ family }) => family === "IPv4")]).toEqual([true, []]);
-      await stranger.setEgress("open");
       await stranger.setEgress("none");
+      await stranger.setEgress("open");
       await service.destroy();
       expect(await ask(client, "db")).toBe("refused");
-      for (const one of [client, open, stranger]) await one.destroy();
+      // All at once: the last ones remove the networks.
+      await Promise.all([client, open, stranger].map((one) => one.destroy()));
       expect(await leftovers(home)).toEqual([]);
     });
 

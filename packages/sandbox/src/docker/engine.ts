@@ -85,6 +85,8 @@ export class DockerEngine implements SandboxEngine {
   readonly #sandboxes = new Map<string, DockerSandbox>();
   readonly #starting = new Map<string, Promise<Sandbox>>();
   readonly #destroying = new Set<Promise<void>>();
+  /** The ids of those that are being destroyed. */
+  readonly #ending = new Set<string>();
   readonly #closing = new AbortController();
   readonly #limits = new LimitWatch<DockerSandbox>({
     periodMs: LIMITS_EVERY_MS,
@@ -395,7 +397,11 @@ export class DockerEngine implements SandboxEngine {
   }
 
   #destroy(sandbox: DockerSandbox): Promise<void> {
-    const destroying = this.#end(sandbox).finally(() => this.#destroying.delete(destroying));
+    this.#ending.add(sandbox.id);
+    const destroying = this.#end(sandbox).finally(() => {
+      this.#destroying.delete(destroying);
+      this.#ending.delete(sandbox.id);
+    });
     this.#destroying.add(destroying);
     return destroying;
   }
@@ -435,9 +441,9 @@ export class DockerEngine implements SandboxEngine {
     if (!this.#isUsed(id, ({ egress }) => egress === "open")) await this.#networks.remove(this.#networks.open);
   }
 
-  /** Whether a sandbox other than this one matches. */
+  /** Whether a sandbox other than this one matches. Of several that end at once, each tries, and the daemon lets the last one. */
   #isUsed(id: string, matches: (record: DockerRecord) => boolean): boolean {
-    return [...this.#sandboxes.values()].some((other) => other.id !== id && matches(other.record));
+    return [...this.#sandboxes.values()].some((other) => other.id !== id && !this.#ending.has(other.id) && matches(other.record));
   }
 
   async #setEgress(sandbox: DockerSandbox, policy: EgressPolicy): Promise<void> {
