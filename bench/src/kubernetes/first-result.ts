@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { startPlatformServer } from "../platform/server.ts";
 import { Trainer } from "../platform/trainer.ts";
 import { takeTurns } from "../rounds.ts";
@@ -20,7 +21,8 @@ export async function measureFirstResult(
   report.progress("create to first tool result");
   await using open = new AsyncDisposableStack();
   const { kubeconfig, namespace: kubeNamespace } = cluster;
-  const settings = { engine: "kubernetes", kubeconfig, kubeNamespace, baseImage: image, startTimeout: "180s" };
+  const podTemplates = fileURLToPath(new URL("./templates", import.meta.url));
+  const settings = { engine: "kubernetes", kubeconfig, kubeNamespace, baseImage: image, podTemplates, startTimeout: "180s" };
   const start = async (more: Readonly<Record<string, unknown>>) => {
     const server = open.use(await startPlatformServer({ ...settings, ...more }));
     return { server, trainer: open.use(await Trainer.open(server)) };
