@@ -99,6 +99,7 @@ async function lockOf({ run, taskIds, samples, folder, concurrency = 1 }: Result
   const trials: LockedTrial[] = [];
   for (let sample = 0; sample < samples; sample++) {
     for (const taskId of taskIds) {
+      // A task that cannot be read has no content to lock; its episodes are unscored and say why.
       const task = await library.get(taskId).catch(() => null);
       if (task === null) continue;
       const hash = task.format === "harbor" ? (await packageContent(task.folder)).hash : await taskChecksum(task.folder);

@@ -25,7 +25,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "docs/guides/evaluate.md": [],
   // Its Python is run by interop/python-rl.
   "docs/guides/frameworks.md": [],
-  // Its commands need a cluster; interop/helm plays them.
+  // Its commands need a cluster; interop/helm installs, upgrades and uninstalls the chart.
   "docs/guides/kubernetes.md": [],
   "docs/guides/network-and-secrets.md": [],
   "docs/guides/run-a-benchmark.md": [],
