@@ -1,5 +1,7 @@
+import { writeFileSync } from "node:fs";
 import type { Reporter, SerializedError, TestModule, TestSuite } from "vitest/node";
 import type { MissingComponent } from "./needs.ts";
+import { type FileResult, type RunResult, totalOf } from "./results.ts";
 
 /** The result of a run in numbers, and the missing components. */
 interface Summary {
@@ -24,29 +26,36 @@ interface SkippedFor extends MissingComponent {
   readonly tests: number;
 }
 
-/** Prints the slowest files at the end of a run, the missing components and how to get them, and one line of counts. */
+/**
+ * Prints the slowest files at the end of a run, the missing components and how to get them, and one line of counts.
+ * Writes the results of all tests to the file that AENV_TEST_RESULTS names, if it is set.
+ */
 export default class NeedsReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], outside: readonly SerializedError[]): void {
-    process.stdout.write(format(summarize(modules, outside.length)));
+    const result: RunResult = { files: modules.map(resultOf), outside: outside.length };
+    const file = process.env.AENV_TEST_RESULTS;
+    if (file !== undefined) writeFileSync(file, JSON.stringify(result));
+    process.stdout.write(format(summarize(modules, result)));
   }
 }
 
-/** A failure outside a test (a file that does not load, a hook, an unhandled rejection) counts as a failure too. */
-function summarize(modules: readonly TestModule[], errorsOutside: number): Summary {
-  const counts = { passed: 0, failed: errorsOutside, skipped: 0 };
-  const missing = new Map<string, SkippedFor>();
-  for (const module of modules) {
-    if (module.errors().length > 0) counts.failed += 1;
-    for (const test of module.children.allTests()) {
-      const { state } = test.result();
-      if (state !== "pending") counts[state] += 1;
-    }
-    for (const suite of module.children.allSuites()) {
-      if (suite.errors().length > 0) counts.failed += 1;
-      note(missing, suite);
-    }
+/** A failure outside a test (a file that does not load, a hook) counts as a failure too. */
+function resultOf(module: TestModule): FileResult {
+  const found = { passed: [] as string[], failed: [] as string[], skipped: [] as string[] };
+  if (module.errors().length > 0) found.failed.push("(the file itself)");
+  for (const suite of module.children.allSuites()) if (suite.errors().length > 0) found.failed.push(`${suite.fullName} (its hooks)`);
+  for (const test of module.children.allTests()) {
+    const { state } = test.result();
+    if (state !== "pending") found[state].push(test.fullName);
   }
-  return { ...counts, missing: [...missing.values()], slowest: slowestOf(modules) };
+  return { file: module.relativeModuleId, ...found };
+}
+
+function summarize(modules: readonly TestModule[], result: RunResult): Summary {
+  const missing = new Map<string, SkippedFor>();
+  for (const module of modules) for (const suite of module.children.allSuites()) note(missing, suite);
+  const { passed, failed, skipped } = totalOf([result]);
+  return { passed, failed, skipped, missing: [...missing.values()], slowest: slowestOf(modules) };
 }
 
 function slowestOf(modules: readonly TestModule[]): SlowFile[] {
