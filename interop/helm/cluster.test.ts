@@ -22,6 +22,7 @@ const DIAL = `const dial = (to) => new Promise((resolve) => {
 Promise.all(process.argv.slice(1).map(dial)).then((all) => console.log(all.join(" ")));`;
 
 const run = async (program: string, args: readonly string[]) => (await promisify(execFile)(program, args)).stdout;
+const said = (text: string) => ({ content: [{ type: "text", text }], is_error: false });
 const addressOf = (namespace: string, service: string) =>
   kubectl("--namespace", namespace, "get", "service", service, "--output", "jsonpath={.spec.clusterIP}");
 
@@ -106,6 +107,36 @@ describeNeeding("kubernetes", "a cluster", () => {
           await load;
           expect(calls.made).toBeGreaterThan(10);
           expect(await echo.callTool("echo", { text: "after" })).toMatchObject({ content: [{ text: "after" }] });
+        });
+
+        describeNeeding("python", "and the original Python SDK, unchanged", () => {
+          it("opens an environment in a pod, calls all its methods, and opens and deletes instances by hand", {
+            timeout: 300_000,
+          }, async () => {
+            await installation.push("environments/echo");
+            await installation.push("packages/aenv/src/platform-tests/fixtures/tally");
+            const { methods, life, scheduler } = await installation.useFromPython("methods", "life", "scheduler");
+            expect(methods).toMatchObject({
+              tools: ["echo@1.0.0/echo", "echo@1.0.0/remember"],
+              text: said("hello"),
+              error: { is_error: true },
+              function: { echoes: ["hello", "ho ho"], notes: { color: "blue" } },
+              reward: { reward: 1 },
+              health: { success: true, data: { status: "healthy" } },
+              info: { name: "echo@1.0.0", status: "Running" },
+              at_once: Array.from({ length: 16 }, (_, n) => `${n}`),
+              released: true,
+            });
+            expect(life).toMatchObject({ opened: true, added: said("2"), anew: said("3") });
+            expect(scheduler).toMatchObject({
+              running: ["Running", true],
+              listed: ["made", "other"],
+              listed_by_name: ["made"],
+              deleted: [true, true],
+              after: "Terminated",
+              listed_after: [],
+            });
+          });
         });
 
         it("keeps sandboxes away from Redis, the servers and the API, and others away from sandboxes", { timeout: 180_000 }, async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Environment } from "@aenv/sdk";
-import { kubeconfigPath, loadClusterArchive, platformImages } from "@aenv/testing";
+import { kubeconfigPath, loadClusterArchive, platformImages, pythonPath } from "@aenv/testing";
 import { chart, mustRun, type Ran, runProgram, withValues } from "./chart.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -16,6 +16,8 @@ export interface Installation {
   /** Publishes the project in a folder of the repository with the command line. */
   push(folder: string): Promise<void>;
   open(environment: string): Promise<Environment>;
+  /** Runs parts of interop/python/remote_mode.py with the original Python SDK. Its clients use the ports 8080 and 8081 of the Service. */
+  useFromPython(...parts: readonly string[]): Promise<Readonly<Record<string, unknown>>>;
   uninstall(): Promise<void>;
 }
 
@@ -51,6 +53,12 @@ export async function install(namespace: string, values: object): Promise<Instal
       const env = { ...process.env, AENV_SYSTEM_URL: systemUrl, AENV_API_KEY: token };
       const command = [join(root, "packages/aenv/bin/aenv.js"), "push"];
       await promisify(execFile)(process.execPath, command, { cwd: join(root, folder), env, timeout: 120_000 });
+    },
+    useFromPython: async (...parts) => {
+      const env = { ...process.env, AENV_API_KEY: token, PYTHONDONTWRITEBYTECODE: "1", PYTHONWARNINGS: "ignore" };
+      const script = [join(root, "interop/python/remote_mode.py"), systemUrl, parts.join(",")];
+      const { stdout } = await promisify(execFile)(pythonPath, script, { env, timeout: 240_000 });
+      return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
     },
     open: (environment) => Environment.create(environment, { systemUrl, apiKey: token }),
     uninstall: async () =>

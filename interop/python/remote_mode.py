@@ -1,11 +1,12 @@
 """Uses a platform through the original SDK in its remote mode, and prints what it saw as one line of JSON.
 
-Arguments: the platform's URL, and the parts of the report to make.
+Arguments: the platform's URL, and the parts of the report to make. The variable AENV_API_KEY has the token, if the platform needs one.
 """
 
 import asyncio
 import json
 import logging
+import os
 import sys
 import warnings
 
@@ -17,10 +18,11 @@ from aenv.core.models import EnvStatus  # noqa: E402
 from local_mode import attempt, call  # noqa: E402
 
 URL = ""
+KEY = os.environ.get("AENV_API_KEY")
 
 
 def environment(name, **options):
-    return Environment(name, aenv_url=URL, max_retries=0, **options)
+    return Environment(name, aenv_url=URL, api_key=KEY, max_retries=0, **options)
 
 
 async def methods():
@@ -102,7 +104,7 @@ async def options():
 async def mounts():
     """What only other engines can mount is accepted, shown in the answer, and said not to be done."""
     wanted = [{"id": "OSS_1", "remote_dir": "/data", "local_dir": "/workspace"}]
-    async with AEnvSchedulerClient(f"{URL}:8080", max_retries=0) as client:
+    async with AEnvSchedulerClient(f"{URL}:8080", max_retries=0, api_key=KEY) as client:
         made = await client.create_env_instance("probe@1.0.0", ttl="5m", mount_points=wanted)
         none = await client.create_env_instance("probe@1.0.0", ttl="5m", mount_points=[])
         report = {"id": made.id, "status": made.status, "shown": made.env.deploy_config.get("mountPoints"), "none": none.id}
@@ -126,7 +128,7 @@ async def latest():
 
 async def scheduler():
     """The client of the control port, by itself."""
-    async with AEnvSchedulerClient(f"{URL}:8080", max_retries=0) as client:
+    async with AEnvSchedulerClient(f"{URL}:8080", max_retries=0, api_key=KEY) as client:
         made = await client.create_env_instance("echo@1.0.0", ttl="5m", owner="ada", labels={"run": "7"})
         other = await client.create_env_instance("tally@1.0.0", ttl="5m")
         running = await client.wait_for_status(made.id, EnvStatus.RUNNING, timeout=10, check_interval=0.1)
@@ -159,7 +161,7 @@ async def scheduler():
 
 async def services():
     """The scheduler client's services, from the first replica to the last."""
-    async with AEnvSchedulerClient(f"{URL}:8080", max_retries=0) as client:
+    async with AEnvSchedulerClient(f"{URL}:8080", max_retries=0, api_key=KEY) as client:
         made = await client.create_env_service(
             "probe@1.0.0",
             service_name="tools",
