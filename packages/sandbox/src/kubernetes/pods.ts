@@ -102,6 +102,7 @@ export class PodTable {
       // Also without news: what a pod's state means may depend on how long it lasts.
       const value = look(this.find(name));
       if (value !== undefined) return value;
+      this.#watch.throwIfRefused();
       if (await this.#news(name, signal, LOOK_MS)) newsAt = Date.now();
       else if (this.#isSilent(newsAt)) {
         await this.#refresh(name, signal);

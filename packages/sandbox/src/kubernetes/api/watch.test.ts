@@ -129,3 +129,22 @@ it("tells why there is no list yet, and has one when the server allows it", asyn
   await expect.poll(() => watch.listed().then(() => seen, String)).toEqual(["list a"]);
   await watch.close();
 });
+
+it("tells that the account may not watch, and that it may again", { timeout: 30_000 }, async () => {
+  let isAllowed = false;
+  const { seen, options } = record();
+  await using scripted = await scriptedApi(({ query }, response) => {
+    if (query.get("watch") === null) return listOf("10");
+    if (!isAllowed) return { status: 403, body: { reason: "Forbidden", message: 'cannot watch resource "pods"' } };
+    response.writeHead(200).flushHeaders();
+    send(response, ["ADDED", object("a", "11")]);
+    return null;
+  });
+  const watch = new ObjectWatch(scripted.api, { path: "/api/v1/pods", query: {}, ...options });
+  await watch.listed();
+  await expect.poll(() => watch.listed().catch(String), { timeout: 20_000 }).toContain('cannot watch resource "pods"');
+  isAllowed = true;
+  await expect.poll(() => seen, { timeout: 20_000 }).toEqual(["list ", "change a"]);
+  await watch.listed();
+  await watch.close();
+});

@@ -22,6 +22,8 @@ const RELIST_EVERY_MS = 5 * 60_000;
 const WATCH_SECONDS = 60;
 /** A watch whose end does not arrive is given up a little later. */
 const SLACK_MS = 15_000;
+/** An API server that starts may refuse for a moment, until it has read who may do what. */
+const REFUSED_MS = 3_000;
 
 interface WatchEvent<T> {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
@@ -41,6 +43,7 @@ export class ObjectWatch<T extends KubernetesObject> {
   #running: Promise<void> | undefined;
   #watching = new AbortController();
   #lists = 0;
+  #refusal: { readonly error: KubernetesError; readonly since: number } | null = null;
 
   constructor(api: KubernetesApi, options: WatchOptions<T>) {
     this.#api = api;
@@ -53,10 +56,19 @@ export class ObjectWatch<T extends KubernetesObject> {
     return this.#lists;
   }
 
-  /** Resolves when everything was listed once. Rejects with the reason if that is not possible now; a later call waits again. */
+  /**
+   * Resolves when everything was listed once. Rejects with the reason if that is not possible now, or if the account may not read the
+   * objects any more; a later call waits again.
+   */
   async listed(): Promise<void> {
     this.#running ??= this.#run();
     if (!this.#hasListed) await this.#listed.promise;
+    this.throwIfRefused();
+  }
+
+  /** Throws what the API server says if the account may not list or watch the objects: then nothing new is known about them. */
+  throwIfRefused(): void {
+    if (this.#refusal !== null && Date.now() - this.#refusal.since >= REFUSED_MS) throw this.#refusal.error;
   }
 
   async close(): Promise<void> {
@@ -81,6 +93,7 @@ export class ObjectWatch<T extends KubernetesObject> {
         continue;
       } catch (error) {
         if (signal.aborted) break;
+        if (isKubernetesError(error, 403)) this.#refusal = { error, since: this.#refusal?.since ?? Date.now() };
         if (isExpired(error)) version = null;
         else this.#reportTo(error);
       }
@@ -118,7 +131,9 @@ export class ObjectWatch<T extends KubernetesObject> {
     const late = setTimeout(() => this.#watching.abort(new Error("the watch did not end in time")), watchSeconds * 1_000 + SLACK_MS);
     const asked = { ...query, watch: "true", allowWatchBookmarks: "true", resourceVersion: from, timeoutSeconds: String(watchSeconds) };
     try {
-      for await (const line of linesOf(await this.#api.stream(path, asked, signal))) {
+      const stream = await this.#api.stream(path, asked, signal);
+      this.#refusal = null;
+      for await (const line of linesOf(stream)) {
         const { type, object } = JSON.parse(line) as WatchEvent<T>;
         if (type === "ERROR") throw statusError(object);
         version = object.metadata.resourceVersion ?? version;
