@@ -68,11 +68,14 @@ export interface KubernetesEngineOptions {
   readonly log?: (line: string) => void;
   /** For tests. */
   readonly watch?: { readonly relistEveryMs?: number; readonly watchSeconds?: number };
+  readonly sweepEveryMs?: number;
 }
 
 const UNSCHEDULABLE_MS = 5_000;
 /** A server that has died is given this much longer than its start may take. */
 const ADOPT_AFTER_MS = 60_000;
+/** How often pods are looked for that servers have left. */
+const SWEEP_EVERY_MS = 15_000;
 const REASON_LINES = 40;
 const SHUTDOWN_MS = 3_000;
 const GONE_MS = 60_000;
@@ -100,6 +103,9 @@ export class KubernetesEngine implements SandboxEngine {
   readonly #destroying = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   readonly #limits: LimitWatch<KubernetesSandbox>;
+  readonly #sweeps: NodeJS.Timeout;
+  /** The uids of pods that the last sweep found left. */
+  #left: ReadonlySet<string> = new Set();
   #policy: Promise<void> | undefined;
 
   constructor(options: KubernetesEngineOptions) {
@@ -158,6 +164,7 @@ export class KubernetesEngine implements SandboxEngine {
       limitsOf: ({ state: { memoryMb } }) => ({ memoryMb, processes: null, diskMb: null }),
       report: (reached) => options.onLimit?.(reached),
     });
+    this.#sweeps = setInterval(() => void this.#sweep(), options.sweepEveryMs ?? SWEEP_EVERY_MS).unref();
   }
 
   /** Requests to the API so far. */
@@ -207,6 +214,7 @@ export class KubernetesEngine implements SandboxEngine {
 
   async close(): Promise<void> {
     this.#closing.abort();
+    clearInterval(this.#sweeps);
     await Promise.allSettled(this.#starting.values());
     // A caller may not wait for its destroy; if the server exited in between, pods would be left.
     await Promise.allSettled(this.#destroying);
@@ -364,6 +372,19 @@ export class KubernetesEngine implements SandboxEngine {
     const state = stateOf(pod);
     if (state === null || this.#starting.has(pod.metadata.annotations?.[ID_ANNOTATION] ?? "")) return false;
     return Date.now() > state.startsUntil + ADOPT_AFTER_MS && (!isReady(pod) || endOf(pod) !== null);
+  }
+
+  /**
+   * Removes pods that servers have left, also while nobody lists sandboxes: a pod that a killed server was starting becomes one only when
+   * its time is over. One that has just ended is first left to its own server, which reads its log.
+   */
+  async #sweep(): Promise<void> {
+    const uidOf = ({ metadata }: Pod) => metadata.uid ?? "";
+    const left = this.#pods.all().filter((pod) => !this.#sandboxes.has(uidOf(pod)) && this.#isLeft(pod));
+    const again = left.filter((pod) => this.#left.has(uidOf(pod)));
+    // Those that are being removed are not removed twice.
+    this.#left = new Set(left.filter((pod) => !again.includes(pod)).map(uidOf));
+    await Promise.allSettled(again.map((pod) => this.#removePod(pod, { sandbox: null, hasRun: true })));
   }
 
   /** Notices the end of a sandbox. */

@@ -209,14 +209,18 @@ describeNeeding("kubernetes", "a pod", () => {
     expect(create + patch + deleted).toBeLessThanOrEqual(20);
   });
 
-  it("that a server has left unfinished is removed by the next one, when its time is over", { timeout: TIMEOUT_MS }, async () => {
-    const engine = open({ group: "left" });
-    const sandbox = await make(engine, { listening: { kind: "none" } });
-    // As a server leaves it that is killed before the program answers.
-    const state = { ...sandbox.state, startsUntil: Date.now() - 3_600_000 };
-    const annotations = { "aenv.io/ready": null, "aenv.io/state": JSON.stringify(state) };
-    await namespace.api.patch(namespace.path("pods", sandbox.podName), { metadata: { annotations } });
-    const next = open({ group: "left" });
+  it("that a server has left unfinished is removed by another one, when its time is over", { timeout: TIMEOUT_MS }, async () => {
+    /** As a server leaves it that is killed before the program answers. */
+    const leave = async (group: string) => {
+      const { state, podName } = await make(open({ group }), { listening: { kind: "none" } });
+      const past = { ...state, startsUntil: Date.now() - 3_600_000 };
+      const annotations = { "aenv.io/ready": null, "aenv.io/state": JSON.stringify(past) };
+      await namespace.api.patch(namespace.path("pods", podName), { metadata: { annotations } });
+    };
+    const other = open({ group: "swept", sweepEveryMs: 500 });
+    await other.list();
+    await Promise.all([leave("swept"), leave("listed")]);
+    const next = open({ group: "listed" });
     await expect.poll(() => next.list(), { timeout: 30_000 }).toEqual([]);
     await expectNoPods();
   });
