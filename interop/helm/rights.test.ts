@@ -8,11 +8,11 @@ import {
   type SandboxSpec,
   type ServiceSpec,
 } from "@aenv/sandbox";
+import { createAccount, type Right, rightsOf } from "@aenv/sandbox/test-account";
 import { loadTestImage } from "@aenv/sandbox/test-image";
 import { openTestNamespace, type TestNamespace } from "@aenv/sandbox/test-namespace";
 import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { createAccount, type Right, rightsOf } from "./account.ts";
 import { find, render } from "./chart.ts";
 
 const { signal } = new AbortController();

@@ -1,5 +1,7 @@
-import type { ClusterAccess, KubernetesObject, RightsRule } from "@aenv/sandbox";
-import type { TestNamespace } from "@aenv/sandbox/test-namespace";
+import type { ClusterAccess } from "../api/access.ts";
+import type { KubernetesObject } from "../api/client.ts";
+import type { RightsRule } from "../rights.ts";
+import type { TestNamespace } from "./namespace.ts";
 
 /** A permission to do one thing with one kind of objects. */
 export interface Right {
@@ -35,4 +37,19 @@ export async function createAccount(namespace: TestNamespace, name: string, righ
   const { status } = (await make(namespace.path("serviceaccounts", `${name}/token`), request)) as unknown as { status: { token: string } };
   const { server, ca } = namespace.access;
   return { server, ...(ca !== undefined && { ca }), token: status.token };
+}
+
+/** A kubeconfig for this access. */
+export function kubeconfigOf({ server, ca, certificate, key, token }: ClusterAccess): string {
+  const base64 = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text).toString("base64"));
+  const cluster = { server, "certificate-authority-data": base64(ca) };
+  const user = { token, "client-certificate-data": base64(certificate), "client-key-data": base64(key) };
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "test",
+    clusters: [{ name: "test", cluster }],
+    users: [{ name: "test", user }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
+  });
 }

@@ -1,0 +1,129 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { describeNeeding, Random } from "@aenv/testing";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { callTool, urlOf } from "./calls.ts";
+import { FaultyCluster, killContainers, type TestPod } from "./cluster/faulty-cluster.ts";
+import { settled } from "./cluster/truth.ts";
+import type { ServerProcess } from "./crash/server-process.ts";
+import { projects, publish } from "./platform.ts";
+
+/** `AENV_KUBE_SEEDS=100` for a long run; `AENV_KUBE_FIRST` is the first seed. */
+const SEEDS = Number(process.env.AENV_KUBE_SEEDS ?? 3);
+const FIRST = Number(process.env.AENV_KUBE_FIRST ?? 1);
+/** Instances that live through several rounds. */
+const KEPT = 2;
+
+const FAULTS = ["server killed", "pod deleted", "container killed", "API cut", "Redis cut", "Redis restarted"] as const;
+const POINTS = ["create", "call", "release"] as const;
+
+describeNeeding("kubernetes", "two servers with pods", () => {
+  describeNeeding("redis", "on one Redis", () => {
+    let cluster: FaultyCluster;
+    let ref: string;
+
+    beforeAll(async () => {
+      cluster = await FaultyCluster.open(2);
+      ref = await publish(cluster.servers[0] as ServerProcess, projects.probe);
+    }, 240_000);
+
+    afterAll(async () => {
+      await cluster?.[Symbol.asyncDispose]();
+    }, 120_000);
+
+    /** One operation, and one fault while it is in progress. Then everything must agree again, without a hand. */
+    async function live(seed: number, failures: Map<string, string>): Promise<string> {
+      const random = new Random(seed);
+      const server = random.pick(cluster.servers) as ServerProcess;
+      const fault = random.pick(FAULTS) as (typeof FAULTS)[number];
+      const point = random.pick(POINTS) as (typeof POINTS)[number];
+      const { id } = await server.create(ref, { ttl: "1h" });
+      const durationMs = point === "create" ? 2_500 : 500;
+      const operation = operate(point, server, id, durationMs).catch(() => "broken off");
+      await pause(random.next() * durationMs);
+      const heal = await strike(fault, random);
+      await pause(random.next() * 1_500);
+      await heal();
+      const outcome = await operation;
+      const all = await settled(cluster);
+      const standing = all.find((one) => one.id === id);
+      const isPodFault = fault === "pod deleted" || fault === "container killed";
+      if (point !== "release" && !isPodFault) expect(standing, `${fault} during ${point}`).toMatchObject({ status: "Running" });
+      for (const one of all) if (one.status === "Failed") failures.set(one.id, String(one.reason));
+      const running = all.filter(({ status }) => status === "Running");
+      for (const one of running.slice(KEPT)) await cluster.servers[0]?.demand("DELETE", `/env-instance/${one.id}`);
+      return `${fault} during ${point}: ${outcome}`;
+    }
+
+    /** What a client does, and what came of it. */
+    async function operate(point: (typeof POINTS)[number], server: ServerProcess, id: string, durationMs: number): Promise<string> {
+      switch (point) {
+        case "create": {
+          const { success, message } = await server.ask("POST", "/env-instance", { envName: ref, ttl: "1h" });
+          return success ? "done" : message;
+        }
+        case "call": {
+          const { status, message } = await callTool(urlOf(server, id), "wait", { ms: durationMs });
+          return status === 200 ? "done" : (message ?? String(status));
+        }
+        case "release": {
+          const { success, message } = await server.ask("DELETE", `/env-instance/${id}`);
+          return success ? "done" : message;
+        }
+      }
+    }
+
+    /** Returns what ends the fault. */
+    async function strike(fault: (typeof FAULTS)[number], random: Random): Promise<() => unknown> {
+      const healed = () => undefined;
+      switch (fault) {
+        case "server killed":
+          await cluster.killServer(random.pick(cluster.servers) as ServerProcess);
+          return () => cluster.startServer();
+        case "pod deleted": {
+          const pod = random.pick(await cluster.pods());
+          if (pod !== undefined) await cluster.deletePod(pod);
+          return healed;
+        }
+        case "container killed": {
+          const pod = random.pick(await cluster.pods());
+          if (pod !== undefined && !killContainers(pod as TestPod)) await cluster.deletePod(pod);
+          return healed;
+        }
+        case "API cut":
+          cluster.api.cut();
+          return () => cluster.api.restore();
+        case "Redis cut":
+          cluster.store.cut();
+          return () => cluster.store.restore();
+        case "Redis restarted":
+          await cluster.redis.stop("SIGKILL");
+          return () => cluster.redis.start();
+      }
+    }
+
+    it(
+      `are in a clear state after each of ${SEEDS} faults, with a pod for each instance and none else`,
+      async () => {
+        const failures = new Map<string, string>();
+        const begun = performance.now();
+        for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
+          const from = performance.now();
+          const happened = await live(seed, failures).catch((cause: unknown) => {
+            throw new Error(`seed ${seed}: ${(cause as Error).message}\n${cluster.log()}`, { cause });
+          });
+          if (SEEDS > 10) console.log(`seed ${seed}, ${Math.round(performance.now() - from)} ms, ${happened}`);
+        }
+        console.log(
+          `${SEEDS} rounds in ${Math.round(performance.now() - begun)} ms; failed instances: ${JSON.stringify([...failures], null, 1)}`,
+        );
+      },
+      60_000 + SEEDS * 180_000,
+    );
+
+    it("leave no pod when all instances are released", { timeout: 120_000 }, async () => {
+      const [server] = cluster.servers as [ServerProcess];
+      for (const { id, status } of await settled(cluster)) if (status === "Running") await server.demand("DELETE", `/env-instance/${id}`);
+      await expect.poll(async () => (await cluster.pods()).length, { timeout: 60_000 }).toBe(0);
+    });
+  });
+});
