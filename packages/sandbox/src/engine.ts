@@ -117,6 +117,20 @@ export interface SandboxProgram {
   readonly user?: string | undefined;
 }
 
+/** What a sandbox is used for, for people and tools that look at the sandboxes of an engine. The platform reads nothing of it back. */
+export interface SandboxSubject {
+  /** The name of the environment. */
+  readonly environment?: string;
+  readonly version?: string;
+  /** The owner of the instance. */
+  readonly owner?: string;
+  /** The instance that has the sandbox to itself. */
+  readonly instance?: string;
+  readonly ttl?: string;
+  /** Those that the creator of the instance has chosen. */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
 export interface SandboxSpec {
   /** Chosen by the caller, so that it can be stored before the sandbox exists. */
   readonly id: string;
@@ -145,6 +159,8 @@ export interface SandboxSpec {
   /** All environment variables of the program; none is inherited from this process. */
   readonly variables: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
+  /** For engines that show it. */
+  readonly subject?: SandboxSubject | undefined;
   readonly memoryMb?: number;
   /** Processors, also fractions; only for engines that enforce limits, as are the next two. */
   readonly cpus?: number;
@@ -212,6 +228,8 @@ export interface Sandbox {
    * A port of any other process (the server, another sandbox, another program of the machine) is never connected to.
    */
   connect?(port: number, signal: AbortSignal): Promise<Duplex>;
+  /** Shows what a sandbox that was started ahead is used for, for engines that show it. */
+  describe?(subject: SandboxSubject): Promise<void>;
   /** Makes a folder of this machine readable in the sandbox, and returns its path there. */
   addFolder(folder: string, signal: AbortSignal): Promise<string>;
   /** Changes where its programs may connect to; connections that the new policy does not allow are cut. */

@@ -19,6 +19,7 @@ export {
   type SandboxRuntime,
   type SandboxSnapshot,
   type SandboxSpec,
+  type SandboxSubject,
   type SnapshotDescription,
   type SnapshotFidelity,
   type SnapshotPart,

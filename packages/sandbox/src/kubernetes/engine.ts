@@ -12,6 +12,7 @@ import {
   type SandboxEngine,
   type SandboxRuntime,
   type SandboxSpec,
+  type SandboxSubject,
 } from "../engine.ts";
 import { initKeyArgument, openInitKey, readInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
@@ -23,7 +24,7 @@ import { cancelled, startError } from "./failures.ts";
 import { PodLog } from "./log.ts";
 import { ensureNoEgress } from "./network.ts";
 import { MAIN } from "./pod/default-templates.ts";
-import { HOME_LABEL, ID_ANNOTATION, isLabelName, READY_ANNOTATION, readLabels } from "./pod/names.ts";
+import { HOME_LABEL, ID_ANNOTATION, isLabelName, READY_ANNOTATION, readLabels, subjectMarks } from "./pod/names.ts";
 import { countPhases, type PodPhase } from "./pod/phases.ts";
 import { PROGRAM_PORT, podOf, templateCommand } from "./pod/pod.ts";
 import { endOf, hasTerminated, type PodEnd } from "./pod/progress.ts";
@@ -340,12 +341,17 @@ export class KubernetesEngine implements SandboxEngine {
       state: stateOf(pod) as PodState,
       log: this.#logOf(pod),
       key: this.initKey,
+      describe: (one, subject) => this.#describe(one, subject),
       destroy: (one) => this.#destroy(one),
     });
     this.#sandboxes.set(uid, sandbox);
     if (this.#options.onLimit !== undefined && sandbox.state.hasInit) this.#limits.add(sandbox);
     void sandbox.exited.then(() => this.#limits.delete(sandbox));
     return sandbox;
+  }
+
+  async #describe({ podName, uid }: KubernetesSandbox, subject: SandboxSubject): Promise<void> {
+    this.#pods.put(await this.#api.patch<Pod>(this.#pods.path(podName), { metadata: { ...subjectMarks(subject), uid } }));
   }
 
   #logOf(pod: Pod): PodLog {

@@ -95,13 +95,22 @@ describeNeeding("kubernetes", "a pod", () => {
       command: ["/bin/sh", "-c", "echo started $TOKEN; sleep 600"],
       listening: { kind: "none" },
       variables: { TOKEN: "s3cret-value" },
-      labels: { owner: "ada@example.com", env: "shop@1.0.0" },
+      labels: { server: "s1" },
+      subject: { environment: "shop", version: "1.0.0", owner: "ada@example.com", labels: { team: "blue" } },
     });
     await expect.poll(() => sandbox.tail(1), { timeout: 10_000 }).toEqual(["started s3cret-value"]);
     const pod = await namespace.api.get<Pod>(namespace.path("pods", sandbox.podName));
     expect(JSON.stringify(pod)).not.toContain("s3cret-value");
     expect(pod.metadata.labels).toMatchObject({ "business/aenv-name": "shop", "business/aenv-version": "1.0.0" });
     expect(pod.metadata.annotations).toMatchObject({ "business/aenv-owner": "ada@example.com" });
+    expect(pod.metadata.name).toMatch(/^shop-[a-z0-9]{6}$/);
+    await sandbox.describe({ instance: "shop-1", owner: "grace", labels: { team: "red" } });
+    const described = await namespace.api.get<Pod>(namespace.path("pods", sandbox.podName));
+    expect(described.metadata.labels).toMatchObject({
+      "aenv.io/instance": "shop-1",
+      "aenv.io/label-team": "red",
+      "business/aenv-owner": "grace",
+    });
     const path = await sandbox.addFolder(folder.path, signal);
     expect(await run(engine, sandbox, `cat ${path}/main.txt ${path}/deep/file.txt; id -u`)).toBe("contentmore1000");
     expect(await sandbox.addFolder(same.path, signal)).toBe(path);

@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { createConnection } from "node:net";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
-import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
+import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit, SandboxSubject } from "../engine.ts";
 import { connectInit, type InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
@@ -20,6 +20,7 @@ export interface SandboxParts {
   readonly state: PodState;
   readonly log: PodLog;
   readonly key: KeyObject;
+  readonly describe: (sandbox: KubernetesSandbox, subject: SandboxSubject) => Promise<void>;
   readonly destroy: (sandbox: KubernetesSandbox) => Promise<void>;
 }
 
@@ -111,6 +112,10 @@ export class KubernetesSandbox implements Sandbox {
       if (isRefused || this.hasExited) throw closed(error);
       throw error;
     }
+  }
+
+  describe(subject: SandboxSubject): Promise<void> {
+    return this.#parts.describe(this, subject);
   }
 
   async addFolder(folder: string, signal: AbortSignal): Promise<string> {

@@ -166,6 +166,8 @@ export class Forks {
       egress: parent.egress?.agent,
       taskSandboxes: parent.taskSandboxes,
       sandboxSnapshot,
+      ttl: parent.ttl,
+      labels: parent.labels,
     };
     try {
       return await this.#allOrNone(rows, ({ id }) => starter.occupy(environment, parent.owner, { ...initial, id, together: rows.length }));

@@ -417,6 +417,8 @@ export class Instances {
       sandboxOptions: row.sandboxOptions,
       egress: row.egress?.agent,
       taskSandboxes: row.taskSandboxes,
+      ttl: row.ttl,
+      labels: row.labels,
     };
     this.#starter.begin(environment, row, initial, {
       hidden: Object.values(values).filter((value) => value !== ""),

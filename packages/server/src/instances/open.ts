@@ -67,7 +67,9 @@ export function openInstances(options: OpenInstancesOptions) {
     findInstance: async (id) => {
       const row = (await rows.find(id))?.value;
       if (row === undefined) return null;
-      return { id, owner: row.owner, isLive: isLive(row), hostId: row.slot?.sandboxId ?? null, policy: row.taskSandboxes };
+      const { owner, labels, ttl, environment } = row;
+      const subject = { environment: environment.name, version: environment.version, owner, instance: id, ttl, labels };
+      return { id, owner, isLive: isLive(row), hostId: row.slot?.sandboxId ?? null, policy: row.taskSandboxes, subject };
     },
     isOccupant: (hostId, id) => slots.isOccupant(hostId, id),
     onFailure,

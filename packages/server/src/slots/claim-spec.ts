@@ -6,6 +6,7 @@ import type { InitialState } from "./initial-state.ts";
 import type { Isolation } from "./isolation.ts";
 import type { ClaimSpec } from "./pool.ts";
 import type { RuntimePolicy } from "./runtimes.ts";
+import { subjectOf } from "./subject.ts";
 import { isSameVariables } from "./variables.ts";
 
 /** The process that an instance needs, but for the folder of its bundle. An environment that cannot run here is an error. */
@@ -40,6 +41,7 @@ export function claimSpecFor(
     isSameVariables(variables, own);
   return {
     owner,
+    subject: subjectOf(environment, owner, isolation === "shared" ? null : initial),
     digest: bundleDigest,
     variables,
     sandboxOptions: initial.sandboxOptions,

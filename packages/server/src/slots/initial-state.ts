@@ -21,6 +21,9 @@ export interface InitialState {
   readonly taskSandboxes?: TaskSandboxPolicy | undefined;
   /** Of a fork: stored sandboxes of its parent. */
   readonly taskCopies?: SandboxGrant["copies"];
+  /** For people and tools that look at its sandbox. Not sent to it. */
+  readonly ttl?: string;
+  readonly labels?: Readonly<Record<string, string>>;
   /** How many forks of one instance start at the same time, this one included; 1 by default. Not sent to the sandbox. */
   readonly together?: number;
 }

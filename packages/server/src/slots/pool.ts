@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { type EgressPolicy, isPlatformError, PlatformError, runnerRoutes, type SandboxOptions } from "@aenv/contract";
-import type { FolderMount, Sandbox, SandboxEngine, SandboxRuntime, SandboxSpec } from "@aenv/sandbox";
+import type { FolderMount, Sandbox, SandboxEngine, SandboxRuntime, SandboxSpec, SandboxSubject } from "@aenv/sandbox";
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import { allocate, type PoolLimits } from "./allocation.ts";
@@ -63,6 +63,8 @@ export interface ClaimSpec {
   readonly mounts?: readonly FolderMount[] | undefined;
   /** How many forks of one instance are claimed at the same time, this one included. */
   readonly together?: number;
+  /** What it is used for; undefined while a bundle is verified. */
+  readonly subject?: SandboxSubject;
 }
 
 const BLANK = "blank";
@@ -104,6 +106,13 @@ export class Pool {
 
   /** A process with the bundle in it: a prepared one, else a blank one, else a new one. */
   async claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
+    const sandbox = await this.#claim(spec, signal);
+    // Not awaited: nothing depends on it.
+    if (spec.subject !== undefined) void sandbox.describe?.(spec.subject).catch(() => {});
+    return sandbox;
+  }
+
+  async #claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
     const { folder, digest, environment, variables, egress, runtime } = spec;
     let set: WarmSet | null = null;
     if (environment !== null && !this.#needsNew(spec)) {
@@ -127,10 +136,10 @@ export class Pool {
 
   /** A blank process, or a new one, that loads the bundle. */
   async #load(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { sandboxOptions, sandboxSnapshot: snapshot, runtime, mounts } = spec;
+    const { sandboxOptions, sandboxSnapshot: snapshot, runtime, mounts, subject } = spec;
     const needsNew = this.#needsNew(spec);
     if (sandboxOptions !== undefined || snapshot !== undefined || runtime !== undefined || mounts !== undefined || needsNew) {
-      const options = { sandboxOptions, snapshot, runtime, mounts, ...(needsNew && { egress: spec.egress }) };
+      const options = { sandboxOptions, snapshot, runtime, mounts, subject, ...(needsNew && { egress: spec.egress }) };
       return this.#bind(await this.#start(spec.owner, "now", signal, options), bundleOf(spec), signal);
     }
     const blank = this.#take(this.#blank);
@@ -140,7 +149,7 @@ export class Pool {
       // The process may have died while it was idle, which is not the bundle's fault.
       if (!isPlatformError(error, "sandbox.lost")) throw error;
     }
-    return this.#bind(await this.#start(spec.owner, "now", signal), bundleOf(spec), signal);
+    return this.#bind(await this.#start(spec.owner, "now", signal, { subject }), bundleOf(spec), signal);
   }
 
   /** A sandbox that runs a program, for one instance. */
@@ -284,7 +293,8 @@ export class Pool {
     const owner = set.bundle?.environment.owner ?? PLATFORM;
     const copied = await this.#copyStored(set, owner, "ahead", signal);
     if (copied !== null) return copied;
-    const sandbox = await this.#start(owner, "ahead", signal, { runtime: set.bundle?.runtime });
+    const subject = set.bundle === null ? undefined : { environment: set.bundle.environment.name, version: set.bundle.environment.version };
+    const sandbox = await this.#start(owner, "ahead", signal, { runtime: set.bundle?.runtime, subject });
     if (set.bundle === null) return sandbox;
     await this.#bind(sandbox, { ...bundleOf(set.bundle), isAhead: true }, signal);
     await this.#store(set, sandbox);
@@ -344,7 +354,7 @@ export class Pool {
   }
 
   #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
-    const { sandboxOptions, snapshot, egress, runtime, program, folder, instanceId, mounts } = options;
+    const { sandboxOptions, snapshot, egress, runtime, program, folder, instanceId, mounts, subject } = options;
     const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb, sandboxLimits } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const spec = {
@@ -361,6 +371,7 @@ export class Pool {
       ...(snapshot !== undefined && { snapshot }),
       ...(egress !== undefined && { egress }),
       ...(mounts !== undefined && { mounts }),
+      ...(subject !== undefined && { subject }),
     };
     return scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(spec, signal), signal);
   }
@@ -389,7 +400,7 @@ export class Pool {
 }
 
 /** What the sandbox of a program needs. */
-interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "runtime"> {
+interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "runtime" | "subject"> {
   readonly program: Program;
   /** The unpacked bundle; undefined if there is none. */
   readonly folder: string | undefined;
@@ -397,7 +408,8 @@ interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" |
   readonly instanceId?: string;
 }
 
-interface StartOptions extends Partial<ProgramSpec> {
+interface StartOptions extends Partial<Omit<ProgramSpec, "subject">> {
+  readonly subject?: SandboxSubject | undefined;
   readonly sandboxOptions?: SandboxOptions | undefined;
   readonly snapshot?: string | undefined;
   readonly mounts?: readonly FolderMount[] | undefined;

@@ -14,6 +14,7 @@ import { Occupancy } from "./occupancy.ts";
 import { explainMissing, PROGRAM_VARIABLES, type Program, programOf, slotProgramOf } from "./program.ts";
 import type { RuntimePolicy } from "./runtimes.ts";
 import type { Slot } from "./slot.ts";
+import { subjectOf } from "./subject.ts";
 
 export interface SlotsOptions extends Omit<HostsOptions, "occupancy"> {
   readonly engine: SandboxEngine;
@@ -168,14 +169,16 @@ export class Slots {
     program: Program,
     environment: EnvironmentVersion,
     owner: string,
-    { id, variables, egress }: InitialState,
+    initial: InitialState,
     signal: AbortSignal,
   ): Promise<Slot> {
     const { pool, runtimes, engine, bundleFolder } = this.#options;
+    const { id, variables, egress } = initial;
     const runtime = runtimes.runtimeOf(environment.owner, environment.config.deployConfig?.runtime);
     const folder = program.bundleDigest === null ? undefined : await bundleFolder(program.bundleDigest);
+    const own = { owner, variables: { ...PROGRAM_VARIABLES, ...variables }, subject: subjectOf(environment, owner, initial) };
     const sandbox = await pool
-      .program(program, { folder, owner, variables: { ...PROGRAM_VARIABLES, ...variables }, egress, runtime, instanceId: id }, signal)
+      .program(program, { folder, ...own, egress, runtime, instanceId: id }, signal)
       .catch((error: unknown) => Promise.reject(explainMissing(error, program, engine)));
     this.#occupancy.add(sandbox, id);
     return { sandboxId: sandbox.id, address: sandbox.address, prefix: "", isOwnSandbox: true, program: slotProgramOf(program) };

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type LinkParameters, PlatformError } from "@aenv/contract";
-import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
+import type { Sandbox, SandboxEngine, SandboxSubject } from "@aenv/sandbox";
 import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections.ts";
 import { InstanceSandboxes, instanceOf, labelsOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
 import { noImages, noNetworks, specFor, type TaskSandboxLimits, type TaskSandboxPolicy, type TaskSandboxSpec } from "./policy.ts";
@@ -14,6 +14,8 @@ export interface TaskInstance {
   /** The sandbox in which it runs; null while it starts. */
   readonly hostId: string | null;
   readonly policy: TaskSandboxPolicy | undefined;
+  /** For people and tools that look at its sandboxes. */
+  readonly subject?: SandboxSubject;
 }
 
 export interface TaskSandboxesOptions {
@@ -277,7 +279,7 @@ export class TaskSandboxes {
   }
 
   async #start(
-    { id: instanceId, owner }: TaskInstance,
+    { id: instanceId, owner, subject }: TaskInstance,
     mine: InstanceSandboxes,
     {
       name,
@@ -304,6 +306,7 @@ export class TaskSandboxes {
           variables,
           labels: labelsOf(serverId, { instance: instanceId, owner, host: mine.hostId, name, episode, spec }),
           startTimeoutMs,
+          ...(subject !== undefined && { subject }),
           ...(image !== null && { image }),
           ...limits,
           ...(policy.runtime !== undefined && { runtime: policy.runtime }),

@@ -1,10 +1,14 @@
 import { createHash } from "node:crypto";
+import type { SandboxSubject } from "../../engine.ts";
 
 /** Pods of one home are found, adopted and removed by its servers; all others are left alone. */
 export const HOME_LABEL = "aenv.io/home";
 export const EGRESS_LABEL = "aenv.io/egress";
-/** Labels of the sandbox, as the platform gave them, under a prefix. */
-const LABEL_PREFIX = "aenv.io/label-";
+/** Labels of the sandbox, as the platform gave them. */
+const PLATFORM_PREFIX = "platform.aenv.io/";
+/** Labels that the creator of the instance has chosen, under a prefix of their own: they cannot replace one of the platform's. */
+const USER_PREFIX = "aenv.io/label-";
+const INSTANCE_LABEL = "aenv.io/instance";
 
 /** Annotations: what a label cannot hold, or nobody selects by. */
 export const ID_ANNOTATION = "aenv.io/sandbox";
@@ -12,28 +16,29 @@ export const LABELS_ANNOTATION = "aenv.io/labels";
 export const STATE_ANNOTATION = "aenv.io/state";
 export const READY_ANNOTATION = "aenv.io/ready";
 
-/** Of the original, by the platform's labels. */
-const ORIGINAL_LABELS = {
-  env: "business/aenv-name",
+/** By the fields of a subject. Those of the original, and ours. */
+const SUBJECT_LABELS = {
+  environment: "business/aenv-name",
   version: "business/aenv-version",
   owner: "business/aenv-owner",
   ttl: "business/aenv-ttl",
-};
+  instance: INSTANCE_LABEL,
+} as const satisfies Record<string, string>;
 
 const MAX_NAME = 63;
 const SUFFIX = 6;
 
 /**
- * The pod of a sandbox: readable words and six letters or digits, as the original names pods. The same for the same sandbox of the same
- * home, so that the API server refuses a second one.
+ * The pod of a sandbox: the environment, if it is known, and six letters or digits, as the original names pods. The same for the same
+ * sandbox of the same home, so that the API server refuses a second one.
  */
-export function podName(homeId: string, id: string): string {
+export function podName(homeId: string, id: string, environment: string = id): string {
   const digest = createHash("sha256").update(`${homeId}\n${id}`).digest("hex");
   const suffix = BigInt(`0x${digest.slice(0, 16)}`)
     .toString(36)
     .padStart(SUFFIX, "0")
     .slice(-SUFFIX);
-  const words = id
+  const words = environment
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "-")
     .slice(0, MAX_NAME - SUFFIX - 1)
@@ -49,32 +54,36 @@ export function isLabelName(text: string): boolean {
   return text.length > 0 && isLabelValue(text);
 }
 
-/** Labels that Kubernetes accepts, and the others as annotations. All of them are also in one annotation, from which they are read back. */
-export function labelsOf(labels: Readonly<Record<string, string>>): {
+/** Both kinds of metadata of an object. */
+export interface PodMarks {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-} {
-  const valid: Record<string, string> = {};
-  const others: Record<string, string> = {};
-  for (const [key, value] of Object.entries(labels)) {
-    const suffix = `label-${key}`;
-    if (!isLabelName(suffix)) continue;
-    (isLabelValue(value) ? valid : others)[`${LABEL_PREFIX}${key}`] = value;
-  }
-  for (const [key, value] of Object.entries(originalLabels(labels))) (isLabelValue(value) ? valid : others)[key] = value;
-  return { labels: valid, annotations: { ...others, [LABELS_ANNOTATION]: JSON.stringify(labels) } };
 }
 
-function originalLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
-  const { env, ...more } = labels;
-  const [name, version] = (env ?? "").split("@", 2);
-  const known = { ...more, ...(name !== undefined && name !== "" && { env: name }), ...(version !== undefined && { version }) };
-  const found: Record<string, string> = {};
-  for (const [key, label] of Object.entries(ORIGINAL_LABELS)) {
-    const value = (known as Readonly<Record<string, string>>)[key];
-    if (value !== undefined) found[label] = value;
+/** The platform's labels. All of them are also in one annotation, from which they are read back. */
+export function labelsOf(labels: Readonly<Record<string, string>>): PodMarks {
+  const made = marksOf(Object.entries(labels).map(([key, value]) => [`${PLATFORM_PREFIX}${key}`, value]));
+  return { labels: made.labels, annotations: { ...made.annotations, [LABELS_ANNOTATION]: JSON.stringify(labels) } };
+}
+
+/** What the sandbox is used for, with the labels of the original. */
+export function subjectMarks({ labels = {}, ...subject }: SandboxSubject): PodMarks {
+  const named = Object.entries(SUBJECT_LABELS).flatMap(([field, key]) => {
+    const value = subject[field as keyof typeof subject];
+    return value === undefined || value === "" ? [] : [[key, value] as const];
+  });
+  return marksOf([...named, ...Object.entries(labels).map(([key, value]) => [`${USER_PREFIX}${key}`, value] as const)]);
+}
+
+/** Labels that Kubernetes accepts. The others are annotations, unless their name is none of Kubernetes at all. */
+function marksOf(all: readonly (readonly [key: string, value: string])[]): PodMarks {
+  const labels: Record<string, string> = {};
+  const annotations: Record<string, string> = {};
+  for (const [key, value] of all) {
+    if (!isLabelName(key.slice(key.indexOf("/") + 1))) continue;
+    (isLabelValue(value) ? labels : annotations)[key] = value;
   }
-  return found;
+  return { labels, annotations };
 }
 
 export function readLabels(annotations: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SandboxSpec } from "../../engine.ts";
 import { defaultTemplates } from "./default-templates.ts";
-import { isLabelValue, labelsOf, podName, readLabels } from "./names.ts";
+import { isLabelValue, labelsOf, podName, readLabels, subjectMarks } from "./names.ts";
 import { type PodInput, podOf, templateCommand } from "./pod.ts";
 import { cpuQuantity, mebibytes, quantityValue } from "./quantity.ts";
 import type { PodState } from "./state.ts";
@@ -154,6 +154,8 @@ describe("the pod of a sandbox", () => {
   });
 });
 
+const LABEL_KEY = /^[a-z.]+\/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+
 describe("names and labels", () => {
   const id = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
 
@@ -170,24 +172,40 @@ describe("names and labels", () => {
     );
   });
 
-  it("labels with any text are valid labels or annotations, and are read back", () => {
+  it("labels with any text are valid labels or annotations, and the platform's are read back", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.string()), (labels) => {
-        const made = labelsOf(labels);
-        for (const [key, value] of Object.entries(made.labels)) {
-          expect(key).toMatch(/^[a-z.]+\/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/);
-          expect(isLabelValue(value)).toBe(true);
+        const platform = labelsOf(labels);
+        for (const made of [platform, subjectMarks({ labels, owner: labels.owner ?? "" })]) {
+          for (const [key, value] of Object.entries(made.labels)) {
+            expect(key).toMatch(LABEL_KEY);
+            expect(isLabelValue(value)).toBe(true);
+          }
+          for (const key of Object.keys(made.annotations)) expect(key).toMatch(LABEL_KEY);
         }
-        for (const key of Object.keys(made.annotations)) expect(key).toMatch(/^[a-z.]+\/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/);
-        expect(readLabels(made.annotations)).toEqual({ ...labels });
+        expect(readLabels(platform.annotations)).toEqual({ ...labels });
       }),
     );
   });
 
   it("names the environment as the original does", () => {
-    const { labels, annotations } = labelsOf({ env: "shop@1.0.0+build", owner: "ada@example.com", ttl: "30m" });
-    expect(labels).toMatchObject({ "business/aenv-name": "shop", "business/aenv-ttl": "30m", "aenv.io/label-ttl": "30m" });
-    expect(annotations).toMatchObject({ "business/aenv-version": "1.0.0+build", "business/aenv-owner": "ada@example.com" });
+    const subject = { environment: "shop", version: "1.0.0+build", owner: "ada@example.com", ttl: "30m", instance: "shop-1" };
+    const { labels, annotations } = subjectMarks({ ...subject, labels: { team: "blue", note: "two words", server: "mine" } });
+    expect(labels).toEqual({
+      "business/aenv-name": "shop",
+      "business/aenv-ttl": "30m",
+      "aenv.io/instance": "shop-1",
+      "aenv.io/label-team": "blue",
+      "aenv.io/label-server": "mine",
+    });
+    expect(annotations).toEqual({
+      "business/aenv-version": "1.0.0+build",
+      "business/aenv-owner": "ada@example.com",
+      "aenv.io/label-note": "two words",
+    });
+    const pod = podOf(input({ labels: { server: "s1" }, subject }));
+    expect(pod.metadata.name).toMatch(/^shop-[a-z0-9]{6}$/);
+    expect(pod.metadata.labels).toMatchObject({ "business/aenv-name": "shop", "platform.aenv.io/server": "s1" });
   });
 });
 

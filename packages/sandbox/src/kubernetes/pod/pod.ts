@@ -3,7 +3,7 @@ import type { SandboxSpec } from "../../engine.ts";
 import { healthPathOf } from "../../listening.ts";
 import { INIT_PATH } from "../../oci/spec/mounts.ts";
 import { MAIN } from "./default-templates.ts";
-import { EGRESS_LABEL, HOME_LABEL, ID_ANNOTATION, labelsOf, podName, STATE_ANNOTATION } from "./names.ts";
+import { EGRESS_LABEL, HOME_LABEL, ID_ANNOTATION, labelsOf, podName, STATE_ANNOTATION, subjectMarks } from "./names.ts";
 import { cpuQuantity, mebibytes, quantityValue, smaller } from "./quantity.ts";
 import type { PodState } from "./state.ts";
 import type { Container, EnvVar, Fields, Pod, Quantities, Volume, VolumeMount } from "./types.ts";
@@ -43,6 +43,7 @@ export function podOf(input: PodInput): Pod {
   const main = mainOf(template);
   const image = spec.image ?? input.baseImage;
   const labels = labelsOf(spec.labels);
+  const subject = subjectMarks(spec.subject ?? {});
   const needsCopy = state.hasInit && image !== input.baseImage;
   const { containers, initContainers = [], volumes = [], ...rest } = template.spec;
   const hasBundles = (main.volumeMounts ?? []).some(({ mountPath }) => mountPath === BUNDLES);
@@ -58,10 +59,11 @@ export function podOf(input: PodInput): Pod {
     apiVersion: "v1",
     kind: "Pod",
     metadata: {
-      name: podName(homeId, spec.id),
-      labels: { ...template.metadata.labels, ...labels.labels, [HOME_LABEL]: homeId, [EGRESS_LABEL]: input.egress },
+      name: podName(homeId, spec.id, spec.subject?.environment),
+      labels: { ...template.metadata.labels, ...subject.labels, ...labels.labels, [HOME_LABEL]: homeId, [EGRESS_LABEL]: input.egress },
       annotations: {
         ...template.metadata.annotations,
+        ...subject.annotations,
         ...labels.annotations,
         [ID_ANNOTATION]: spec.id,
         [STATE_ANNOTATION]: JSON.stringify(state),
