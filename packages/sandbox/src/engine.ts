@@ -169,6 +169,8 @@ export interface SandboxSpec {
   /** Total CPU time; the system kills a process that used more. */
   readonly cpuSeconds?: number;
   readonly startTimeoutMs: number;
+  /** It is not needed yet, so it must not take the room of one that is. */
+  readonly isAhead?: boolean;
   /** Only for engines that mount folders. */
   readonly mounts?: readonly FolderMount[];
   /** Only for engines that support them. */

@@ -106,7 +106,11 @@ export const serverConfig = z.strictObject({
   runscClass: z.string().nullable().default(null).describe("RuntimeClass of gVisor, for the engine kubernetes; none by default"),
   nodeWait: duration.default("5s").describe("how long a pod may wait for a node with room, such as one that an autoscaler adds"),
   runsc: z.string().nullable().default(null).describe("path of the program runsc; default: on the PATH"),
-  sandboxesReady: count.default(1).describe("sandboxes of each image in use that the engine oci prepares"),
+  sandboxesReady: count
+    .default(1)
+    .describe(
+      "sandboxes of each image in use that the engine oci prepares, and pods that the engine kubernetes keeps waiting; with kubernetes, up to poolMax of each by demand",
+    ),
   registryAuth: z
     .string()
     .nullable()

@@ -128,6 +128,7 @@ function openKubernetes({ config, log, onLimit, onReady }: OpenEngineOptions): K
     networkPolicies: kubeNetworkPolicies,
     runtime,
     unschedulableMs: parseDuration(config.nodeWait),
+    pool: { min: config.sandboxesReady, max: podPoolMax(config), total: config.poolTotal, idleMs: POOL_IDLE_MS },
     log,
     onLimit,
     ...(onReady !== undefined && { onReady }),
@@ -135,6 +136,11 @@ function openKubernetes({ config, log, onLimit, onReady }: OpenEngineOptions): K
     ...(initKeyFile !== null && { initKeyFile }),
     ...(runscClass !== null && { runscClass }),
   });
+}
+
+/** Without pods that wait when nothing is in use, none waits at all. */
+function podPoolMax({ sandboxesReady, poolMax }: ServerConfig): number {
+  return sandboxesReady === 0 ? 0 : Math.max(sandboxesReady, poolMax);
 }
 
 /** Opens the files of sandboxes without an image, once. */
@@ -152,3 +158,5 @@ function baseOf({ config, runnerCode }: OpenEngineOptions): () => Promise<BaseRo
 }
 
 const UNPACK_MS = 120_000;
+/** Images that no sandbox was started from for so long have no waiting pods. */
+const POOL_IDLE_MS = 5 * 60_000;

@@ -12,6 +12,7 @@ import {
   type SandboxRuntime,
   type SandboxSpec,
 } from "../engine.ts";
+import { cancelled, EngineWork } from "../engine-work.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
@@ -83,11 +84,9 @@ export class DockerEngine implements SandboxEngine {
   readonly #self: ProcessIdentity;
   /** Also those that are being started. */
   readonly #sandboxes = new Map<string, DockerSandbox>();
-  readonly #starting = new Map<string, Promise<Sandbox>>();
-  readonly #destroying = new Set<Promise<void>>();
   /** The ids of those that are being destroyed. */
   readonly #ending = new Set<string>();
-  readonly #closing = new AbortController();
+  readonly #work = new EngineWork();
   readonly #limits = new LimitWatch<DockerSandbox>({
     periodMs: LIMITS_EVERY_MS,
     measure: (sandbox) => sandbox.limitUse(),
@@ -138,25 +137,21 @@ export class DockerEngine implements SandboxEngine {
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     assertValid(spec);
-    if (this.#closing.signal.aborted)
-      throw new PlatformError("server.draining", `sandbox '${spec.id}' was not created: the engine is closed`);
-    if (signal.aborted) throw cancelled(spec.id);
     try {
-      const record = this.#newRecord(spec);
-      // Written before the container exists: after a crash in between, the next engine finds the record.
-      this.#records.create(spec.id, record);
-      const starting = this.#start(spec, record, AbortSignal.any([signal, this.#closing.signal]));
-      this.#starting.set(spec.id, starting);
-      return await starting.finally(() => this.#starting.delete(spec.id));
+      return await this.#work.start(spec.id, signal, (either) => {
+        const record = this.#newRecord(spec);
+        // Written before the container exists: after a crash in between, the next engine finds the record.
+        this.#records.create(spec.id, record);
+        return this.#start(spec, record, either);
+      });
     } catch (error) {
-      if (signal.aborted || this.#closing.signal.aborted) throw cancelled(spec.id);
       throw isPlatformError(error) ? error : startFailed(spec, messageOf(error), []);
     }
   }
 
   async list(): Promise<readonly Sandbox[]> {
     // They run, but this engine no longer serves their addresses.
-    if (this.#closing.signal.aborted) return [];
+    if (this.#work.isClosed) return [];
     this.#adopting ??= this.#adopt().finally(() => {
       this.#adopting = undefined;
     });
@@ -165,10 +160,7 @@ export class DockerEngine implements SandboxEngine {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
-    await Promise.allSettled(this.#starting.values());
-    // A caller may not wait for its destroy; if the server exited in between, containers would be left.
-    await Promise.allSettled(this.#destroying);
+    await this.#work.close();
     await this.#exits.close();
     this.#limits.close();
     for (const sandbox of this.#sandboxes.values()) sandbox.release();
@@ -392,18 +384,13 @@ export class DockerEngine implements SandboxEngine {
     } catch (error) {
       if (!isDockerError(error, 404)) throw error;
       // Not created yet, or removed by another process.
-      return sandbox.record.isReady && !this.#starting.has(sandbox.id) ? "the container was removed" : null;
+      return sandbox.record.isReady && !this.#work.isStarting(sandbox.id) ? "the container was removed" : null;
     }
   }
 
   #destroy(sandbox: DockerSandbox): Promise<void> {
     this.#ending.add(sandbox.id);
-    const destroying = this.#end(sandbox).finally(() => {
-      this.#destroying.delete(destroying);
-      this.#ending.delete(sandbox.id);
-    });
-    this.#destroying.add(destroying);
-    return destroying;
+    return this.#work.end(this.#end(sandbox).finally(() => this.#ending.delete(sandbox.id)));
   }
 
   async #end(sandbox: DockerSandbox): Promise<void> {
@@ -483,7 +470,7 @@ export class DockerEngine implements SandboxEngine {
     const removals: Promise<unknown>[] = [this.#records.removeParts(this.#table)];
     for (const id of ids) {
       const held = this.#sandboxes.get(id);
-      if (this.#starting.has(id)) continue;
+      if (this.#work.isStarting(id)) continue;
       if (held !== undefined) {
         if (!running.get(id)) this.#observe(held);
         await held.forward();
@@ -581,8 +568,4 @@ function describeTimeout(sandbox: DockerSandbox, { startTimeoutMs, listening = A
 
 function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {
   return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
-}
-
-function cancelled(id: string): PlatformError {
-  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`);
 }

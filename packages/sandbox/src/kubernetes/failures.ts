@@ -22,17 +22,17 @@ export function startError(spec: SandboxSpec, namespace: string, cause: unknown,
   });
 }
 
+/** Whether a ResourceQuota of the namespace has no room for the object now. */
+export function isQuotaRefusal(error: unknown): boolean {
+  return isKubernetesError(error, 403) && /exceeded quota/.test(error.message);
+}
+
 function reasonOf(cause: unknown, namespace: string): { readonly reason: string; readonly isCapacity: boolean } {
   if (cause instanceof StartFailure) return { reason: cause.message, isCapacity: cause.isCapacity };
   if (!isKubernetesError(cause)) return { reason: messageOf(cause), isCapacity: false };
-  if (cause.status === 403 && /exceeded quota/.test(cause.message))
-    return { reason: `the quota of namespace ${namespace} is used up: ${cause.message}`, isCapacity: true };
+  if (isQuotaRefusal(cause)) return { reason: `the quota of namespace ${namespace} is used up: ${cause.message}`, isCapacity: true };
   if (cause.status === 403 && /violates PodSecurity/.test(cause.message))
     return { reason: `the namespace ${namespace} does not admit the pod: ${cause.message}; change the pod template`, isCapacity: false };
   if (cause.status === 404) return { reason: `the namespace ${namespace} does not exist: ${cause.message}`, isCapacity: false };
   return { reason: `the Kubernetes API refused the pod (${cause.status}): ${cause.message}`, isCapacity: false };
-}
-
-export function cancelled(id: string): PlatformError {
-  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`);
 }

@@ -2,13 +2,14 @@ import type { KeyObject } from "node:crypto";
 import { posix } from "node:path";
 import { isPlatformError } from "@aenv/contract";
 import type { CommandDefaults, Listening, SandboxSpec } from "../engine.ts";
+import { cancelled } from "../engine-work.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { healthPathOf, tellAddress } from "../listening.ts";
 import { waitUntilReady } from "../probe.ts";
 import { readDefaults } from "./defaults.ts";
-import { cancelled, StartFailure } from "./failures.ts";
+import { StartFailure } from "./failures.ts";
 import { PROGRAM_PORT, templateCommand } from "./pod/pod.ts";
 import { progressOf } from "./pod/progress.ts";
 import type { Pod } from "./pod/types.ts";
@@ -23,6 +24,8 @@ export interface PodStart {
   readonly key: KeyObject;
   readonly unschedulableMs: number;
   readonly signal: AbortSignal;
+  /** Removes a pod that only waits, so that there may be room for this one; false if there is none. */
+  readonly makeRoom: () => Promise<boolean>;
   /** Called when the pod runs and has an address. */
   readonly open: (ip: string) => KubernetesSandbox;
 }
@@ -44,7 +47,7 @@ export async function startInPod(start: PodStart): Promise<{ readonly defaults: 
   signal.addEventListener("abort", cancel);
   if (signal.aborted) cancel();
   try {
-    const sandbox = open(await untilRunning(start, stage, stop.signal));
+    const sandbox = open(await untilPlaced(start, stage, stop.signal));
     sandbox.exited.then(({ reason }) => stop.abort(new StartFailure(reason)));
     const defaults = sandbox.state.hasInit ? await startProgram(start, sandbox, stage, stop.signal) : { cwd: "/", env: {} };
     await untilAnswering(spec.listening ?? APPENDED, sandbox, stage, stop.signal);
@@ -60,7 +63,21 @@ export async function startInPod(start: PodStart): Promise<{ readonly defaults: 
   }
 }
 
-async function untilRunning({ pods, pod, unschedulableMs }: PodStart, stage: Stage, signal: AbortSignal): Promise<string> {
+/** The scheduler looks again when a pod has gone. */
+const PLACED_MS = 5_000;
+
+/** While no node has room for the pod, pods that only wait make room. */
+async function untilPlaced(start: PodStart, stage: Stage, signal: AbortSignal): Promise<string> {
+  for (let stuckAt = 0; ; stuckAt = Date.now() + PLACED_MS) {
+    try {
+      return await untilRunning(start, stuckAt, stage, signal);
+    } catch (error) {
+      if (!(error instanceof StartFailure && error.isCapacity) || !(await start.makeRoom())) throw error;
+    }
+  }
+}
+
+async function untilRunning({ pods, pod, unschedulableMs }: PodStart, stuckAt: number, stage: Stage, signal: AbortSignal): Promise<string> {
   const { name, uid } = pod.metadata;
   return pods.until(
     name,
@@ -74,6 +91,7 @@ async function untilRunning({ pods, pod, unschedulableMs }: PodStart, stage: Sta
           stage.detail = `the pod was not started (${progress.detail})`;
           return undefined;
         case "stuck":
+          if (progress.isCapacity && Date.now() < stuckAt) return undefined;
           throw new StartFailure(progress.reason, progress.isCapacity);
         case "ended":
           throw new StartFailure(describeEarlyEnd(progress.end));

@@ -357,6 +357,7 @@ export class Pool {
     const { sandboxOptions, snapshot, egress, runtime, program, folder, instanceId, mounts, subject } = options;
     const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb, sandboxLimits } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
+    const run = (one: SandboxSpec) => scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(one, signal), signal);
     const spec = {
       id,
       ...(program?.spec ?? { command: runner }),
@@ -373,7 +374,24 @@ export class Pool {
       ...(mounts !== undefined && { mounts }),
       ...(subject !== undefined && { subject }),
     };
-    return scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(spec, signal), signal);
+    if (urgency === "ahead") return run({ ...spec, isAhead: true });
+    return run(spec).catch(async (error: unknown) => {
+      // Processes that only wait make room for one that is needed.
+      if (!isPlatformError(error, "sandbox.no_capacity") || signal.aborted || !(await this.#makeRoom())) throw error;
+      return run(spec);
+    });
+  }
+
+  /** Destroys a process of the set with the fewest claims. False if none is ready. */
+  async #makeRoom(): Promise<boolean> {
+    const now = this.#options.now();
+    const rate = ({ demand }: WarmSet) => demand.perSecond(now);
+    const [set] = [...this.#sets.values()].filter(({ ready }) => ready.length > 0).sort((one, other) => rate(one) - rate(other));
+    const sandbox = set?.ready.pop();
+    if (set === undefined || sandbox === undefined) return false;
+    set.failure = failureAfter(set.failure, new Error("another process needed the room"), now);
+    await sandbox.destroy();
+    return true;
   }
 
   async #bind(sandbox: Sandbox, { egress, ...body }: BindRequest, signal: AbortSignal): Promise<Sandbox> {

@@ -49,6 +49,8 @@ export interface CallOptions {
 export interface DeleteOptions {
   /** Only this object, and not a later one of the same name. */
   readonly uid?: string;
+  /** Only if it has not changed since. */
+  readonly resourceVersion?: string;
   readonly graceSeconds?: number;
   readonly signal?: AbortSignal;
 }
@@ -116,9 +118,11 @@ export class KubernetesApi {
     return this.#json("POST", path, { body, ...(signal !== undefined && { signal }) });
   }
 
-  /** A JSON merge patch: null removes a field. */
+  /** A JSON merge patch: null removes a field. If it names a version, it changes that one only. */
   patch<T extends KubernetesObject>(path: string, body: object, signal?: AbortSignal): Promise<T> {
-    return this.#json("PATCH", path, { body, contentType: "application/merge-patch+json", ...(signal !== undefined && { signal }) });
+    const hasPrecondition = (body as { readonly metadata?: Partial<ObjectMeta> }).metadata?.resourceVersion !== undefined;
+    const contentType = "application/merge-patch+json";
+    return this.#json("PATCH", path, { body, contentType, hasPrecondition, ...(signal !== undefined && { signal }) });
   }
 
   /** The whole object. If it names a version, it replaces that one only. */
@@ -127,19 +131,22 @@ export class KubernetesApi {
     return this.#json("PUT", path, { body, hasPrecondition, ...(signal !== undefined && { signal }) });
   }
 
-  /** False if the object, or the one with this uid, does not exist. */
-  async delete(path: string, { uid, graceSeconds, signal }: DeleteOptions = {}): Promise<boolean> {
+  /** False if the object, or the one with this uid and version, does not exist. */
+  async delete(path: string, { uid, resourceVersion, graceSeconds, signal }: DeleteOptions = {}): Promise<boolean> {
+    const hasPrecondition = uid !== undefined || resourceVersion !== undefined;
     const body = {
       kind: "DeleteOptions",
       apiVersion: "v1",
       ...(graceSeconds !== undefined && { gracePeriodSeconds: graceSeconds }),
-      ...(uid !== undefined && { preconditions: { uid } }),
+      ...(hasPrecondition && {
+        preconditions: { ...(uid !== undefined && { uid }), ...(resourceVersion !== undefined && { resourceVersion }) },
+      }),
     };
     try {
-      await this.#json("DELETE", path, { body, hasPrecondition: uid !== undefined, ...(signal !== undefined && { signal }) });
+      await this.#json("DELETE", path, { body, hasPrecondition, ...(signal !== undefined && { signal }) });
       return true;
     } catch (error) {
-      if (isKubernetesError(error, 404) || (uid !== undefined && isKubernetesError(error, 409))) return false;
+      if (isKubernetesError(error, 404) || (hasPrecondition && isKubernetesError(error, 409))) return false;
       throw error;
     }
   }

@@ -4,6 +4,10 @@ import type { SandboxSubject } from "../../engine.ts";
 /** Pods of one home are found, adopted and removed by its servers; all others are left alone. */
 export const HOME_LABEL = "aenv.io/home";
 export const EGRESS_LABEL = "aenv.io/egress";
+/** What the pod is made from, as a digest: pods with the same value can stand in for each other until they are given a program. */
+export const POOL_LABEL = "aenv.io/pool";
+/** The pod waits for a sandbox. Whoever removes this label has it. */
+export const WAITING_LABEL = "aenv.io/waiting";
 /** Labels of the sandbox, as the platform gave them. */
 const PLATFORM_PREFIX = "platform.aenv.io/";
 /** Labels that the creator of the instance has chosen, under a prefix of their own: they cannot replace one of the platform's. */

@@ -1,0 +1,59 @@
+import { endOf, progressOf } from "../pod/progress.ts";
+import type { Pod } from "../pod/types.ts";
+
+export interface PoolLimits {
+  /** Of each kind that is in use. */
+  readonly min: number;
+  /** Of each kind, however much it is in use. */
+  readonly max: number;
+  /** Of all kinds together. */
+  readonly total: number;
+  /** A kind that no sandbox was made of in this time has no waiting pods. */
+  readonly idleMs: number;
+}
+
+export interface KindUse {
+  readonly digest: string;
+  readonly perSecond: number;
+  readonly usedAt: number;
+}
+
+/** How long a new pod takes until its init answers, at most in most clusters: as many pods wait as are needed in this time. */
+const REPLACE_SECONDS = 5;
+
+/** How many pods of each kind should wait. If there are more than `total`, those in use most have theirs first. */
+export function targetsOf(kinds: readonly KindUse[], limits: PoolLimits, now: number): ReadonlyMap<string, number> {
+  const targets = new Map<string, number>();
+  let left = limits.total;
+  for (const { digest, perSecond, usedAt } of kinds.toSorted((one, other) => other.perSecond - one.perSecond)) {
+    const isIdle = now - usedAt >= limits.idleMs;
+    const wanted = isIdle ? 0 : Math.min(limits.max, Math.max(limits.min, Math.ceil(perSecond * REPLACE_SECONDS - 0.5)));
+    targets.set(digest, Math.min(wanted, left));
+    left -= Math.min(wanted, left);
+  }
+  return targets;
+}
+
+/** Whether a waiting pod is of use, now or soon. */
+export type Usability = "running" | "starting" | "useless";
+
+export function usabilityOf(pod: Pod, now: number, unschedulableMs: number): Usability {
+  if (endOf(pod) !== null) return "useless";
+  const { kind } = progressOf(pod, now, unschedulableMs);
+  if (kind === "running") return "running";
+  return kind === "waiting" ? "starting" : "useless";
+}
+
+/** Which of them a sandbox should take: one that runs. `random`: between 0 and 1, so that servers seldom choose the same. */
+export function choose(pods: readonly Pod[], now: number, unschedulableMs: number, random: number): Pod | null {
+  const by = (wanted: Usability) => pods.filter((pod) => usabilityOf(pod, now, unschedulableMs) === wanted);
+  const running = by("running");
+  const from = running.length > 0 ? running : by("starting");
+  return from[Math.floor(random * from.length)] ?? null;
+}
+
+/** Those beyond the target, the newest first, because the oldest are most likely to run. Every server chooses the same. */
+export function surplusOf(pods: readonly Pod[], target: number): readonly Pod[] {
+  const age = ({ metadata: { creationTimestamp = "", name } }: Pod) => `${creationTimestamp} ${name}`;
+  return pods.toSorted((one, other) => (age(one) < age(other) ? -1 : 1)).slice(target);
+}
