@@ -1,3 +1,4 @@
+import { PlatformError } from "@aenv/contract";
 import { defineEnvironment } from "@aenv/kit";
 import { MemoryEngine, type MemoryProgram, type Sandbox } from "@aenv/sandbox";
 import { temporaryTree } from "@aenv/testing";
@@ -96,6 +97,26 @@ describe("a pool", () => {
     // A single one ahead of need may have begun before the first claim.
     expect((await ids()).length).toBeLessThanOrEqual(claims.length + 2);
     expect(most).toBe(2);
+  });
+
+  it("gives up a waiting process for one that is needed, when there is no room for both", async () => {
+    const asked: (boolean | undefined)[] = [];
+    let room = 1;
+    const { pool, ids } = openPool({ min: 1, limits: { each: 1, perOwner: 1, total: 1 } }, (program) => async (sandboxSpec, self) => {
+      asked.push(sandboxSpec.isAhead);
+      if (room === 0) throw new PlatformError("sandbox.no_capacity", "no room");
+      room--;
+      void self.exited.then(() => room++);
+      return program(sandboxSpec, self);
+    });
+    await pool.warmUp();
+    const [waiting] = await ids();
+    // No waiting process has its runtime.
+    const claimed = await pool.claim({ ...spec("shop"), runtime: "runsc" }, signal);
+    expect(await ids()).toEqual([claimed.id]);
+    expect(claimed.id).not.toBe(waiting);
+    await expect(pool.claim({ ...spec("other"), runtime: "runsc" }, signal)).rejects.toMatchObject({ code: "sandbox.no_capacity" });
+    expect(asked.slice(0, 3)).toEqual([true, undefined, undefined]);
   });
 
   it("grows with the claims, up to its limit, and shrinks without claims", async () => {
