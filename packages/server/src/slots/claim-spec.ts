@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { type EnvironmentConfig, PlatformError } from "@aenv/contract";
+import type { SandboxEngine } from "@aenv/sandbox";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
 import type { InitialState } from "./initial-state.ts";
 import type { Isolation } from "./isolation.ts";
 import type { ClaimSpec } from "./pool.ts";
+import { templateOf } from "./program.ts";
 import type { RuntimePolicy } from "./runtimes.ts";
 import { subjectOf } from "./subject.ts";
 import { isSameVariables } from "./variables.ts";
@@ -16,6 +18,7 @@ export function claimSpecFor(
   initial: InitialState,
   isolation: Isolation,
   runtimes: RuntimePolicy,
+  engine: Pick<SandboxEngine, "can">,
 ): Omit<ClaimSpec, "folder"> {
   const { bundleDigest, config, metadata, name, version } = environment;
   if (bundleDigest === null) throw new PlatformError("internal", `${name}@${version} has no bundle`);
@@ -46,6 +49,7 @@ export function claimSpecFor(
     variables,
     sandboxOptions: initial.sandboxOptions,
     runtime: runtimes.runtimeOf(environment.owner, config.deployConfig?.runtime),
+    template: templateOf(config, engine),
     sandboxSnapshot: initial.sandboxSnapshot,
     egress: initial.egress,
     together: initial.together ?? 1,

@@ -51,7 +51,7 @@ export class Hosts {
 
   /** Gives the instance a slot in the host with the fewest occupants. */
   async occupy(instanceId: string, spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const name = groupName(spec.owner, spec.digest, spec.egress, spec.runtime);
+    const name = groupName(spec.owner, spec.digest, spec.egress, spec.runtime, spec.template);
     const group = this.#group(name);
     const host = this.#leastOccupied(
       group.hosts.filter(({ variables }) => variables === null || isSameVariables(variables, spec.variables)),
@@ -153,7 +153,13 @@ export class Hosts {
   }
 }
 
-/** Instances with another policy for outgoing connections or another runtime need another process. */
-function groupName(owner: string, digest: string, egress: EgressPolicy = "none", runtime: SandboxRuntime | "" = ""): string {
-  return `${owner}\n${digest}\n${JSON.stringify(egress)}\n${runtime}`;
+/** Instances with another policy for outgoing connections, another runtime or another template need another process. */
+function groupName(
+  owner: string,
+  digest: string,
+  egress: EgressPolicy = "none",
+  runtime: SandboxRuntime | "" = "",
+  template: string = "",
+): string {
+  return `${owner}\n${digest}\n${JSON.stringify(egress)}\n${runtime}\n${template}`;
 }

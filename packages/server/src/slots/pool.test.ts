@@ -99,6 +99,20 @@ describe("a pool", () => {
     expect(most).toBe(2);
   });
 
+  it("starts and prepares processes from the template of their environment, and uses no others for it", async () => {
+    const templates: (string | undefined)[] = [];
+    const { pool } = openPool({ min: 1, limits: { each: 1, perOwner: 1, total: 2 } }, (program) => async (sandboxSpec, self) => {
+      templates.push(sandboxSpec.template);
+      return program(sandboxSpec, self);
+    });
+    await pool.warmUp();
+    const gpu = { ...prepared("shop", { warm: 1 }), template: "gpu" };
+    await pool.claim(gpu, signal);
+    await settled(pool, `${gpu.digest} gpu`, 1);
+    await pool.claim(prepared("shop"), signal);
+    expect(templates.slice(0, 3)).toEqual([undefined, "gpu", "gpu"]);
+  });
+
   it("gives up a waiting process for one that is needed, when there is no room for both", async () => {
     const asked: (boolean | undefined)[] = [];
     let room = 1;

@@ -55,6 +55,8 @@ export interface ClaimSpec {
   readonly sandboxOptions?: SandboxOptions | undefined;
   /** If it is not that of blank processes. */
   readonly runtime?: SandboxRuntime | undefined;
+  /** A template of the operator, if it is not that of blank processes. */
+  readonly template?: string | undefined;
   /** A snapshot with the files of the sandbox. */
   readonly sandboxSnapshot?: string | undefined;
   /** Where its programs may connect to. Sandboxes that were started ahead get it when they are claimed, before they load the bundle. */
@@ -113,11 +115,11 @@ export class Pool {
   }
 
   async #claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { folder, digest, environment, variables, egress, runtime } = spec;
+    const { folder, digest, environment, variables, egress, runtime, template } = spec;
     let set: WarmSet | null = null;
     if (environment !== null && !this.#needsNew(spec)) {
-      const name = runtime === undefined ? digest : `${digest} ${runtime}`;
-      set = this.#setOf(name, { folder, environment, variables, egress, runtime });
+      const name = [digest, runtime, template].filter((one) => one !== undefined).join(" ");
+      set = this.#setOf(name, { folder, environment, variables, egress, runtime, template });
       noteBurst(set, spec.together ?? 1, this.#options.now());
       const prepared = this.#take(set);
       if (prepared !== null) return prepared;
@@ -136,10 +138,12 @@ export class Pool {
 
   /** A blank process, or a new one, that loads the bundle. */
   async #load(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { sandboxOptions, sandboxSnapshot: snapshot, runtime, mounts, subject } = spec;
+    const { sandboxOptions, sandboxSnapshot: snapshot, runtime, template, mounts, subject } = spec;
     const needsNew = this.#needsNew(spec);
-    if (sandboxOptions !== undefined || snapshot !== undefined || runtime !== undefined || mounts !== undefined || needsNew) {
-      const options = { sandboxOptions, snapshot, runtime, mounts, subject, ...(needsNew && { egress: spec.egress }) };
+    // Blank processes have none of these.
+    const special = { sandboxOptions, snapshot, runtime, template, mounts };
+    if (needsNew || Object.values(special).some((one) => one !== undefined)) {
+      const options = { ...special, subject, ...(needsNew && { egress: spec.egress }) };
       return this.#bind(await this.#start(spec.owner, "now", signal, options), bundleOf(spec), signal);
     }
     const blank = this.#take(this.#blank);
@@ -294,7 +298,7 @@ export class Pool {
     const copied = await this.#copyStored(set, owner, "ahead", signal);
     if (copied !== null) return copied;
     const subject = set.bundle === null ? undefined : { environment: set.bundle.environment.name, version: set.bundle.environment.version };
-    const sandbox = await this.#start(owner, "ahead", signal, { runtime: set.bundle?.runtime, subject });
+    const sandbox = await this.#start(owner, "ahead", signal, { runtime: set.bundle?.runtime, template: set.bundle?.template, subject });
     if (set.bundle === null) return sandbox;
     await this.#bind(sandbox, { ...bundleOf(set.bundle), isAhead: true }, signal);
     await this.#store(set, sandbox);
@@ -354,7 +358,7 @@ export class Pool {
   }
 
   #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
-    const { sandboxOptions, snapshot, egress, runtime, program, folder, instanceId, mounts, subject } = options;
+    const { sandboxOptions, snapshot, egress, runtime, template, program, folder, instanceId, mounts, subject } = options;
     const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb, sandboxLimits } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const run = (one: SandboxSpec) => scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(one, signal), signal);
@@ -369,6 +373,7 @@ export class Pool {
       ...sandboxLimits,
       ...(sandboxOptions && { sandboxOptions }),
       ...(runtime && { runtime }),
+      ...(template !== undefined && { template }),
       ...(snapshot !== undefined && { snapshot }),
       ...(egress !== undefined && { egress }),
       ...(mounts !== undefined && { mounts }),
@@ -428,6 +433,7 @@ interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" |
 
 interface StartOptions extends Partial<Omit<ProgramSpec, "subject">> {
   readonly subject?: SandboxSubject | undefined;
+  readonly template?: string | undefined;
   readonly sandboxOptions?: SandboxOptions | undefined;
   readonly snapshot?: string | undefined;
   readonly mounts?: readonly FolderMount[] | undefined;

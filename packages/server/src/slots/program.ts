@@ -19,7 +19,8 @@ export const PROGRAM_VARIABLES = { AENV_TYPE: "singleContainer" } as const;
 /** The program of an environment; null if it is a module for the runner. An environment that cannot run here is an error. */
 export function programOf(environment: ProgramSource, engine: Pick<SandboxEngine, "name" | "can">): Program | null {
   const { bundleDigest, artifacts, config, name, version } = environment;
-  const { runtime, deployConfig: { podTemplate } = {} } = config;
+  const { runtime } = config;
+  const template = templateOf(config, engine);
   if (runtime === undefined && bundleDigest !== null) return null;
   const unsupported = (why: string) => new PlatformError("instance.unsupported", `${name}@${version} ${why}`);
   const image = artifacts.find(({ type }) => type === "image")?.content;
@@ -40,12 +41,22 @@ export function programOf(environment: ProgramSource, engine: Pick<SandboxEngine
       command: runtime?.command ?? [],
       listening: runtime === undefined ? listeningOfImage(config) : listeningOfCommand(runtime),
       ...(runtime?.cwd !== undefined && { cwd: runtime.cwd }),
-      // The second container of an instance is a sandbox of its own.
-      ...(engine.can.templates && podTemplate !== undefined && !isDualContainer(config.deployConfig) && { template: podTemplate }),
+      ...(template !== undefined && { template }),
     },
     bundleDigest,
   };
 }
+
+/** The template of the operator that the environment names; undefined for the default one, and on engines without templates. */
+export function templateOf({ deployConfig }: EnvironmentConfig, { can }: Pick<SandboxEngine, "can">): string | undefined {
+  const { podTemplate } = deployConfig ?? {};
+  // That of two containers is chosen by the engine, if the instance has a second one in its sandbox.
+  if (!can.templates || isDualContainer(deployConfig) || podTemplate?.toLowerCase() === DEFAULT_TEMPLATE) return undefined;
+  return podTemplate;
+}
+
+/** Waiting processes have it. Its name is compared without regard to case. */
+const DEFAULT_TEMPLATE = "singlecontainer";
 
 /** How the gateway treats an instance of the program. */
 export function slotProgramOf({ spec: { listening } }: Program): SlotProgram {

@@ -132,7 +132,7 @@ export class Slots {
       return this.#occupyProgram(program, environment, owner, initial, signal);
     }
     const isolation = isolationOf(environment.config);
-    const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes);
+    const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes, engine);
     const { tasks } = this.#options;
     const mounts = await tasks.createFolders(initial.id, initial.taskSandboxes);
     const spec = { ...needed, folder: await bundleFolder(needed.digest), mounts };

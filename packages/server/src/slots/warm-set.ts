@@ -30,6 +30,7 @@ export interface WarmBundle {
   readonly variables: Variables;
   readonly egress?: EgressPolicy | undefined;
   readonly runtime?: SandboxRuntime | undefined;
+  readonly template?: string | undefined;
 }
 
 /** Warm processes of one kind: blank ones, or ones that have loaded the same bundle. */
