@@ -14,6 +14,9 @@ registry = next(
     value for value in vars(module).values() if isinstance(value, dict) and "parse_log_pytest" in value
 )
 
+# Of which the fastest counts.
+ROUNDS = 5
+
 with open(sys.argv[1], encoding="utf-8") as file:
     logs = json.load(file)
 
@@ -21,11 +24,13 @@ measured = []
 for entry in logs:
     spec = SimpleNamespace(instance_id=entry["instanceId"], version=entry["version"])
     parse = registry[entry["parser"]]
-    started = time.process_time()
-    # Some parsers print warnings.
-    with contextlib.redirect_stdout(io.StringIO()):
-        results = parse(entry["log"], spec)
-    seconds = time.process_time() - started
+    seconds = float("inf")
+    for _ in range(ROUNDS):
+        # Some parsers print warnings.
+        with contextlib.redirect_stdout(io.StringIO()):
+            started = time.process_time()
+            results = parse(entry["log"], spec)
+            seconds = min(seconds, time.process_time() - started)
     digest = hashlib.sha256("".join(f"{name}\0{status}\n" for name, status in results.items()).encode()).hexdigest()
     measured.append({"parser": entry["parser"], "seconds": seconds, "digest": digest})
 print(json.dumps(measured))

@@ -7,7 +7,7 @@ import { FULL_TASKS, measureTasks } from "./tasks.ts";
 export const benchmarks: Suite = {
   name: "benchmarks",
   async run(report) {
-    await measureParsers(report, { rounds: 20, length: 200_000 });
+    await measureParsers(report, { rounds: 60, length: 200_000 });
     const lacks = (["runc", "docker", "docker-registry", "go"] as const).map((name) => missing(name)).find((reason) => reason !== null);
     if (lacks == null) await measureTasks(report, FULL_TASKS);
     else report.skip("tasks on sandboxes", lacks);

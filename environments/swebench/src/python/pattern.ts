@@ -16,27 +16,21 @@ export class Pattern {
 
   /** `re.match`: at the start of the text. */
   match(text: string): RegExpExecArray | null {
-    this.#sticky.lastIndex = 0;
-    return this.#sticky.exec(text);
+    return findFrom(this.#sticky, text, 0);
   }
 
   /** `re.search`: the first match anywhere. */
   search(text: string): RegExpExecArray | null {
-    this.#global.lastIndex = 0;
-    return this.#global.exec(text);
+    return findFrom(this.#global, text, 0);
   }
 
   /** `re.finditer` */
-  *findAll(text: string): Generator<RegExpExecArray> {
+  findAll(text: string): RegExpExecArray[] {
+    const all: RegExpExecArray[] = [];
     const global = this.#global;
-    let from = 0;
-    for (;;) {
-      global.lastIndex = from;
-      const found = global.exec(text);
-      if (found === null) return;
-      from = global.lastIndex;
-      yield found;
-    }
+    global.lastIndex = 0;
+    for (let found = global.exec(text); found !== null; found = global.exec(text)) all.push(found);
+    return all;
   }
 
   /** `re.sub` with a literal replacement. */
@@ -48,6 +42,11 @@ export class Pattern {
   split(text: string): string[] {
     return text.split(this.#global);
   }
+}
+
+function findFrom(pattern: RegExp, text: string, from: number): RegExpExecArray | null {
+  pattern.lastIndex = from;
+  return pattern.exec(text);
 }
 
 const CLASSES: Readonly<Record<string, string>> = { s: SPACES, d: "\\p{Nd}", w: "\\p{L}\\p{N}_" };

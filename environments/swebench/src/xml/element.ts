@@ -1,18 +1,21 @@
-/** An element of an XML document. Text is not kept. */
+export interface Attribute {
+  /** The local name; with a namespace `{uri}name`. */
+  readonly name: string;
+  readonly value: string;
+}
+
 export interface Element {
   /** The local name; with a namespace `{uri}name`. */
   readonly name: string;
-  readonly attributes: ReadonlyMap<string, string>;
-  readonly children: readonly Element[];
+  readonly attributes: readonly Attribute[];
+  /** Position in the document after the last element inside of this one. */
+  readonly end: number;
 }
 
-/** All elements of a name inside of an element, in document order. */
-export function descendants(element: Element, name: string): Element[] {
-  const found: Element[] = [];
-  const open = element.children.toReversed();
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (next.name === name) found.push(next);
-    for (let i = next.children.length - 1; i >= 0; i--) open.push(next.children[i] as Element);
-  }
-  return found;
+/** The elements of an XML document in document order, the root first. Text is not kept. */
+export type Document = readonly Element[];
+
+export function findAttribute(element: Element, name: string): string | null {
+  for (const attribute of element.attributes) if (attribute.name === name) return attribute.value;
+  return null;
 }

@@ -1,3 +1,4 @@
+import type { Attribute } from "./element.ts";
 import { notWellFormed } from "./error.ts";
 
 const XML_URI = "http://www.w3.org/XML/1998/namespace";
@@ -9,9 +10,10 @@ export type Bindings = ReadonlyMap<string, string>;
 export const ROOT_BINDINGS: Bindings = new Map([["xml", XML_URI]]);
 
 /** The bindings inside an element with these attributes. */
-export function bind(outer: Bindings, attributes: ReadonlyMap<string, string>): Bindings {
+export function bind(outer: Bindings, attributes: readonly Attribute[]): Bindings {
+  if (!attributes.some(isQualified)) return outer;
   let inner: Map<string, string> | null = null;
-  for (const [name, uri] of attributes) {
+  for (const { name, value: uri } of attributes) {
     if (!isBinding(name)) continue;
     const prefix = name.slice("xmlns:".length);
     checkBinding(prefix, uri);
@@ -25,6 +27,11 @@ function isBinding(attribute: string): boolean {
   return attribute.startsWith("xmlns") && (attribute.length === 5 || attribute[5] === ":");
 }
 
+/** Has a prefix, or declares the default namespace. */
+function isQualified({ name }: Attribute): boolean {
+  return name.includes(":") || name === "xmlns";
+}
+
 function checkBinding(prefix: string, uri: string): void {
   if (prefix === "xmlns") notWellFormed("the prefix 'xmlns' is reserved");
   if ((prefix === "xml") !== (uri === XML_URI)) notWellFormed("the prefix 'xml' and its namespace belong together");
@@ -35,19 +42,23 @@ function checkBinding(prefix: string, uri: string): void {
 }
 
 export function expandElement(name: string, bindings: Bindings): string {
+  if (bindings === ROOT_BINDINGS && !name.includes(":")) return name;
   return expand(name, bindings, bindings.get("") ?? "");
 }
 
 /** Attributes without a prefix have no namespace. Declarations of namespaces are left out. */
-export function expandAttributes(attributes: ReadonlyMap<string, string>, bindings: Bindings): Map<string, string> {
-  const expanded = new Map<string, string>();
-  for (const [name, value] of attributes) {
-    if (isBinding(name)) continue;
-    const full = expand(name, bindings, "");
-    if (expanded.has(full)) notWellFormed(`the attribute '${name}' occurs twice`);
-    expanded.set(full, value);
-  }
+export function expandAttributes(attributes: readonly Attribute[], bindings: Bindings): readonly Attribute[] {
+  if (!attributes.some(isQualified)) return attributes;
+  const expanded = attributes
+    .filter(({ name }) => !isBinding(name))
+    .map(({ name, value }) => ({ name: expand(name, bindings, ""), value }));
+  refuseDuplicates(expanded);
   return expanded;
+}
+
+export function refuseDuplicates(attributes: readonly Attribute[]): void {
+  if (attributes.length > 1 && new Set(attributes.map(({ name }) => name)).size < attributes.length)
+    notWellFormed("an attribute occurs twice");
 }
 
 function expand(name: string, bindings: Bindings, defaultUri: string): string {

@@ -1,5 +1,5 @@
 import { RaisedError } from "../../python/raised.ts";
-import { descendants } from "../../xml/element.ts";
+import { type Document, type Element, findAttribute } from "../../xml/element.ts";
 import { readXml } from "../../xml/reader.ts";
 import type { StatusMap } from "../parser.ts";
 
@@ -12,14 +12,28 @@ export function parseDoctest(log: string): StatusMap {
   if (start < 0) return map;
   const end = log.indexOf(END, start);
   if (end < 0) throw new RaisedError("ParseError", "the report of doctest has no end");
-  const root = readXml(log.slice(start, end + END.length));
-  for (const test of descendants(root, "TestCase")) {
-    for (const part of descendants(test, "SubCase")) {
-      const hasPassed = descendants(part, "Expression").every((expression) => expression.attributes.get("success") === "true");
-      // A missing name is Python's `None` in the reference.
-      const names = [test, part].map(({ attributes }) => attributes.get("name") ?? "None");
-      map.set(names.join(" > "), hasPassed ? "PASSED" : "FAILED");
+  const document = readXml(log.slice(start, end + END.length));
+  for (let at = 1; at < document.length; at++) {
+    const test = document[at];
+    if (test?.name !== "TestCase") continue;
+    const prefix = `${nameOf(test)} > `;
+    for (let inside = at + 1; inside < test.end; inside++) {
+      const part = document[inside];
+      if (part?.name === "SubCase") map.set(prefix + nameOf(part), hasPassed(document, inside + 1, part.end) ? "PASSED" : "FAILED");
     }
   }
   return map;
+}
+
+function hasPassed(document: Document, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) {
+    const element = document[at];
+    if (element?.name === "Expression" && findAttribute(element, "success") !== "true") return false;
+  }
+  return true;
+}
+
+/** A missing name is Python's `None` in the reference. */
+function nameOf(element: Element): string {
+  return findAttribute(element, "name") ?? "None";
 }

@@ -5,9 +5,11 @@ import { eachLine } from "../lines.ts";
 import type { ParserContext, Status, StatusMap } from "../parser.ts";
 import { IndentStack } from "./indent-stack.ts";
 
+const PASS_MARK = 0x2713; // ✓
+const FAIL_MARK = 0x2715; // ✕
 const JEST_MARKS: Marks = new Map([
-  [0x2713, "PASSED"], // ✓
-  [0x2715, "FAILED"], // ✕
+  [PASS_MARK, "PASSED"],
+  [FAIL_MARK, "FAILED"],
   [0x25cb, "SKIPPED"], // ○
 ]);
 const JEST_TIME = new Pattern("\\s\\((\\d+\\s*m?s)\\)$");
@@ -116,10 +118,7 @@ export function parseGrommet(log: string): StatusMap {
 
 const CALYPSO_COMMAND = " ./node_modules/.bin/jest ";
 const CALYPSO_TIME = new Pattern("\\(\\d+ms\\)");
-const CALYPSO_MARKS = [
-  { mark: "✓", status: "PASSED", timed: new Pattern("\\s+✓\\s(.*)\\(\\d+ms\\)$"), plain: new Pattern("\\s+✓\\s(.*)") },
-  { mark: "✕", status: "FAILED", timed: new Pattern("\\s+✕\\s(.*)\\(\\d+ms\\)$"), plain: new Pattern("\\s+✕\\s(.*)") },
-] as const;
+const CALYPSO_END = new Pattern("\\(\\d+ms\\)$");
 
 /** Names of tests outside of suites start with `- `, as in the reference. */
 export function parseCalypso(log: string): StatusMap {
@@ -127,17 +126,24 @@ export function parseCalypso(log: string): StatusMap {
   const stack = new IndentStack();
   for (const piece of cutTail(log, CALYPSO_COMMAND)) {
     for (const line of piece.split("\n")) {
-      if (line.startsWith("Test Suites") || line.startsWith("  ● ")) break;
-      const text = strip(line);
-      const result = CALYPSO_MARKS.find(({ mark }) => text.startsWith(mark));
-      if (result === undefined) {
-        stack.add(line);
-        continue;
-      }
-      const found = (CALYPSO_TIME.search(line) === null ? result.plain : result.timed).match(line);
-      if (found === null) throw new RaisedError("AttributeError", `the line '${line}' has no name of a test`);
-      map.set(strip(`${stack.names.join(" - ")} - ${found[1] ?? ""}`), result.status);
+      const indent = indentOf(line);
+      if ((indent === 0 && line.startsWith("Test Suites")) || (indent === 2 && line.startsWith("  ● "))) break;
+      const mark = line.charCodeAt(indent);
+      if (mark === PASS_MARK || mark === FAIL_MARK) {
+        const name = strip(`${stack.joined} - ${calypsoName(line, indent)}`);
+        map.set(name, mark === PASS_MARK ? "PASSED" : "FAILED");
+      } else stack.add(line, indent);
     }
   }
   return map;
+}
+
+/** `\s+✓\s(.*)`; with `\(\d+ms\)$` behind it if the line has such a time. */
+function calypsoName(line: string, indent: number): string {
+  const start = indent + 2;
+  const isTimed = line.includes("ms)") && CALYPSO_TIME.search(line) !== null;
+  const end = isTimed ? (CALYPSO_END.search(line)?.index ?? -1) : line.length;
+  if (indent === 0 || !isSpace(line.charCodeAt(indent + 1)) || end < start)
+    throw new RaisedError("AttributeError", `the line '${line}' has no name of a test`);
+  return line.slice(start, end);
 }

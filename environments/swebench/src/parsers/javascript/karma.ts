@@ -4,17 +4,19 @@ import { collapse, indentOf, isSpace } from "../../python/text.ts";
 import { withoutAnsi } from "../ansi.ts";
 import type { StatusMap } from "../parser.ts";
 
+/** Every match of a pattern has the text in `needs`: most logs are not searched with all patterns. */
 const BPMN_FAILURES = [
-  { pattern: new Pattern("2KPhantomJS\\s[\\d.]+\\s\\(Linux\\s[\\d.]+\\)\\s(.*)FAILED\\n"), group: 1 },
-  { pattern: new Pattern("2KPhantomJS\\s[\\d.]+\\s\\(Linux\\sx86_64\\)\\s(.*)FAILED\\n"), group: 1 },
-  { pattern: new Pattern("Chrome\\sHeadless\\s(.*)\\s\\(Linux\\sx86_64\\)\\s(.*)FAILED\\n"), group: 2 },
-  { pattern: new Pattern("HeadlessChrome\\s[\\d.]+\\s\\(Linux\\s[\\d.]+\\)\\s(.*)FAILED\\n"), group: 1 },
+  { needs: "KPhantomJS", pattern: new Pattern("2KPhantomJS\\s[\\d.]+\\s\\(Linux\\s[\\d.]+\\)\\s(.*)FAILED\\n"), group: 1 },
+  { needs: "KPhantomJS", pattern: new Pattern("2KPhantomJS\\s[\\d.]+\\s\\(Linux\\sx86_64\\)\\s(.*)FAILED\\n"), group: 1 },
+  { needs: "Headless", pattern: new Pattern("Chrome\\sHeadless\\s(.*)\\s\\(Linux\\sx86_64\\)\\s(.*)FAILED\\n"), group: 2 },
+  { needs: "Headless", pattern: new Pattern("HeadlessChrome\\s[\\d.]+\\s\\(Linux\\s[\\d.]+\\)\\s(.*)FAILED\\n"), group: 1 },
 ] as const;
 
 /** Failures only. Names are not stripped and usually end with a blank. */
 export function parseBpmnJs(log: string): StatusMap {
   const map: StatusMap = new Map();
-  for (const { pattern, group } of BPMN_FAILURES) {
+  for (const { needs, pattern, group } of BPMN_FAILURES) {
+    if (!log.includes(needs)) continue;
     for (const found of pattern.findAll(log)) map.set(found[group] ?? "", "FAILED");
   }
   return map;
@@ -45,6 +47,10 @@ export function parseChartJs(log: string): StatusMap {
   return map;
 }
 
+const START = "Starting browser";
+const PASS_MARK = 0x2714; // ✔
+const FAIL_MARK = 0x2716; // ✖
+
 /**
  * The tree of the reporter "mocha". A suite that is less indented than the one before removes one name and is not added itself, as in
  * the reference.
@@ -52,32 +58,29 @@ export function parseChartJs(log: string): StatusMap {
 export function parseKarma(log: string): StatusMap {
   const map: StatusMap = new Map();
   const suites: string[] = [];
+  let prefix = "";
   let current = -1;
   let hasStarted = false;
   for (const line of log.split("\n")) {
     if (line.startsWith("SUMMARY:")) return map;
-    if (line.includes("Starting browser")) {
+    if (line.includes(START)) {
       hasStarted = true;
       continue;
     }
-    const entry = hasStarted ? readEntry(line) : null;
-    if (entry === null) continue;
-    if (entry.mark !== "") map.set([...suites, entry.name].join(" > "), entry.mark === "✔" ? "PASSED" : "FAILED");
-    else if (entry.indent > current && entry.indent > 0) {
-      current = entry.indent;
-      suites.push(entry.name);
-    } else if (entry.indent < current && entry.indent > 0) {
-      current = entry.indent;
-      if (suites.pop() === undefined) throw new RaisedError("IndexError", "a suite ends that has not begun");
+    if (!hasStarted) continue;
+    const indent = indentOf(line);
+    const mark = line.charCodeAt(indent);
+    if ((mark === PASS_MARK || mark === FAIL_MARK) && isSpace(line.charCodeAt(indent + 1))) {
+      map.set(prefix + line.slice(indent + 2), mark === PASS_MARK ? "PASSED" : "FAILED");
+      continue;
     }
+    // The pattern of the reference is `(\s*)?([✔✖])?\s(.*)$`: one blank is not a part of the indentation.
+    const depth = indent - 1;
+    if (depth <= 0 || depth === current) continue;
+    if (depth > current) suites.push(line.slice(indent));
+    else if (suites.pop() === undefined) throw new RaisedError("IndexError", "a suite ends that has not begun");
+    current = depth;
+    prefix = suites.map((suite) => `${suite} > `).join("");
   }
   return map;
-}
-
-/** `(\s*)?([✔✖])?\s(.*)$`: the blank before the name is not a part of the indentation. */
-function readEntry(line: string): { readonly indent: number; readonly mark: string; readonly name: string } | null {
-  const indent = indentOf(line);
-  const mark = line.charAt(indent);
-  if ((mark === "✔" || mark === "✖") && isSpace(line.charCodeAt(indent + 1))) return { indent, mark, name: line.slice(indent + 2) };
-  return indent === 0 ? null : { indent: indent - 1, mark: "", name: line.slice(indent) };
 }

@@ -4,6 +4,7 @@ import { afterLast, beforeLast, cutTail, strip } from "../../python/text.ts";
 import type { ParserContext, StatusMap } from "../parser.ts";
 import { IndentStack } from "./indent-stack.ts";
 import { parseCarbon } from "./jest.ts";
+import { findSummary } from "./summary.ts";
 
 const MOCHA_VERSIONS: readonly unknown[] = ["9.5", "10.0", "10.2"];
 
@@ -14,23 +15,18 @@ export function parseLighthouse(log: string, { version }: ParserContext): Status
 
 const RUN_START = new Pattern("running\\s\\d+\\stest\\sfiles");
 const RUN_END = new Pattern("\\d+\\spassing");
-const MOCHA_RESULTS = [
-  { pattern: new Pattern("✔\\s(.*)\\s\\(\\d+m+s\\)"), status: "PASSED" },
-  { pattern: new Pattern("✔\\s(.*)"), status: "PASSED" },
-  { pattern: new Pattern("\\d+\\)\\s(.*)\\s\\(\\d+m+s\\)"), status: "FAILED" },
-  { pattern: new Pattern("\\d+\\)\\s(.*)"), status: "FAILED" },
-] as const;
-const FAILURE_START = new Pattern("\\d+\\)");
+const MARKED = { timed: new Pattern("✔\\s(.*)\\s\\(\\d+m+s\\)"), plain: new Pattern("✔\\s(.*)"), status: "PASSED" } as const;
+const NUMBERED = { timed: new Pattern("\\d+\\)\\s(.*)\\s\\(\\d+m+s\\)"), plain: new Pattern("\\d+\\)\\s(.*)"), status: "FAILED" } as const;
 
 function parseMocha(log: string): StatusMap {
   const map: StatusMap = new Map();
   for (const piece of RUN_START.split(log).slice(1)) {
-    const end = RUN_END.search(piece)?.index ?? piece.length;
+    const end = findSummary(piece, RUN_END) ?? piece.length;
     const stack = new IndentStack();
     for (const line of strip(piece.slice(0, end)).split("\n")) {
       const result = mochaResult(strip(line));
       if (result === null) stack.add(line);
-      else map.set([...stack.names, result.name].join(" - "), result.status);
+      else map.set(stack.nameOf(result.name), result.status);
     }
   }
   return map;
@@ -38,13 +34,10 @@ function parseMocha(log: string): StatusMap {
 
 function mochaResult(text: string): { readonly name: string; readonly status: string } | null {
   const isMarked = text.startsWith("✔");
-  if (!isMarked && FAILURE_START.match(text) === null) return null;
-  for (const { pattern, status } of MOCHA_RESULTS) {
-    if (isMarked !== (status === "PASSED")) continue;
-    const found = pattern.match(text);
-    if (found !== null) return { name: found[1] ?? "", status };
-  }
-  return null;
+  if (!isMarked && !text.includes(")")) return null;
+  const { timed, plain, status } = isMarked ? MARKED : NUMBERED;
+  const found = (text.includes("ms)") ? timed.match(text) : null) ?? plain.match(text);
+  return found === null ? null : { name: found[1] ?? "", status };
 }
 
 const TITLE = new Pattern('"fullTitle":\\s"(.*)",\\n');

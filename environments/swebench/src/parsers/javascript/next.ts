@@ -19,12 +19,10 @@ function parseKarmaRuns(log: string): StatusMap {
       if (line.startsWith("TOTAL")) break;
       const text = strip(line);
       if (IGNORED.some((word) => text.startsWith(word))) continue;
-      const name = (at: number): string => [...stack.names, lstrip(line.slice(at + 1))].join(" - ");
       const failed = line.indexOf("✗");
-      const passed = line.indexOf("✓");
-      if (failed >= 0) map.set(name(failed), "FAILED");
-      else if (passed >= 0) map.set(name(passed), "PASSED");
-      else stack.add(line);
+      const mark = failed >= 0 ? failed : line.indexOf("✓");
+      if (mark < 0) stack.add(line);
+      else map.set(stack.nameOf(lstrip(line.slice(mark + 1))), failed >= 0 ? "FAILED" : "PASSED");
     }
   }
   return map;
@@ -36,7 +34,7 @@ const RUN_SUCCESS = new Pattern("^\\s{4}✓\\s(.*)\\(", "M");
 
 function parseCypressRuns(log: string): StatusMap {
   const map: StatusMap = new Map();
-  const runs = [...RUN.findAll(log)];
+  const runs = RUN.findAll(log);
   for (const [i, run] of runs.entries()) {
     const suite = run[2] ?? "";
     const body = log.slice(run.index + run[0].length, runs[i + 1]?.index ?? log.length);

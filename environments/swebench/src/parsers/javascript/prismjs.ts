@@ -1,0 +1,56 @@
+import { isList, isObject, type Json, readJson } from "../../python/json-reader.ts";
+import { RaisedError } from "../../python/raised.ts";
+import { after, beforeLast, cutTail } from "../../python/text.ts";
+import type { Status, StatusMap } from "../parser.ts";
+
+const COMMAND = "./node_modules/.bin/mocha tests/run.js --reporter json";
+
+/** Reports in JSON. A later `}` in the log belongs to the report, so it usually raises. */
+export function parsePrismjs(log: string): StatusMap {
+  const map: StatusMap = new Map();
+  for (const piece of cutTail(log, COMMAND)) {
+    const text = `{${beforeLast(after(piece, "{"), "}")}}`;
+    if (addUsual(map, text)) continue;
+    const report = readJson(text);
+    for (const title of titles(report, "failures")) map.set(title, "FAILED");
+    for (const title of titles(report, "passes")) map.set(title, "PASSED");
+  }
+  return map;
+}
+
+function titles(report: Json, key: string): string[] {
+  const tests = isObject(report) ? report.get(key) : undefined;
+  if (tests === undefined) throw new RaisedError("KeyError", `the report of mocha has no '${key}'`);
+  if (isList(tests)) return tests.map(fullTitle);
+  // An empty object or string has no elements to read a title of.
+  if (tests === "" || (isObject(tests) && tests.size === 0)) return [];
+  throw new RaisedError("TypeError", `'${key}' in the report of mocha is not a list`);
+}
+
+function fullTitle(test: Json): string {
+  const title = isObject(test) ? test.get("fullTitle") : undefined;
+  if (typeof title !== "string") throw new RaisedError("KeyError", "a test in the report of mocha has no 'fullTitle'");
+  return title;
+}
+
+/** Adds the results of a report of the usual form, for which JavaScript's reader of JSON suffices; false for all others. */
+function addUsual(map: StatusMap, text: string): boolean {
+  let report: { readonly failures?: unknown; readonly passes?: unknown };
+  try {
+    report = JSON.parse(text);
+  } catch {
+    return false;
+  }
+  if (!isTestList(report.failures) || !isTestList(report.passes)) return false;
+  addAll(map, report.failures, "FAILED");
+  addAll(map, report.passes, "PASSED");
+  return true;
+}
+
+function isTestList(value: unknown): value is readonly { readonly fullTitle: string }[] {
+  return Array.isArray(value) && value.every((test: { fullTitle?: unknown } | null) => typeof test?.fullTitle === "string");
+}
+
+function addAll(map: StatusMap, tests: readonly { readonly fullTitle: string }[], status: Status): void {
+  for (const { fullTitle } of tests) map.set(fullTitle, status);
+}
