@@ -24,8 +24,8 @@ import { LimitReached, type Limits, Meter } from "./limits.ts";
 import { EpisodeRecord } from "./record.ts";
 import { failedResult, messageOfResult, type StepResult, toStepResult } from "./tool-message.ts";
 
-/** Tests and builds of a task take long. The deadline of the episode limits a call, not the timeout of a client that waits for a person. */
-const LONG_CALL_MS = 24 * 60 * 60_000;
+/** Tests and builds of a task take long. The deadline of the episode limits a call, so a call needs no timer of its own. */
+const NO_TIMEOUT = Number.POSITIVE_INFINITY;
 
 export interface EpisodeOptions {
   readonly instance: EpisodeInstance;
@@ -101,7 +101,7 @@ export class Episode {
     const abilities = await instance.episode.abilities({ signal });
     // The agent sees observations, never rewards.
     const only = abilities.observation ? { observationsOnly: true } : {};
-    const { task: found, observation } = await instance.reset({ task, seed, ...only }, { signal, timeoutMs: LONG_CALL_MS });
+    const { task: found, observation } = await instance.reset({ task, seed, ...only }, { signal, timeoutMs: NO_TIMEOUT });
     const tools = await listTools(options);
     const messages = abilities.prompt ? (await instance.episode.prompt({ signal })).messages : defaultPrompt(observation);
     const timing = { reset_ms: elapsedMs(from, now()), model_ms: 0, tools_ms: 0, score_ms: 0 };
@@ -248,7 +248,7 @@ export class Episode {
   async score(args: Readonly<Record<string, unknown>> = {}): Promise<Outcome> {
     const { instance, signal, now } = this.#options;
     const from = now();
-    const { reward, components, weights } = await instance.score(args, { signal, timeoutMs: LONG_CALL_MS });
+    const { reward, components, weights } = await instance.score(args, { signal, timeoutMs: NO_TIMEOUT });
     this.timing.score_ms = elapsedMs(from, now());
     return { kind: "scored", reward, components, ...(weights && { weights }) };
   }
@@ -291,7 +291,7 @@ export class Episode {
     if (!this.#beginning.abilities.reply) return "done";
     const { instance } = this.#options;
     const signal = this.#signal;
-    const { messages, status } = await instance.episode.reply(message, { signal, timeoutMs: LONG_CALL_MS });
+    const { messages, status } = await instance.episode.reply(message, { signal, timeoutMs: NO_TIMEOUT });
     this.record.messages.push(...messages);
     this.#isDone = status.done;
     return status.done ? "done" : null;
@@ -331,7 +331,7 @@ export class Episode {
     if (!this.tools.some((tool) => tool.name === name)) {
       return failedResult(`there is no tool '${name}'; there are: ${this.tools.map((tool) => tool.name).join(", ")}`);
     }
-    const limits = { signal: this.#signal, timeoutMs: LONG_CALL_MS };
+    const limits = { signal: this.#signal, timeoutMs: NO_TIMEOUT };
     return toStepResult(await this.#options.instance.callTool(name, asWritten(text, args.value), limits));
   }
 }

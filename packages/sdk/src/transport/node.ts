@@ -51,12 +51,14 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
     const { url, method, headers, body, signal } = this.#request;
     if (signal?.aborted) return Promise.reject(signal.reason);
     signal?.addEventListener("abort", this.#onAbort, { once: true });
-    const { origin, pathname, search } = new URL(url);
-    const path = pathname + search;
+    const { origin, path } = targetOf(url);
     this.#idle?.restart();
     try {
       const sent = body === undefined || typeof body === "string" ? (body ?? null) : this.#stream(body);
-      dispatcher.dispatch({ origin, path, method: method as Dispatcher.HttpMethod, headers: { ...headers }, body: sent }, this);
+      dispatcher.dispatch(
+        { origin, path, method: method as Dispatcher.HttpMethod, headers: headers as Record<string, string>, body: sent },
+        this,
+      );
     } catch (error) {
       this.#end(error);
     }
@@ -170,6 +172,20 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
     }
     this.#wake();
   }
+}
+
+/** The parts of recent URLs: an instance is called at the same few, and to parse one takes as long as to read a small answer. */
+const recentTargets = new Map<string, { readonly origin: string; readonly path: string }>();
+const MOST_RECENT_TARGETS = 64;
+
+function targetOf(url: string): { readonly origin: string; readonly path: string } {
+  const known = recentTargets.get(url);
+  if (known !== undefined) return known;
+  const { origin, pathname, search } = new URL(url);
+  const target = { origin, path: pathname + search };
+  if (recentTargets.size >= MOST_RECENT_TARGETS) recentTargets.clear();
+  recentTargets.set(url, target);
+  return target;
 }
 
 function failed(request: HttpRequest, cause: unknown): TransportError {
