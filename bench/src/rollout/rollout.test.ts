@@ -7,6 +7,7 @@ import { measureSpeed } from "./speed.ts";
 
 const SMALL: Scale = {
   rounds: 1,
+  warmUps: 1,
   episodes: { 1: 2, 64: 70 },
   directEpisodes: 10,
   pythonEpisodes: 2,

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Trajectory } from "@aenv/contract";
+import { headers as names, type Trajectory } from "@aenv/contract";
 import {
   digestOf,
   Instances,
@@ -89,8 +89,12 @@ async function requests({ episodes, concurrency }: Queries["requests"]): Promise
   const list = rpc("tools/list", {}, "");
   let begun = 0;
   const lane = async (id: string) => {
+    // The SDK names the instance by headers.
+    const instance = { [names.proxyUrl]: `http://${id}:8081`, [names.instanceId]: id };
+    const ownHeaders = { ...headers, ...instance };
+    const ownMcpHeaders = { ...instance, ...mcpHeaders };
     const post = async (path: string, body: string | undefined, expect: string) => {
-      const answered = await send(pool, "POST", `/env-instance/${id}${path}`, body ?? "{}", path === "/mcp" ? mcpHeaders : headers);
+      const answered = await send(pool, "POST", path, body ?? "{}", path === "/mcp" ? ownMcpHeaders : ownHeaders);
       if (answered.status !== 200 || !answered.body.includes(expect)) throw new Error(`${path}: ${answered.status} ${answered.body}`);
     };
     while (begun++ < episodes) {
