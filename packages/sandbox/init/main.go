@@ -38,13 +38,14 @@ func main() {
 	if *root != "" {
 		os.Exit(mountRootMain(*root))
 	}
-	if err := run(*listen, *key); err != nil {
+	if err := run(*listen, *key, flag.Args()); err != nil {
 		fmt.Fprintf(os.Stderr, "init: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(listen, key string) error {
+// run serves clients until the end of the sandbox. It starts the program, if one is given, without waiting for a client.
+func run(listen, key string, program []string) error {
 	publicKey, err := parseKey(key)
 	if err != nil {
 		return err
@@ -62,6 +63,11 @@ func run(listen, key string) error {
 	}
 	init := newServer(publicKey)
 	go init.watchSignals()
+	if len(program) > 0 {
+		if err := init.startProgram(program); err != nil {
+			return err
+		}
+	}
 	go init.accept(listener)
 	code := <-init.exit
 	listener.Close()

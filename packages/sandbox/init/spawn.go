@@ -61,14 +61,41 @@ func spawnMain(s *server, on *stream, r mainRequest) (any, error) {
 			case <-p.reported:
 			case <-time.After(time.Second):
 			}
-			code := 128 + int(p.status.Signal())
-			if p.status.Exited() {
-				code = p.status.ExitStatus()
-			}
-			s.shutdown(defaultGrace, code)
+			s.endWith(p)
 		}()
 	}
 	return s.follow(p, on, map[string]any{"process": p.id, "pid": p.pid})
+}
+
+// startProgram starts the program of the command line, with the environment and the folder of the init. Its end is the end of the sandbox.
+func (s *server) startProgram(argv []string) error {
+	env := map[string]string{}
+	for _, variable := range os.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		env[name] = value
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	p, err := s.spawn(spawnRequest{Argv: argv, Env: env, Cwd: cwd, inheritOutput: true, oneOutput: true})
+	if err != nil {
+		return err
+	}
+	go func() {
+		<-p.done
+		s.endWith(p)
+	}()
+	return nil
+}
+
+// endWith ends the sandbox with the exit code of its program.
+func (s *server) endWith(p *process) {
+	code := 128 + int(p.status.Signal())
+	if p.status.Exited() {
+		code = p.status.ExitStatus()
+	}
+	s.shutdown(defaultGrace, code)
 }
 
 type attachRequest struct {

@@ -169,6 +169,8 @@ export interface SandboxSpec {
   /** Total CPU time; the system kills a process that used more. */
   readonly cpuSeconds?: number;
   readonly startTimeoutMs: number;
+  /** The program may be started before anyone is connected to the sandbox: its command and variables are no secrets. Engines may ignore it. */
+  readonly startsEarly?: boolean;
   /** It is not needed yet, so it must not take the room of one that is. */
   readonly isAhead?: boolean;
   /** Only for engines that mount folders. */

@@ -4,6 +4,7 @@ import type { SandboxSpec } from "../engine.ts";
 import type { KubernetesApi } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";
 import type { KubernetesEngineOptions } from "./options.ts";
+import { startsEarly } from "./pod/early-start.ts";
 import { ID_ANNOTATION, podName } from "./pod/names.ts";
 import { type PodInput, PROGRAM_PORT, templateCommand } from "./pod/pod.ts";
 import { type PodState, stateOf } from "./pod/state.ts";
@@ -84,6 +85,7 @@ function newState(spec: SandboxSpec, template: Pod): PodState {
     port: listening.kind === "none" ? null : listening.kind === "port" ? listening.port : PROGRAM_PORT,
     // Only the node knows the program of an image. It is the init's task if the sandbox names one, or needs none.
     hasInit: spec.command.length > 0 || listening.kind === "none" || templateCommand(template).length > 0,
+    ...(startsEarly(spec) && { startsEarly: true }),
     memoryMb: spec.memoryMb ?? null,
     attempt: randomBytes(9).toString("base64url"),
     startsUntil: Date.now() + spec.startTimeoutMs,

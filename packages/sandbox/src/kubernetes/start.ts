@@ -121,6 +121,7 @@ async function startProgram(start: PodStart, sandbox: KubernetesSandbox, stage: 
   stage.detail = "the program was not started";
   const { spec } = start;
   const defaults = await readDefaults(init, signal);
+  if (sandbox.state.startsEarly) return defaults;
   const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, signal);
   const program = programOf(start, sandbox.ip);
   if (program === null) return defaults;

@@ -367,6 +367,7 @@ export class Pool {
       ...(program?.spec ?? { command: runner }),
       ...(folder !== undefined && { folder }),
       variables: program === undefined ? variables : (options.variables ?? {}),
+      ...(program === undefined && folder === undefined && { startsEarly: true }),
       labels: { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "program", instance: instanceId }) },
       startTimeoutMs,
       memoryMb,

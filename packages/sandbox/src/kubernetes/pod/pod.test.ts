@@ -55,6 +55,16 @@ describe("the pod of a sandbox", () => {
     expect(JSON.stringify(pod)).not.toContain("hostPath");
   });
 
+  it("starts a program that may start early by itself, at the address that the node gives to the pod", () => {
+    const spec = { command: ["node", "a$(b).js"], variables: { DATA: "/data" } };
+    const { command, env } = mainOf(podOf(input(spec, { state: { ...state, startsEarly: true } })));
+    const own = ["--", "node", "a$$(b).js", "--host", "$(AENV_POD_IP)", "--port", "8081"];
+    expect(command).toEqual(["/opt/aenv/init", "--listen", "tcp::61080", "--key", "KEY", ...own]);
+    expect(env).toContainEqual({ name: "DATA", value: "/data" });
+    expect(env?.at(-1)).toEqual({ name: "AENV_POD_IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } });
+    expect(JSON.stringify(podOf(input(spec)))).not.toContain("/data");
+  });
+
   it("with another image gets the init by a volume that it cannot write to", () => {
     const pod = podOf(input({ image: "shop:1" }));
     expect(pod.spec.initContainers).toMatchObject([{ image: "base:1", command: ["/opt/aenv/init", "--copy-to", "/.aenv/init"] }]);

@@ -3,6 +3,7 @@ import type { SandboxSpec } from "../../engine.ts";
 import { healthPathOf } from "../../listening.ts";
 import { INIT_PATH } from "../../oci/spec/mounts.ts";
 import { MAIN } from "./default-templates.ts";
+import { earlyCommand, POD_IP } from "./early-start.ts";
 import { EGRESS_LABEL, HOME_LABEL, ID_ANNOTATION, labelsOf, podName, STATE_ANNOTATION, subjectMarks } from "./names.ts";
 import { cpuQuantity, mebibytes, quantityValue, smaller } from "./quantity.ts";
 import type { PodState } from "./state.ts";
@@ -131,8 +132,13 @@ function mainContainer(
     ...rest,
     image,
     // With an init, variables are sent to it and are in no object of the cluster: they may be secrets.
-    env: variables(template.env ?? [], state.hasInit ? {} : spec.variables),
-    ...(state.hasInit ? { command: init } : { ...(command !== undefined && { command }), ...(args !== undefined && { args }) }),
+    env: [
+      ...variables(template.env ?? [], state.hasInit && !state.startsEarly ? {} : spec.variables),
+      ...(state.startsEarly ? [fromField(POD_IP, "status.podIP")] : []),
+    ],
+    ...(state.hasInit
+      ? { command: state.startsEarly ? [...init, "--", ...earlyCommand(spec, PROGRAM_PORT)] : init }
+      : { ...(command !== undefined && { command }), ...(args !== undefined && { args }) }),
     resources: resources(template, spec),
     ...(state.port !== null && {
       ports: [...(rest.ports ?? []).filter(({ containerPort }) => containerPort !== state.port), { containerPort: state.port }],

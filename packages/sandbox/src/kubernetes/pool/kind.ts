@@ -14,7 +14,10 @@ export interface PodKind {
 export function kindOf(input: PodInput): PodKind | null {
   if (!input.state.hasInit) return null;
   const { subject: _, ...spec } = input.spec;
-  const { metadata, ...pod } = podOf({ ...input, spec: { ...spec, id: "waiting", labels: {}, variables: {} } });
+  const { metadata, ...pod } = podOf({
+    ...input,
+    spec: { ...spec, id: "waiting", labels: {}, ...(!input.state.startsEarly && { variables: {} }) },
+  });
   const { [ID_ANNOTATION]: _id, [LABELS_ANNOTATION]: _labels, [STATE_ANNOTATION]: state = "", ...annotations } = metadata.annotations ?? {};
   const digest = createHash("sha256")
     .update(JSON.stringify([metadata.labels, annotations, pod]))
