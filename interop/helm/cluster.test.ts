@@ -170,6 +170,19 @@ describeNeeding("kubernetes", "a cluster", () => {
           await expect.poll(answers, { timeout: 120_000, interval: 500 }).toBe("answered");
         });
 
+        it("keeps instances when Redis is restarted, and recovers by itself", { timeout: 300_000 }, async () => {
+          await using echo = await installation.open("echo");
+          await kubectl("--namespace", namespace, "delete", "pod", "aenv-redis-0", "--grace-period=1", "--wait=true");
+          const answers = () => echo.callTool("echo", { text: "still here" }).then(({ isError }) => !isError, messageOf);
+          await expect.poll(answers, { timeout: 120_000, interval: 500 }).toBe(true);
+          const opens = async () => {
+            await using another = await installation.open("echo");
+            return (await another.callTool("echo", { text: "new" })).isError;
+          };
+          await expect.poll(() => opens().catch(messageOf), { timeout: 120_000, interval: 500 }).toBe(false);
+          expect(await answers()).toBe(true);
+        });
+
         it("lets its server do all that it must in the namespace of sandboxes, and nothing else", { timeout: 60_000 }, async () => {
           const account = `system:serviceaccount:${namespace}:aenv`;
           const can = async (what: string, where = sandboxNamespace) =>

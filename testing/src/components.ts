@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs
 import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { findNodeProcess } from "./cluster-node.ts";
 
 /** A component that a test needs and a machine may not have. */
 export interface Component {
@@ -110,6 +111,11 @@ export const components = {
   kubernetes: {
     probe: () => probeKubernetes() ?? probeGo(),
     get: "set AENV_KUBECONFIG or KUBECONFIG to the kubeconfig of a cluster whose pods this machine reaches, and AENV_KUBE_LOAD_IMAGE to a program that is called with NAME:TAG FOLDER [COMMAND...] and puts this image on all nodes; with Go on the PATH",
+    isGiven: true,
+  },
+  "kubernetes-node": {
+    probe: probeKubernetesNode,
+    get: "have a cluster for tests to yourself, whose node starts its components again when they end, and set AENV_KUBE_NODE_PID to the first process of that node: the tests stop its kubelet and kill its API server, so run nothing else on it meanwhile",
     isGiven: true,
   },
   mmdebstrap: {
@@ -233,6 +239,16 @@ export function imageLoader(): string | null {
 function probeKubernetes(): string | null {
   if (kubeconfigPath() === null) return "neither AENV_KUBECONFIG nor KUBECONFIG names a file";
   return imageLoader() === null ? "AENV_KUBE_LOAD_IMAGE names no program" : null;
+}
+
+function probeKubernetesNode(): string | null {
+  if ((process.env.AENV_KUBE_NODE_PID ?? "") === "") return "AENV_KUBE_NODE_PID is not set";
+  const missing = isRootOnLinux() ? ["kubelet", "kube-apiserver"].find((name) => findNodeProcess(name) === null) : undefined;
+  return isRootOnLinux()
+    ? missing === undefined
+      ? probeKubernetes()
+      : `the node has no ${missing}`
+    : "only root on Linux can use it here";
 }
 
 function probePythonRl(): string | null {

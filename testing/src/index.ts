@@ -1,5 +1,6 @@
 export { loadClusterArchive } from "./cluster-archive.ts";
 export { loadClusterImage } from "./cluster-image.ts";
+export { findNodeProcess } from "./cluster-node.ts";
 export {
   type Component,
   type ComponentName,

@@ -2,10 +2,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { describeNeeding, Random } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { callTool, urlOf } from "./calls.ts";
-import { FaultyCluster, killContainers, type TestPod } from "./cluster/faulty-cluster.ts";
-import { settled } from "./cluster/truth.ts";
 import type { ServerProcess } from "./crash/server-process.ts";
 import { projects, publish } from "./platform.ts";
+import { FaultyCluster, killContainers, type TestPod } from "./testing/faulty-cluster.ts";
+import { settled } from "./testing/truth.ts";
 
 /** `AENV_KUBE_SEEDS=100` for a long run; `AENV_KUBE_FIRST` is the first seed. */
 const SEEDS = Number(process.env.AENV_KUBE_SEEDS ?? 3);
@@ -15,6 +15,8 @@ const KEPT = 2;
 
 const FAULTS = ["server killed", "pod deleted", "container killed", "API cut", "Redis cut", "Redis restarted"] as const;
 const POINTS = ["create", "call", "release"] as const;
+/** How long each about takes: a fault comes at any time of it. */
+const DURATIONS_MS = { create: 2_500, call: 500, release: 120 } as const;
 
 describeNeeding("kubernetes", "two servers with pods", () => {
   describeNeeding("redis", "on one Redis", () => {
@@ -37,7 +39,7 @@ describeNeeding("kubernetes", "two servers with pods", () => {
       const fault = random.pick(FAULTS) as (typeof FAULTS)[number];
       const point = random.pick(POINTS) as (typeof POINTS)[number];
       const { id } = await server.create(ref, { ttl: "1h" });
-      const durationMs = point === "create" ? 2_500 : 500;
+      const durationMs = DURATIONS_MS[point];
       const operation = operate(point, server, id, durationMs).catch(() => "broken off");
       await pause(random.next() * durationMs);
       const heal = await strike(fault, random);

@@ -47,10 +47,12 @@ export function progressOf(pod: Pod, now: number, unschedulableMs: number): PodP
     return { kind: "waiting", detail: reason };
   }
   const waiting = all.find(({ state }) => state?.waiting !== undefined)?.state?.waiting;
-  return {
-    kind: "waiting",
-    detail: waiting?.message ?? waiting?.reason ?? (pod.spec.nodeName === undefined ? "no node yet" : "the node starts it"),
-  };
+  return { kind: "waiting", detail: waiting?.message ?? waiting?.reason ?? stepOf(pod, all.length > 0) };
+}
+
+function stepOf({ spec: { nodeName } }: Pod, isReported: boolean): string {
+  if (nodeName === undefined) return "no node yet";
+  return isReported ? "the node starts it" : `node ${nodeName} has reported nothing about it: check that its kubelet runs`;
 }
 
 /** Null while it starts or runs. */

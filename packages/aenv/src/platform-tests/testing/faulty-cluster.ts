@@ -97,11 +97,16 @@ export class FaultyCluster implements AsyncDisposable {
 
 /** Kills everything in the containers of a pod; false if its node is not this machine, or the pod has not started. */
 export function killContainers({ metadata: { uid = "" } }: TestPod): boolean {
+  const killed = containersOf(uid);
+  for (const pid of killed) endProcess(pid);
+  return killed.length > 0;
+}
+
+/** The processes in the containers of a pod, if its node is this machine. */
+export function containersOf(uid: string): number[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && textOf(`/proc/${name}/cgroup`).includes(uid));
   // The process that holds the network of the pod is no container of it.
-  const killed = pids.filter((pid) => textOf(`/proc/${pid}/comm`).trim() !== "pause");
-  for (const pid of killed) endProcess(Number(pid));
-  return killed.length > 0;
+  return pids.filter((pid) => textOf(`/proc/${pid}/comm`).trim() !== "pause").map(Number);
 }
 
 function endProcess(pid: number): void {
