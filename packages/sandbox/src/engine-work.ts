@@ -1,4 +1,4 @@
-import { PlatformError } from "@aenv/contract";
+import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { Sandbox } from "./engine.ts";
 
 /** The starts and ends of sandboxes that an engine has in progress, and whether it is closed. */
@@ -24,8 +24,8 @@ export class EngineWork {
       this.#starting.set(id, starting);
       return await starting.finally(() => this.#starting.delete(id));
     } catch (error) {
-      if (signal.aborted || this.isClosed) throw cancelled(id);
-      throw error;
+      const isCancelled = signal.aborted || this.isClosed;
+      throw isCancelled && !isPlatformError(error, "request.cancelled") ? cancelled(id) : error;
     }
   }
 
@@ -43,6 +43,8 @@ export class EngineWork {
   }
 }
 
-export function cancelled(id: string): PlatformError {
-  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`);
+/** `waitedFor`: what the start was waiting for, for a caller that has run out of time. */
+export function cancelled(id: string, waitedFor?: string): PlatformError {
+  const details = waitedFor === undefined ? {} : { waitedFor };
+  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`, { details });
 }

@@ -162,6 +162,21 @@ describeNeeding("kubernetes", "a pod", () => {
     await expectNoPods();
   });
 
+  it("that is not wanted any more says what it waited for, and is removed", { timeout: TIMEOUT_MS }, async () => {
+    const nowhere = (pod: Pod): Pod => ({ ...pod, spec: { ...pod.spec, nodeSelector: { "aenv.io/none": "true" } } });
+    const engine = open({ templates: templatesOf({ nowhere }), unschedulableMs: START_MS });
+    const stop = new AbortController();
+    const spec = { id: "unwanted", command: [], variables: {}, labels: {}, startTimeoutMs: START_MS, listening: { kind: "none" } } as const;
+    const starting = engine.create({ ...spec, template: "nowhere" }, stop.signal);
+    const isSeen = async () => JSON.stringify((await namespace.pods()).map(({ status }) => status));
+    await expect.poll(isSeen, { timeout: 30_000 }).toContain("Unschedulable");
+    await expect.poll(() => engine.podsByPhase.Pending, { timeout: 30_000 }).toBe(1);
+    stop.abort();
+    const details = { waitedFor: expect.stringMatching(/the pod was not started/) };
+    await expect(starting).rejects.toMatchObject({ code: "request.cancelled", details });
+    await expectNoPods();
+  });
+
   it("beyond the quota of the namespace is refused for now", { timeout: TIMEOUT_MS }, async () => {
     const engine = open();
     const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "few" }, spec: { hard: { pods: "0" } } };

@@ -42,7 +42,7 @@ export async function startInPod(start: PodStart): Promise<{ readonly defaults: 
   const { spec, signal, open } = start;
   const stop = new AbortController();
   const stage: Stage = { detail: "the pod was not started" };
-  const cancel = () => stop.abort(cancelled(spec.id));
+  const cancel = () => stop.abort(cancelled(spec.id, stage.detail));
   const timer = setTimeout(() => stop.abort(new StartFailure(`${stage.detail} within ${spec.startTimeoutMs} ms`)), spec.startTimeoutMs);
   signal.addEventListener("abort", cancel);
   if (signal.aborted) cancel();

@@ -108,7 +108,8 @@ export class Slots {
     } catch (cause) {
       if (!deadline.aborted || signal.aborted) throw cause;
       const { name, version } = environment;
-      const message = `${name}@${version} did not start within ${startTimeoutMs / 1_000} s (the server's startTimeout): ${progress.step}`;
+      const step = waitedFor(cause) ?? progress.step;
+      const message = `${name}@${version} did not start within ${startTimeoutMs / 1_000} s (the server's startTimeout): ${step}`;
       throw new PlatformError("instance.start_timeout", message, { cause });
     }
   }
@@ -376,4 +377,10 @@ export class Slots {
     const { clients, startTimeoutMs } = this.#options;
     return requestSandbox(clients, slot.sandboxId, slot.address, { ...request, timeoutMs: startTimeoutMs });
   }
+}
+
+/** What the engine was waiting for when a start ran out of time; null if it does not say. */
+function waitedFor(cause: unknown): string | null {
+  const step = isPlatformError(cause, "request.cancelled") ? cause.details.waitedFor : undefined;
+  return typeof step === "string" ? step : null;
 }
