@@ -49,6 +49,8 @@ async def methods():
         answers = await asyncio.gather(*(call(env, "echo", {"text": f"{n}"}) for n in range(16)))
         report["at_once"] = [answer["content"][0]["text"] for answer in answers]
     report["released"] = env._instance is None
+    async with AEnvSchedulerClient(f"{URL}:8080", max_retries=0) as client:
+        report["still_running"] = [one.id for one in await client.list_env_instances(None, EnvStatus.RUNNING)]
     return report
 
 
@@ -216,7 +218,7 @@ async def main(parts):
         "scheduler": scheduler,
         "services": services,
     }
-    return {part: await work[part]() for part in parts}
+    return {part: await attempt(work[part]()) for part in parts}
 
 
 if __name__ == "__main__":
