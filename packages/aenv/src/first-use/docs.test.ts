@@ -14,13 +14,17 @@ import { isLeftOut, notRun } from "./testing/not-run.ts";
 import { Reader, type ReaderOptions } from "./testing/reader.ts";
 import { readersModel } from "./testing/reader-model.ts";
 import { type Registry, registryWith } from "./testing/registry.ts";
+import { withRememberedNpm } from "./testing/remembered-npm.ts";
 
 /** Creates a project, and makes its packages available to programs next to it. */
 const project = "npx aenvironment init my-env --template stateful && npm install --prefix my-env && ln -s my-env/node_modules node_modules";
 
+/** The document whose commands are all run by npm and npx themselves. */
+const withNpm = "packages/aenv/README.md";
+
 /** The documents for users of the published package, and the commands that they expect to have been run. */
 const texts: Readonly<Record<string, readonly string[]>> = {
-  "packages/aenv/README.md": [],
+  [withNpm]: [],
   "docs/guides/command-line.md": [],
   "docs/guides/evaluate.md": [],
   // Its Python is run by interop/python-rl.
@@ -82,6 +86,7 @@ it("skips only commands that the documents contain", () => {
 describeNeeding("npm-registry", "with the published package, as printed", () => {
   let tree: Tree;
   let registry: Registry;
+  let npmsEnv: NodeJS.ProcessEnv;
   let env: NodeJS.ProcessEnv;
 
   beforeAll(async () => {
@@ -91,18 +96,20 @@ describeNeeding("npm-registry", "with the published package, as printed", () => 
     registry = await registryWith(tarball.bytes, JSON.parse(Buffer.from(manifest?.bytes ?? []).toString()), npmConfig("registry"));
     tree = temporaryTree();
     const home = join(tree.path, "home");
-    env = { ...withNeededNode(home, readersEnv(home, plainEnv())), npm_config_registry: registry.url };
+    npmsEnv = { ...withNeededNode(home, readersEnv(home, plainEnv())), npm_config_registry: registry.url };
+    env = withRememberedNpm(home, npmsEnv);
   }, 180_000);
   afterAll(async () => {
     await registry?.[Symbol.asyncDispose]();
+    // Tens of thousands of files.
     tree?.[Symbol.dispose]();
-  });
+  }, 180_000);
 
   /** Runs the blocks of a document, after the commands that it expects to have been run. */
   async function runBlocks(path: string, before: readonly string[], blocks: readonly Block[], options: DocumentOptions): Promise<void> {
     using folder = temporaryTree();
     await using model = await readersModel();
-    const own = { ...env, AENV_HOME: join(folder.path, ".aenv"), OPENAI_BASE_URL: model.baseUrl };
+    const own = { ...(path === withNpm ? npmsEnv : env), AENV_HOME: join(folder.path, ".aenv"), OPENAI_BASE_URL: model.baseUrl };
     await using reader = await Reader.open({ cwd: folder.path, env: own, modelUrl: model.baseUrl, ...options });
     for (const command of before) await reader.command(command);
     for (const block of blocks) {
