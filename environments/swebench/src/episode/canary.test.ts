@@ -4,7 +4,7 @@ import type { JsonObject } from "../python/json-reader.ts";
 import { makeSpec } from "../spec/spec.ts";
 import { addCanary, hasFailed } from "./canary.ts";
 
-function canaryOf(command: string, parser = "parse_log_pytest") {
+function canaryOf(command: string, { parser = "parse_log_pytest", testPatch = "" } = {}) {
   const spec = makeSpec(
     toJson({
       instance_id: "a__b-1",
@@ -18,7 +18,7 @@ function canaryOf(command: string, parser = "parse_log_pytest") {
       PASS_TO_PASS: [],
     }) as JsonObject,
   );
-  return addCanary(spec, "1a");
+  return addCanary(spec, "1a", testPatch);
 }
 
 describe("a test that must fail", () => {
@@ -54,8 +54,33 @@ SWEBENCH_TEST_EXIT_CODE=$?
     expect(canaryOf(command)).toBeNull();
   });
 
-  it("is not added if the parser would not see it", () => {
-    expect(canaryOf("pytest -rA tests/test_a.py", "parse_log_tap")).toBeNull();
+  const patchOf = (path: string, line: string) => `diff --git a/${path} b/${path}\n--- a/${path}\n+++ b/${path}\n@@ -1 +1,2 @@\n+${line}\n`;
+
+  it.each([
+    ["node --test-reporter=tap test/a.test.js", "test/a.test.js", '  test("x", () => {', 'test("1a", () => { throw new Error("1a"); });'],
+    ["npx jest test/a.test.ts", "test/a.test.ts", '  it("x", () => {', 'it("1a", () => { throw new Error("1a"); });'],
+    ["./node_modules/.bin/mocha test/a.js", "test/a.js", 'it("x", f)', 'it("1a", () => { throw new Error("1a"); });'],
+    ["go test -v ./pkg/...", "pkg/a_test.go", "func TestA", 'func Test_1a(t *testing.T) { t.Fatal("1a") }'],
+    ["./tests/runtests.py --verbosity 2 admin.tests", "tests/admin/tests.py", "x", "class Test_1a(unittest.TestCase):"],
+  ])("is added to the file of %s", (command, path, line, test) => {
+    const canary = canaryOf(command, { testPatch: patchOf(path, line) });
+    expect(canary?.test).toBe("1a");
+    const script = canary?.spec.evalScript ?? "";
+    expect(script).toMatch(/^printf .* >> \S+\n: '>>>>> Start/m);
+    expect(script).toContain(test);
+    expect(script).toContain(` >> ${path}\n`);
+  });
+
+  it.each([
+    ["npx jest --bail test/a.test.js", "test/a.test.js", 'it("x", () => {'],
+    ["npx jest -t name test/a.test.js", "test/a.test.js", 'it("x", () => {'],
+    ["npx jest test/a.test.js", "test/a.test.js", 'check("x", () => {'],
+    ["npx jest test/b.test.js", "test/a.test.js", 'it("x", () => {'],
+    ["npx jest test/a.test.js && npx jest test/b.test.js", "test/a.test.js", 'it("x", () => {'],
+    ["go test -run TestA ./pkg", "pkg/a_test.go", "func TestA"],
+    ["cargo test --all", "src/a_test.rs", "#[test]"],
+  ])("is not added to the file of %s", (command, path, line) => {
+    expect(canaryOf(command, { testPatch: patchOf(path, line) })).toBeNull();
   });
 
   it("must be in the output as failed", () => {

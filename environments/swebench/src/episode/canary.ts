@@ -1,13 +1,14 @@
 import { END_MARKER, START_MARKER } from "../eval-script/markers.ts";
 import { insertBeforeTests } from "../eval-script/script.ts";
 import { readOutput } from "../grading/report.ts";
-import { getLogParser } from "../parsers/registry.ts";
 import type { EvalSpec } from "../spec/spec.ts";
+import { appendedTest } from "./appended-test.ts";
 
 /** A test that must fail, beside those of the instance: code of the patch that makes all tests pass is found by it. */
 export interface Canary {
   /** With a script that writes the test and runs it too. */
   readonly spec: EvalSpec;
+  /** A part of the test's name that no other test has. */
   readonly test: string;
 }
 
@@ -17,24 +18,33 @@ const FILE = / ((?:[\w.-]+\/)*)[\w.-]+\.py(?=::| |$)/;
 /** Options that could leave the test out. */
 const SELECTING = / (?:-\w*[kmx]|--(?:maxfail|exitfirst|deselect|ignore|lf|last-failed|ff|sw|stepwise)\b)/;
 
-/** Null if the tests are not those of pytest, or are run in a way to which one cannot be added with certainty. */
-export function addCanary(spec: EvalSpec, id: string): Canary | null {
+/** Null if the tests are run in a way to which one cannot be added safely. `testFiles` are those of the patch with the tests. */
+export function addCanary(spec: EvalSpec, id: string, testPatch: string): Canary | null {
   const lines = spec.evalScript.split("\n");
-  const [start, end] = [START_MARKER, END_MARKER].map((marker) => lines.findIndex((line) => line.includes(marker)));
-  const at = lines.findLastIndex((line, i) => i > (start ?? -1) && i < (end ?? -1) && PYTEST.test(line));
+  const [start = -1, end = -1] = [START_MARKER, END_MARKER].map((marker) => lines.findIndex((line) => line.includes(marker)));
+  if (start < 0) return null;
+  const commands = lines.slice(start + 1, end).filter((line) => !line.startsWith("SWEBENCH_TEST_EXIT_CODE="));
+  const at = lines.findLastIndex((line, i) => i > start && i < end && PYTEST.test(line));
+  if (at >= 0) return withFile(spec, lines, at, id);
+  const append = appendedTest(commands, testPatch, id);
+  return append === null ? null : { spec: { ...spec, evalScript: insertBeforeTests(spec.evalScript, [append]) }, test: id };
+}
+
+/** A new file beside those that pytest runs. */
+function withFile(spec: EvalSpec, lines: readonly string[], at: number, id: string): Canary | null {
   const [, options = ""] = PYTEST.exec(lines[at] ?? "") ?? [];
   const [, folder] = FILE.exec(options) ?? [];
-  if (start === -1 || folder === undefined || SELECTING.test(options)) return null;
+  if (folder === undefined || SELECTING.test(options)) return null;
   const file = `${folder}test_${id}.py`;
-  const test = `${file}::test_${id}`;
-  const isRead = getLogParser(spec.logParser)(`FAILED ${test} - assert False\n`, spec).get(test) === "FAILED";
-  if (!isRead) return null;
   const script = lines.with(at, `${lines[at]?.trimEnd()} ${file}`).join("\n");
   const write = `printf 'def test_${id}():\\n    assert False\\n' > ${file}`;
-  return { spec: { ...spec, evalScript: insertBeforeTests(script, [write]) }, test };
+  return { spec: { ...spec, evalScript: insertBeforeTests(script, [write]) }, test: `${file}::test_${id}` };
 }
 
 /** Whether the test has failed, as it must. */
 export function hasFailed({ spec, test }: Canary, output: string): boolean {
-  return readOutput(spec, Buffer.from(output)).map.get(test) === "FAILED";
+  for (const [name, status] of readOutput(spec, Buffer.from(output)).map) {
+    if (name.includes(test) && (status === "FAILED" || status === "ERROR")) return true;
+  }
+  return false;
 }

@@ -6,12 +6,13 @@ import { takePatch } from "../changes/take.ts";
 import type { Dataset } from "../data/folder.ts";
 import type { Row } from "../dataset/row.ts";
 import { EvaluationError } from "../evaluate/error.ts";
-import { type Evaluation, gradePatch } from "../evaluate/evaluate.ts";
+import { type Evaluation, gradePatch, type RunTestsOptions, runTests } from "../evaluate/evaluate.ts";
 import { InstanceLog } from "../evaluate/log.ts";
 import { evalSandbox } from "../evaluate/task-sandbox.ts";
 import { gradeOutput } from "../grading/report.ts";
 import { type EvalSpec, makeSpec } from "../spec/spec.ts";
-import { addCanary, type Canary, hasFailed } from "./canary.ts";
+import { addCanary, type Canary } from "./canary.ts";
+import { forgeryOf, type Signs, signsIn } from "./forgery.ts";
 import { forgedMarkers, TESTS_ERRORED } from "./markers.ts";
 
 const RETRY_MS = 2_000;
@@ -59,8 +60,10 @@ export async function gradeEpisode(options: GradeOptions, agents: TaskSandbox, i
   if (patch === "") return { patch, evaluation: null, log: log.text };
   const spec = makeSpec(row);
   if (!isStrict) return await run(options, clean, patch, spec, log);
-  const canary = addCanary(spec, randomUUID().slice(0, 8));
-  return withoutForged(await run(options, clean, patch, canary?.spec ?? spec, log), spec, canary, log);
+  const canary = addCanary(spec, randomUUID().slice(0, 8), String(row.get("test_patch") ?? ""));
+  const graded = await run(options, clean, patch, canary?.spec ?? spec, log);
+  const forgery = await findForgery(options, graded.evaluation, canary);
+  return forgery === null ? graded : withoutResults(graded, forgery, spec, log);
 }
 
 /**
@@ -80,42 +83,41 @@ async function openClean({ row, sandboxes, hasNetwork, signal }: GradeOptions): 
   }
 }
 
-async function run(
-  { dataset, timeoutSeconds }: GradeOptions,
-  sandbox: TaskSandbox,
-  patch: string,
-  spec: EvalSpec,
-  log: InstanceLog,
-): Promise<Graded> {
-  const evaluation = await gradePatch({
-    sandbox: evalSandbox(sandbox),
-    spec,
-    patch,
-    timeoutSeconds,
-    fetchAsset: async ({ path }) => dataset.readAsset(spec.instanceId, path),
-  });
+async function run(options: GradeOptions, sandbox: TaskSandbox, patch: string, spec: EvalSpec, log: InstanceLog): Promise<Graded> {
+  const evaluation = await gradePatch({ ...testsOf(options, sandbox, spec), patch });
   return { patch, evaluation, log: log.text + evaluation.log };
 }
 
-/**
- * Output that shows signs of forgery is not believed. A line says so, so that a later grading of the stored output does not believe it
- * either.
- */
-function withoutForged(graded: Graded, spec: EvalSpec, canary: Canary | null, log: InstanceLog): Graded {
-  const { evaluation, patch } = graded;
-  const error = evaluation === null ? null : forgeryIn(evaluation, canary);
-  if (evaluation === null || error === null) return graded;
+function testsOf({ dataset, timeoutSeconds }: GradeOptions, sandbox: TaskSandbox, spec: EvalSpec): RunTestsOptions {
+  const fetchAsset: RunTestsOptions["fetchAsset"] = async ({ path }) => dataset.readAsset(spec.instanceId, path);
+  return { sandbox: evalSandbox(sandbox), spec, timeoutSeconds, fetchAsset };
+}
+
+/** Output that is forged is not believed. A line says so, so that a later grading of the stored output does not believe it either. */
+function withoutResults({ evaluation, patch }: Graded, error: string, spec: EvalSpec, log: InstanceLog): Graded {
+  if (evaluation === null) return { patch, evaluation, log: log.text };
   log.error(`Error in evaluation for ${spec.instanceId}: ${error}`);
   const output = `${evaluation.output}\n${TESTS_ERRORED}: ${error}\n`;
   const grade = gradeOutput(spec, patch, Buffer.from(output));
   return { patch, evaluation: { ...evaluation, output, grade, error }, log: log.text + evaluation.log };
 }
 
-/** Markers that the script did not print, with which a patch can end the output where it likes; or a test that must fail and did not. */
-function forgeryIn({ script, output, grade }: Evaluation, canary: Canary | null): string | null {
+/** Why the results are not believed; null if they are. */
+async function findForgery(options: GradeOptions, evaluation: Evaluation | null, canary: Canary | null): Promise<string | null> {
+  const { script = null, output = null, grade = null } = evaluation ?? {};
   if (script === null || output === null) return null;
-  const forged = forgedMarkers(script, output);
-  if (forged.length > 0) return `the output contains markers that are not the script's: ${forged.join(", ")}`;
-  if (canary === null || grade?.report.resolved !== true || hasFailed(canary, output)) return null;
-  return `the results are not those of the tests: ${canary.test}, which always fails, has not failed`;
+  // With markers of its own, a patch can end the output where it likes.
+  const markers = forgedMarkers(script, output);
+  if (markers.length > 0) return `the output contains markers that are not the script's: ${markers.join(", ")}`;
+  const spec = canary?.spec ?? makeSpec(options.row);
+  const signs = grade?.report.resolved === true ? signsIn(spec, canary, output) : null;
+  return signs === null ? null : forgeryOf(signs, canary, await controlSigns(options, spec, canary));
+}
+
+/** The same signs in a run of the same tests without the patch. */
+async function controlSigns(options: GradeOptions, spec: EvalSpec, canary: Canary | null): Promise<Signs | null> {
+  await using sandbox = await openClean(options);
+  const { output, isTimedOut } = await runTests(testsOf(options, sandbox, spec), new InstanceLog(() => new Date()));
+  if (isTimedOut) throw new Error(`the tests of ${spec.instanceId} take too long without a patch, so results cannot be compared`);
+  return signsIn(spec, canary, output);
 }

@@ -14,16 +14,25 @@ import type { EvalSandbox } from "./sandbox.ts";
 const SCRIPT_FILE = "/eval.sh";
 const DIFF = ["git", "-c", "core.fileMode=false", "diff"] as const;
 
-export interface GradePatchOptions {
+export interface RunTestsOptions {
   readonly sandbox: EvalSandbox;
   readonly spec: EvalSpec;
-  /** Null leaves the repository as it is, and the instance ungraded. */
-  readonly patch: string | null;
   /** Of the tests; null is no limit. */
   readonly timeoutSeconds?: number | null;
   /** Returns a file that the tests need, or null if it cannot be had: the tests then run without it. */
   readonly fetchAsset?: (asset: Asset) => Promise<Uint8Array | null>;
+}
+
+export interface GradePatchOptions extends RunTestsOptions {
+  /** Null leaves the repository as it is, and the instance ungraded. */
+  readonly patch: string | null;
   readonly now?: () => Date;
+}
+
+export interface TestRun {
+  readonly script: string;
+  readonly output: string;
+  readonly isTimedOut: boolean;
 }
 
 /** What is kept of an instance. A null is a file that is not written. */
@@ -54,10 +63,8 @@ export async function gradePatch(options: GradePatchOptions): Promise<Evaluation
     await applyPatch(sandbox, patch ?? "", log);
     const before = await readDiff(sandbox);
     log.info(`Git diff before:\n${before}`);
-    kept.script = insertBeforeTests(spec.evalScript, await storeAssets(options, log));
-    await sandbox.write(SCRIPT_FILE, new TextEncoder().encode(kept.script));
-    const { output, isTimedOut } = await runTests(sandbox, timeoutSeconds);
-    kept.output = output;
+    const { script, output, isTimedOut } = await runTests(options, log);
+    Object.assign(kept, { script, output });
     if (isTimedOut) throw new EvaluationError(`Test timed out after ${timeoutSeconds} seconds.`);
     const after = await readDiff(sandbox);
     log.info(`Git diff after:\n${after}`);
@@ -78,7 +85,7 @@ async function readDiff(sandbox: EvalSandbox): Promise<string> {
 }
 
 /** The commands that put the files in their place. */
-async function storeAssets({ sandbox, spec, fetchAsset }: GradePatchOptions, log: InstanceLog): Promise<string[]> {
+async function storeAssets({ sandbox, spec, fetchAsset }: RunTestsOptions, log: InstanceLog): Promise<string[]> {
   const commands: string[] = [];
   for (const asset of listAssets(spec.imageAssets)) {
     const bytes = fetchAsset === undefined ? null : await fetchAsset(asset);
@@ -92,11 +99,15 @@ async function storeAssets({ sandbox, spec, fetchAsset }: GradePatchOptions, log
   return commands;
 }
 
-async function runTests(sandbox: EvalSandbox, timeoutSeconds: number | null): Promise<{ output: string; isTimedOut: boolean }> {
+/** Runs the tests of an instance on the repository as it is. */
+export async function runTests(options: RunTestsOptions, log: InstanceLog): Promise<TestRun> {
+  const { sandbox, spec, timeoutSeconds = DEFAULT_TIMEOUT_SECONDS } = options;
+  const script = insertBeforeTests(spec.evalScript, await storeAssets(options, log));
+  await sandbox.write(SCRIPT_FILE, new TextEncoder().encode(script));
   const limit = timeoutSeconds === null ? {} : { timeoutMs: timeoutSeconds * 1000 };
   // The exit code of the script is that of its last command, the reset: it says nothing.
   const { output, exitCode } = await sandbox.exec(["/bin/bash", SCRIPT_FILE], limit);
   const text = decodeLenient(output);
   const isTimedOut = exitCode === null;
-  return { output: isTimedOut ? `${text}\n\nTimeout error: ${timeoutSeconds} seconds exceeded.` : text, isTimedOut };
+  return { script, output: isTimedOut ? `${text}\n\nTimeout error: ${timeoutSeconds} seconds exceeded.` : text, isTimedOut };
 }

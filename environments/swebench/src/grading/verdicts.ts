@@ -65,13 +65,18 @@ function verdict(map: StatusMap, test: string, mayBeSkipped: boolean): keyof Ver
 /** The name in the log. Rows have some parametrized names without their end: all tests that begin so must agree. */
 function findName(map: StatusMap, test: string): string | null {
   if (map.has(test)) return test;
-  if (count(test, "[") <= count(test, "]")) return null;
+  if (!isTruncated(test)) return null;
   const candidates = [...map].filter(([name]) => name.startsWith(test));
   const passed = candidates.filter(([, status]) => isPass(status)).length;
   return passed === 0 || passed === candidates.length ? (candidates[0]?.[0] ?? null) : null;
 }
 
-function isPass(status: string | null | undefined): boolean {
+/** Whether the name lacks the end of its parameters. */
+export function isTruncated(test: string): boolean {
+  return count(test, "[") > count(test, "]");
+}
+
+export function isPass(status: string | null | undefined): boolean {
   return status === "PASSED" || status === "XFAIL";
 }
 

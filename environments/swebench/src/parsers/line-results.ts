@@ -2,6 +2,7 @@ import type { Pattern } from "../python/pattern.ts";
 import { strip } from "../python/text.ts";
 import { eachLine } from "./lines.ts";
 import type { Status, StatusMap } from "./parser.ts";
+import { newStatusMap } from "./status-map.ts";
 
 /** Test and status of a match; null ignores the line. */
 export type ReadMatch = (match: RegExpExecArray) => readonly [test: string, status: Status] | null;
@@ -11,7 +12,7 @@ export type ReadMatch = (match: RegExpExecArray) => readonly [test: string, stat
  * running the pattern.
  */
 export function parseLines(log: string, needs: readonly string[], pattern: Pattern, read: ReadMatch): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   if (!needs.some((text) => log.includes(text))) return map;
   eachLine(log, (line) => {
     if (!needs.some((text) => line.includes(text))) return;

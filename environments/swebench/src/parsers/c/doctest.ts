@@ -2,12 +2,13 @@ import { RaisedError } from "../../python/raised.ts";
 import { type Document, type Element, findAttribute } from "../../xml/element.ts";
 import { readXml } from "../../xml/reader.ts";
 import type { StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 const END = "</doctest>";
 
 /** The XML report of doctest: a result per subcase. */
 export function parseDoctest(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   const start = log.indexOf("<doctest");
   if (start < 0) return map;
   const end = log.indexOf(END, start);

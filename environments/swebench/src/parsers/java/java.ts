@@ -3,6 +3,7 @@ import { strip } from "../../python/text.ts";
 import { byWord, parseLines } from "../line-results.ts";
 import { eachLine } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 const MAVEN_TEST = new Pattern(".*-Dtest=(\\S+).*$");
 const MAVEN_RESULTS = [
@@ -12,7 +13,7 @@ const MAVEN_RESULTS = [
 
 /** Each command `mvn -Dtest=name` is a test, and the results of the builds follow in the order of the commands. */
 export function parseMaven(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   const tests: string[] = [];
   /** Results of builds before the first command. */
   const early: string[] = [];
@@ -45,7 +46,7 @@ const GRADLE_NAME = new Pattern("([^>]\\S*\\s+>\\s+\\S+)$");
 
 /** A result is on the line of its test, or on a later line of its own. */
 export function parseGradleCustom(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   let pending: string | null = null;
   eachLine(log, (line) => {
     const text = strip(line);

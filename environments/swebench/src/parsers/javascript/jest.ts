@@ -3,6 +3,7 @@ import { RaisedError } from "../../python/raised.ts";
 import { afterLast, cutTail, indentOf, isSpace, strip } from "../../python/text.ts";
 import { eachLine } from "../lines.ts";
 import type { ParserContext, Status, StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 import { IndentStack } from "./indent-stack.ts";
 
 const PASS_MARK = 0x2713; // ✓
@@ -45,7 +46,7 @@ function parseMarks(
   findEnding: (text: string) => RegExpExecArray | null,
   clean: (name: string) => string,
 ): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   eachLine(log, (line) => {
     const status = marks.get(line.charCodeAt(indentOf(line)));
     if (status === undefined) return;
@@ -60,7 +61,7 @@ function parseMarks(
 const JSON_LINE = new Pattern("\\[(PASSED|FAILED)\\]\\s(.+)$");
 
 export function parseJestJson(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   eachLine(log, (line) => {
     const found = line.includes("ED]") ? JSON_LINE.match(strip(line)) : null;
     if (found !== null) map.set(found[2] ?? "", found[1] ?? "");
@@ -83,7 +84,7 @@ const SUITE_RESULTS = (["PASS", "FAIL"] as const).map((word) => ({
 
 /** Files as tests: `PASS file (1.2 s)`. Text behind the time is dropped. */
 export function parseCarbon(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   eachLine(log, (line) => {
     const result = SUITE_RESULTS.find(({ word }) => line.startsWith(word));
     if (result === undefined || !isSpace(line.charCodeAt(4))) return;
@@ -109,7 +110,7 @@ const GROMMET_TIME = new Pattern("\\s\\([\\d.]+\\s?(?:ms|s)\\)$");
 
 /** A file that both failed and passed has passed. */
 export function parseGrommet(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   for (const { pattern, status } of GROMMET) {
     for (const [, name = ""] of pattern.findAll(log)) map.set(GROMMET_TIME.replace(strip(name), ""), status);
   }
@@ -122,7 +123,7 @@ const CALYPSO_END = new Pattern("\\(\\d+ms\\)$");
 
 /** Names of tests outside of suites start with `- `, as in the reference. */
 export function parseCalypso(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   const stack = new IndentStack();
   for (const piece of cutTail(log, CALYPSO_COMMAND)) {
     for (const line of piece.split("\n")) {

@@ -3,6 +3,7 @@ import { RaisedError } from "../../python/raised.ts";
 import { collapse, indentOf, isSpace } from "../../python/text.ts";
 import { withoutAnsi } from "../ansi.ts";
 import type { StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 /** Every match of a pattern has the text in `needs`: most logs are not searched with all patterns. */
 const BPMN_FAILURES = [
@@ -14,7 +15,7 @@ const BPMN_FAILURES = [
 
 /** Failures only. Names are not stripped and usually end with a blank. */
 export function parseBpmnJs(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   for (const { needs, pattern, group } of BPMN_FAILURES) {
     if (!log.includes(needs)) continue;
     for (const found of pattern.findAll(log)) map.set(found[group] ?? "", "FAILED");
@@ -31,7 +32,7 @@ const OPENLAYERS_FAILURES = [
 
 /** Failures only. */
 export function parseOpenlayers(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   for (const pattern of OPENLAYERS_FAILURES) {
     for (const [, name = ""] of pattern.findAll(log)) map.set(collapse(name), "FAILED");
   }
@@ -42,7 +43,7 @@ const CHART_FAILURE = new Pattern("Chrome\\s[\\d.]+[^\\S\\r\\n]\\(.+?\\)[^\\S\\r
 
 /** Failures only. */
 export function parseChartJs(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   for (const [, name = ""] of CHART_FAILURE.findAll(withoutAnsi(log))) map.set(name, "FAILED");
   return map;
 }
@@ -56,7 +57,7 @@ const FAIL_MARK = 0x2716; // ✖
  * the reference.
  */
 export function parseKarma(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   const suites: string[] = [];
   let prefix = "";
   let current = -1;

@@ -2,6 +2,7 @@ import { parseFloatText } from "../../python/numbers.ts";
 import { Pattern } from "../../python/pattern.ts";
 import { afterLast, beforeLast, cutTail, strip } from "../../python/text.ts";
 import type { ParserContext, StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 import { IndentStack } from "./indent-stack.ts";
 import { parseCarbon } from "./jest.ts";
 import { findSummary } from "./summary.ts";
@@ -19,7 +20,7 @@ const MARKED = { timed: new Pattern("✔\\s(.*)\\s\\(\\d+m+s\\)"), plain: new Pa
 const NUMBERED = { timed: new Pattern("\\d+\\)\\s(.*)\\s\\(\\d+m+s\\)"), plain: new Pattern("\\d+\\)\\s(.*)"), status: "FAILED" } as const;
 
 function parseMocha(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   for (const piece of RUN_START.split(log).slice(1)) {
     const end = findSummary(piece, RUN_END) ?? piece.length;
     const stack = new IndentStack();
@@ -43,7 +44,7 @@ function mochaResult(text: string): { readonly name: string; readonly status: st
 const TITLE = new Pattern('"fullTitle":\\s"(.*)",\\n');
 
 function parseJsonReports(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   for (const piece of cutTail(log, "./node_modules/.bin/mocha --reporter json")) {
     const passes = beforeLast(afterLast(piece, '"passes": ['), "]");
     for (const [, title = ""] of TITLE.findAll(passes)) map.set(title, "PASSED");

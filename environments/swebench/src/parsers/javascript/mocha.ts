@@ -2,6 +2,7 @@ import { Pattern } from "../../python/pattern.ts";
 import { after, collapse, strip } from "../../python/text.ts";
 import { eachLine } from "../lines.ts";
 import type { Status, StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 import { findSummary } from "./summary.ts";
 
 const SUMMARY = new Pattern("\\n[ \\t]*\\d+ passing");
@@ -9,7 +10,7 @@ const DURATION = new Pattern("\\(\\d+ms\\)");
 const NUMBERED = new Pattern("\\d+\\)");
 
 export function parseHighlightjs(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   let prefix = "";
   const set = (text: string, mark: string, status: Status): void => {
     const name = after(text, mark);
@@ -29,7 +30,7 @@ const FAILURE = new Pattern("(\\s{2}\\d+\\))([\\s\\S]*?)\\s+(?:(.*)Error)");
 
 /** Failures only. */
 export function parseEslint(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   for (const [, , name = ""] of FAILURE.findAll(log)) map.set(collapse(name), "FAILED");
   return map;
 }
@@ -38,7 +39,7 @@ const LINE_FAILURE = new Pattern("\\d+\\)\\s(.*)");
 
 /** Failures only. */
 export function parseMarked(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   eachLine(log, (line) => {
     const found = line.includes(")") ? LINE_FAILURE.match(line) : null;
     if (found !== null) map.set(strip(found[1] ?? ""), "FAILED");

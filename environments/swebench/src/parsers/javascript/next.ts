@@ -2,6 +2,7 @@ import { Pattern } from "../../python/pattern.ts";
 import { afterLast, cutTail, lstrip, strip } from "../../python/text.ts";
 import { withoutAnsi } from "../ansi.ts";
 import type { ParserContext, StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 import { IndentStack } from "./indent-stack.ts";
 
 export function parseNext(log: string, { version }: ParserContext): StatusMap {
@@ -12,7 +13,7 @@ const ASSERTION = new Pattern("AssertionError:\\s+#([\\s\\S]*?)\\n\\n");
 const IGNORED = ["ERROR", "LOG", "WARN", "Check", "in"] as const;
 
 function parseKarmaRuns(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   const stack = new IndentStack();
   for (const piece of cutTail(ASSERTION.replace(withoutAnsi(log), ""), " xvfb-run ")) {
     for (const line of afterLast(piece, "Starting browser Chrome").split("\n")) {
@@ -33,7 +34,7 @@ const RUN_FAILURE = new Pattern("^\\s{4}\\d+\\)\\s(.*)", "M");
 const RUN_SUCCESS = new Pattern("^\\s{4}✓\\s(.*)\\(", "M");
 
 function parseCypressRuns(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   const runs = RUN.findAll(log);
   for (const [i, run] of runs.entries()) {
     const suite = run[2] ?? "";

@@ -2,12 +2,13 @@ import { Pattern } from "../../python/pattern.ts";
 import { indentOf, rstrip, strip } from "../../python/text.ts";
 import { withoutAnsi } from "../ansi.ts";
 import type { StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 const FAILURE = new Pattern("^\\s*(\\d+)\\)(.{0,1000}?):", "MS");
 
 /** Failures only. Output of the tests, dumps of objects and XML, is removed first. */
 export function parseP5js(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   for (const [, , text = ""] of FAILURE.findAll(withoutXml(withoutDumps(withoutAnsi(log))))) {
     const parts = text.split("\n");
     if (isNested(parts)) map.set(parts.map(strip).join(":"), "FAILED");

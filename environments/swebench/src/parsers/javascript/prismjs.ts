@@ -2,12 +2,13 @@ import { isList, isObject, type Json, readJson } from "../../python/json-reader.
 import { RaisedError } from "../../python/raised.ts";
 import { after, beforeLast, cutTail } from "../../python/text.ts";
 import type { Status, StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 const COMMAND = "./node_modules/.bin/mocha tests/run.js --reporter json";
 
 /** Reports in JSON. A later `}` in the log belongs to the report, so it usually raises. */
 export function parsePrismjs(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   for (const piece of cutTail(log, COMMAND)) {
     const text = `{${beforeLast(after(piece, "{"), "}")}}`;
     if (addUsual(map, text)) continue;

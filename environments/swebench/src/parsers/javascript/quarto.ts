@@ -1,12 +1,13 @@
 import { Pattern } from "../../python/pattern.ts";
 import { before, strip } from "../../python/text.ts";
 import type { StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 const TEMPORARY = [new Pattern("/tmp/(\\w+)\\.qmd"), new Pattern("/tmp/(\\w+)/")];
 
 /** Temporary paths get numbers in the order of their first occurrence, because their names differ between runs. */
 export function parseQuartoCli(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   const numbers = new Map<string, number>();
   for (const raw of log.split("\n")) {
     if (raw.includes("ERRORS") || raw.includes("failures:")) break;

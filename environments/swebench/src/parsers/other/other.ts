@@ -2,6 +2,7 @@ import { Pattern } from "../../python/pattern.ts";
 import { byWord, parseLines } from "../line-results.ts";
 import { eachLine } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 const GO_LINE = new Pattern("--- (PASS|FAIL|SKIP): (.+) \\((.+)\\)$");
 const readGo = byWord(1, 2, { PASS: "PASSED", FAIL: "FAILED", SKIP: "SKIPPED" });
@@ -23,7 +24,7 @@ const readPhp = byWord(1, 2, { "✔": "PASSED", "✘": "FAILED", "↩": "SKIPPED
 
 /** Tests before the first suite belong to the suite `None`, as in the reference. */
 export function parsePhpunit(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   let suite = "None";
   eachLine(log, (line) => {
     const found = line.endsWith(")") ? PHP_SUITE.match(line) : null;

@@ -3,6 +3,7 @@ import { RaisedError } from "../../python/raised.ts";
 import { after, before, beforeLast, strip, words } from "../../python/text.ts";
 import { eachLine } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 const VERSION_TEST = "--version is equivalent to version";
 const MIGRATION_PREFIX = "Applying sites.0002_alter_domain_unique...test_no_migrations";
@@ -25,7 +26,7 @@ const SPLIT_RESULTS = [
 ];
 
 export function parseDjango(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   /** The last test that was started. It is never cleared: a later line `ok` counts for it. */
   let started: string | null = null;
   eachLine(log, (raw) => {

@@ -2,6 +2,7 @@ import { Pattern } from "../../python/pattern.ts";
 import { afterLast, before, words } from "../../python/text.ts";
 import { eachLine } from "../lines.ts";
 import { STATUSES, type StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 export function parsePytest(log: string): StatusMap {
   return parseSummary(log, (name) => name);
@@ -18,7 +19,7 @@ export function parseMatplotlib(log: string): StatusMap {
 
 /** Lines `STATUS name with blanks` and `name with blanks STATUS`, with colours removed. */
 export function parsePytestV2(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   eachLine(log, (raw) => {
     const line = withoutColours(raw);
     if (startsWithStatus(line)) {
@@ -35,7 +36,7 @@ export function parsePytestV2(log: string): StatusMap {
 
 /** The status is the whole first word, also `ERROR:` or `PASSEDx`. */
 function parseSummary(log: string, rename: (name: string) => string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   eachLine(log, (line) => {
     if (!startsWithStatus(line)) return;
     const [status = "", name] = words(line.startsWith("FAILED") ? line.replaceAll(" - ", " ") : line, 2);

@@ -1,9 +1,10 @@
 import { words } from "../../python/text.ts";
 import { eachLine } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 export function parseSeaborn(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   eachLine(log, (line) => {
     if (!line.includes("PASSED") && !line.startsWith("FAILED")) return;
     const [first, second] = words(line, 2);

@@ -2,6 +2,7 @@ import { Pattern } from "../../python/pattern.ts";
 import { strip, words } from "../../python/text.ts";
 import { eachLine } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 const FAILURE = new Pattern("(_*) (.*)\\.py:(.*) (_*)");
 const ENDINGS = [
@@ -11,7 +12,7 @@ const ENDINGS = [
 ] as const;
 
 export function parseSympy(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   // A match never spans lines, so lines without `.py:` need no search.
   eachLine(log, (line) => {
     if (!line.includes(".py:")) return;

@@ -4,10 +4,11 @@ import { strip } from "../../python/text.ts";
 import { byWord, parseLines } from "../line-results.ts";
 import { eachLine } from "../lines.ts";
 import type { ParserContext, StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 /** `Test#name. = 0.01 s = .`: the same as the pattern `(.+)\. .*=.*(\.|F|E).*$`, in linear time. */
 export function parseMinitest(log: string): StatusMap {
-  const map: StatusMap = new Map();
+  const map = newStatusMap();
   eachLine(log, (line) => {
     if (!line.includes("=")) return;
     const text = strip(line);
