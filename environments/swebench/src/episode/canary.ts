@@ -18,7 +18,7 @@ const FILE = / ((?:[\w.-]+\/)*)[\w.-]+\.py(?=::| |$)/;
 /** Options that could leave the test out. */
 const SELECTING = / (?:-\w*[kmx]|--(?:maxfail|exitfirst|deselect|ignore|lf|last-failed|ff|sw|stepwise)\b)/;
 
-/** Null if the tests are run in a way to which one cannot be added safely. `testFiles` are those of the patch with the tests. */
+/** Null if the tests are run in a way to which one cannot be added safely. */
 export function addCanary(spec: EvalSpec, id: string, testPatch: string): Canary | null {
   const lines = spec.evalScript.split("\n");
   const [start = -1, end = -1] = [START_MARKER, END_MARKER].map((marker) => lines.findIndex((line) => line.includes(marker)));

@@ -1,31 +1,35 @@
 import { Environment } from "@aenv/sdk";
 import { sweExamples } from "@aenv/testing";
 import { loadDataset } from "../../dataset/load.ts";
-import { columnText } from "../../dataset/row.ts";
+import { columnText, instanceIdOf } from "../../dataset/row.ts";
 import { gradeOutput } from "../../grading/report.ts";
-import { makeSpec } from "../../spec/spec.ts";
+import { type EvalSpec, makeSpec } from "../../spec/spec.ts";
 import { type Attack, attackFiles } from "./attacks.ts";
 import { instanceSandbox } from "./instance-sandbox.ts";
 import type { World } from "./world.ts";
 
 export const TASK = "aenv__ledger-4";
-const [row = new Map()] = await loadDataset(sweExamples, { instanceIds: [TASK] });
-export const victimSpec = makeSpec(row);
-export const victimTestPatch = columnText(row, "test_patch");
+const rows = new Map((await loadDataset(sweExamples)).map((row) => [instanceIdOf(row), row]));
+export const specOf = (task: string) => makeSpec(rows.get(task) ?? new Map());
+export const victimSpec = specOf(TASK);
+export const victimTestPatch = columnText(rows.get(TASK) ?? new Map(), "test_patch");
 const TIMEOUT_SECONDS = 60;
 
 /** An episode of a task that an agent attacks instead of solving it. */
 export class Victim implements AsyncDisposable {
   readonly env: Environment;
+  readonly #spec: EvalSpec;
 
-  private constructor(env: Environment) {
+  private constructor(env: Environment, spec: EvalSpec) {
     this.env = env;
+    this.#spec = spec;
   }
 
-  static async open(world: World, ref = world.ref): Promise<Victim> {
-    const env = await Environment.create(ref, { systemUrl: world.platform.controlUrl, task: TASK });
-    const victim = new Victim(env);
-    for (const [path, content] of attackFiles(victimSpec, victimTestPatch)) await env.callTool("write_file", { path, content });
+  static async open(world: World, { ref = world.ref, task = TASK } = {}): Promise<Victim> {
+    const env = await Environment.create(ref, { systemUrl: world.platform.controlUrl, task });
+    const victim = new Victim(env, specOf(task));
+    if (task === TASK)
+      for (const [path, content] of attackFiles(victimSpec, victimTestPatch)) await env.callTool("write_file", { path, content });
     return victim;
   }
 
@@ -50,11 +54,11 @@ export class Victim implements AsyncDisposable {
     const sandbox = instanceSandbox(this.env);
     const script =
       grader === "script"
-        ? victimSpec.evalScript
-        : victimSpec.evalScript.replace(/^git checkout .*\n|^git apply (?:.*\n)*?EOF_\d+\n/gm, "");
+        ? this.#spec.evalScript
+        : this.#spec.evalScript.replace(/^git checkout .*\n|^git apply (?:.*\n)*?EOF_\d+\n/gm, "");
     await sandbox.write("/eval.sh", Buffer.from(script));
     const { output } = await sandbox.exec(["/bin/bash", "/eval.sh"], { timeoutMs: TIMEOUT_SECONDS * 1_000 });
-    return gradeOutput(victimSpec, "", output).report.resolved;
+    return gradeOutput(this.#spec, "", output).report.resolved;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
