@@ -45,17 +45,21 @@ export function dockerAuth({ host, username, password }: ImageRegistry): string 
   return JSON.stringify({ auths: { [host]: { auth: Buffer.from(`${username}:${password}`).toString("base64") } } });
 }
 
-/** Writes a tar archive to the folder with a shell, a few programs of this machine and these others, and the libraries of all. */
+/**
+ * Writes a tar archive to the folder with a shell, a few programs of this machine and these others, and the libraries of all. Returns
+ * the path of a folder with the same files.
+ */
 export async function writeSmallRoot(
   folder: string,
   archive: string,
   files: Readonly<Record<string, string>> = {},
   programs: readonly string[] = [],
-): Promise<void> {
+): Promise<string> {
   const root = join(folder, `${archive}.root`);
   writeRoot(root, files, programs);
   const options = ["--sort=name", "--mtime=@0", "--mode=a+rX", "--owner=0", "--group=0", "--numeric-owner"];
   await run("tar", ["--create", `--file=${archive}`, ...options, "-C", root, "."], { cwd: folder });
+  return root;
 }
 
 function writeRoot(root: string, files: Readonly<Record<string, string>>, programs: readonly string[]): void {

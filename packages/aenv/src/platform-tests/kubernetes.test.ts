@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
 import { openTestNamespace, type TestNamespace } from "@aenv/sandbox/test-namespace";
-import { describeNeeding, kubeconfigPath, loadClusterImage, temporaryTree, writeSmallImage } from "@aenv/testing";
+import { describeNeeding, kubeconfigPath, loadClusterImage, temporaryTree, writeSmallRoot } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadBaseImage } from "../testing/base-image.ts";
 import { callTool, urlOf } from "./calls.ts";
@@ -50,9 +49,9 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
 
   it("opens the second container of an instance as a pod of its own, from the image of its task", async () => {
     using tree = temporaryTree();
-    await writeSmallImage(tree.path, { files: { "task.txt": "task one\n" } });
+    const root = await writeSmallRoot(tree.path, "root.tar", { "task.txt": "task one\n" });
     const tag = randomBytes(6).toString("hex");
-    await loadClusterImage(`aenv.local/tasks:${tag}`, () => join(tree.path, "root"));
+    await loadClusterImage(`aenv.local/tasks:${tag}`, () => root);
     const platform = await open();
     try {
       const deployConfig = { podTemplate: "DualContainer", isolation: "shared", imagePrefix: "aenv.local/tasks:" };
