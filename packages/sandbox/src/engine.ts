@@ -37,6 +37,8 @@ export interface EngineAbilities {
   readonly networks: boolean;
   /** Creates sandboxes from templates of the operator: `SandboxSpec.template`. */
   readonly templates: boolean;
+  /** A sandbox can have a second container: `SandboxSpec.second`, and `Sandbox.second` is defined. */
+  readonly seconds: boolean;
   /** Keeps the replicas of services running by itself: `SandboxEngine.services` is defined. */
   readonly services: boolean;
   /** What `SandboxSpec.runtime` may be; empty for engines without a choice. */
@@ -61,6 +63,7 @@ export const noAbilities: EngineAbilities = {
   changesEgress: false,
   networks: false,
   templates: false,
+  seconds: false,
   services: false,
   runtimes: [],
 };
@@ -117,6 +120,15 @@ export interface SandboxProgram {
   readonly user?: string | undefined;
 }
 
+/** Files of another image beside those of a sandbox. Both have the same network and the folder `/shared`. */
+export interface SecondContainer {
+  /** Without one, the engine's base. */
+  readonly image?: string;
+  readonly memoryMb?: number;
+  readonly cpus?: number;
+  readonly diskMb?: number;
+}
+
 /** What a sandbox is used for, for people and tools that look at the sandboxes of an engine. The platform reads nothing of it back. */
 export interface SandboxSubject {
   /** The name of the environment. */
@@ -146,6 +158,8 @@ export interface SandboxSpec {
   readonly image?: string;
   /** The name of a template that the operator has for sandboxes; only for engines with templates. */
   readonly template?: string;
+  /** Only for engines with `seconds`. */
+  readonly second?: SecondContainer;
   /** A snapshot of this engine to start from, instead of the image. */
   readonly snapshot?: string;
   /** Only for engines with more than one. */
@@ -216,6 +230,8 @@ export interface Sandbox {
   readonly address: SandboxAddress;
   /** Where the init of the sandbox listens: `connectInit` with the engine's key runs commands and accesses files. */
   readonly initAddress?: SandboxAddress;
+  /** Its second container, with commands and files of its own. It ends with the sandbox; `destroy` ends it before. */
+  readonly second?: Sandbox;
   /** Of commands that do not choose their own, for engines with `initAddress`. Without it, the init's. */
   readonly commandDefaults?: CommandDefaults;
   readonly labels: Readonly<Record<string, string>>;

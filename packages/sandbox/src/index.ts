@@ -20,6 +20,7 @@ export {
   type SandboxSnapshot,
   type SandboxSpec,
   type SandboxSubject,
+  type SecondContainer,
   type SnapshotDescription,
   type SnapshotFidelity,
   type SnapshotPart,

@@ -47,21 +47,35 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
     await expectNoPods();
   }, 180_000);
 
-  it("opens the second container of an instance as a pod of its own, from the image of its task", async () => {
+  it("has the second container of an instance in its pod, with the image of its task and a folder that both share", async () => {
     using tree = temporaryTree();
     const root = await writeSmallRoot(tree.path, "root.tar", { "task.txt": "task one\n" });
     const tag = randomBytes(6).toString("hex");
-    await loadClusterImage(`aenv.local/tasks:${tag}`, () => root);
+    const image = `aenv.local/tasks:${tag}`;
+    await loadClusterImage(image, () => root);
     const platform = await open();
+    const inSecond = async (id: string, command: string) => {
+      const { text } = await callTool(urlOf(platform, id), "bash", { command });
+      return JSON.parse(text ?? "null") as { exitCode: number; stdout: string };
+    };
     try {
-      const deployConfig = { podTemplate: "DualContainer", isolation: "shared", imagePrefix: "aenv.local/tasks:" };
+      const deployConfig = { podTemplate: "DualContainer", isolation: "instance", imagePrefix: "aenv.local/tasks:" };
       const ref = await publish(platform, projects.repair, { deployConfig });
       const { id } = await platform.create(ref, { datasource: tag });
-      const { text } = await callTool(urlOf(platform, id), "bash", { command: "cat /task.txt; id -u; echo $HOME" });
-      expect(JSON.parse(text ?? "null")).toMatchObject({ exitCode: 0, stdout: "task one\n1000\n/home/app\n" });
+      const script = "fs.writeFileSync('/shared/note', 'from main')";
+      await platform.demand("POST", `/env-instance/${id}.main/exec`, { command: ["node", "-e", script], wait: true });
+      const seen = await inSecond(id, "cat /task.txt; id -u; cat /shared/note");
+      expect(seen).toMatchObject({ exitCode: 0, stdout: "task one\n1000\nfrom main" });
+      const ofInstance = async () => (await namespace.pods()).filter(({ metadata }) => metadata.labels?.["aenv.io/instance"] === id);
+      const [pod] = await ofInstance();
+      expect(pod?.spec.containers.map((container) => container.image)).toEqual([baseImage, image]);
+      // After a reset it has the files of the image again.
+      await inSecond(id, "echo changed > /shared/note");
+      await platform.demand("POST", `/env-instance/${id}/reset`, {});
+      expect(await inSecond(id, "cat /task.txt; ls /shared")).toMatchObject({ stdout: "task one\n" });
+      expect(await ofInstance()).toHaveLength(2);
       await platform.demand("DELETE", `/env-instance/${id}`);
-      const images = (await namespace.pods()).flatMap(({ spec }) => spec.containers.map(({ image }) => image));
-      expect(images).not.toContain(`aenv.local/tasks:${tag}`);
+      expect(await ofInstance()).toEqual([]);
     } finally {
       await platform.close();
     }

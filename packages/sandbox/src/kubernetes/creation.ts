@@ -4,11 +4,13 @@ import type { SandboxSpec } from "../engine.ts";
 import type { KubernetesApi } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";
 import type { KubernetesEngineOptions } from "./options.ts";
+import { templateCommand } from "./pod/container.ts";
 import { startsEarly } from "./pod/early-start.ts";
 import { ID_ANNOTATION, podName } from "./pod/names.ts";
-import { type PodInput, PROGRAM_PORT, templateCommand } from "./pod/pod.ts";
+import { type PodInput, PROGRAM_PORT } from "./pod/pod.ts";
+import { secondOf } from "./pod/second.ts";
 import { type PodState, stateOf } from "./pod/state.ts";
-import { DEFAULT_TEMPLATE, type PodTemplates } from "./pod/templates.ts";
+import { DEFAULT_TEMPLATE, DUAL_TEMPLATE, type PodTemplates } from "./pod/templates.ts";
 import type { Pod } from "./pod/types.ts";
 import type { PodTable } from "./pods.ts";
 import { egressOf } from "./validate.ts";
@@ -34,7 +36,7 @@ export class PodCreation {
   }
 
   templateOf(spec: SandboxSpec): Pod {
-    return this.#options.templates.get(spec.template ?? DEFAULT_TEMPLATE);
+    return this.#options.templates.get(spec.template ?? (spec.second === undefined ? DEFAULT_TEMPLATE : DUAL_TEMPLATE));
   }
 
   /** Everything that the pod of a sandbox is made from. */
@@ -87,6 +89,7 @@ function newState(spec: SandboxSpec, template: Pod): PodState {
     hasInit: spec.command.length > 0 || listening.kind === "none" || templateCommand(template).length > 0,
     ...(startsEarly(spec) && { startsEarly: true }),
     memoryMb: spec.memoryMb ?? null,
+    ...(spec.second !== undefined && { second: secondOf(template).name }),
     attempt: randomBytes(9).toString("base64url"),
     startsUntil: Date.now() + spec.startTimeoutMs,
   };

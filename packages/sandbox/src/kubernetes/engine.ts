@@ -3,7 +3,7 @@ import { mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import { openHomeId } from "../docker/record.ts";
-import type { CommandDefaults, EngineAbilities, Sandbox, SandboxEngine, SandboxSpec, SandboxSubject } from "../engine.ts";
+import type { EngineAbilities, Sandbox, SandboxEngine, SandboxSpec, SandboxSubject } from "../engine.ts";
 import { EngineWork } from "../engine-work.ts";
 import { initKeyArgument, openInitKey, readInitKey } from "../init/key.ts";
 import type { LimitWatch } from "../limit-watch.ts";
@@ -15,11 +15,11 @@ import { watchLimits } from "./limits.ts";
 import { PodLog } from "./log.ts";
 import { ensureNoEgress } from "./network.ts";
 import { abilitiesOf, assertOptions, type KubernetesEngineOptions, UNSCHEDULABLE_MS } from "./options.ts";
-import { MAIN } from "./pod/default-templates.ts";
+import { mainOf } from "./pod/container.ts";
 import { HOME_LABEL, ID_ANNOTATION, readLabels, subjectMarks } from "./pod/names.ts";
 import { countPhases, type PodPhase } from "./pod/phases.ts";
 import { podOf } from "./pod/pod.ts";
-import { endOf } from "./pod/progress.ts";
+import { endOf, secondEndOf } from "./pod/progress.ts";
 import { type PodState, stateOf } from "./pod/state.ts";
 import { readTemplates } from "./pod/templates.ts";
 import type { Pod } from "./pod/types.ts";
@@ -27,9 +27,10 @@ import { PodTable } from "./pods.ts";
 import { isWaiting, kindOf, type PodKind, withKind } from "./pool/kind.ts";
 import { PodPool } from "./pool/pool.ts";
 import { createWithRoom } from "./pool/room.ts";
-import { isReady, readReadyDefaults, readyAnnotation } from "./ready.ts";
+import { isReady, type ReadyDefaults, readReadyDefaults, readyAnnotation } from "./ready.ts";
 import { removePod } from "./removal.ts";
 import { KubernetesSandbox } from "./sandbox.ts";
+import { secondSandbox } from "./second.ts";
 import { KubernetesServices } from "./service/services.ts";
 import { readServiceTemplates } from "./service/templates.ts";
 import { startInPod } from "./start.ts";
@@ -161,7 +162,7 @@ export class KubernetesEngine implements SandboxEngine {
       pod = await this.#podFor(spec, signal);
       const created = pod;
       signal.throwIfAborted();
-      const { defaults } = await startInPod({
+      const defaults = await startInPod({
         spec,
         signal,
         pods: this.#pods,
@@ -228,8 +229,8 @@ export class KubernetesEngine implements SandboxEngine {
   }
 
   /** From now on, other servers adopt it. */
-  async #finish(sandbox: KubernetesSandbox, defaults: CommandDefaults, signal: AbortSignal): Promise<Sandbox> {
-    sandbox.commandDefaults = defaults;
+  async #finish(sandbox: KubernetesSandbox, defaults: ReadyDefaults, signal: AbortSignal): Promise<Sandbox> {
+    sandbox.useDefaults(defaults);
     const metadata = { annotations: readyAnnotation(defaults), uid: sandbox.uid };
     this.#pods.put(await this.#api.patch<Pod>(this.#pods.path(sandbox.podName), { metadata }, signal));
     return sandbox;
@@ -245,7 +246,7 @@ export class KubernetesEngine implements SandboxEngine {
 
   #openSandbox(pod: Pod, ip: string): KubernetesSandbox {
     const { name, uid = "", annotations = {} } = pod.metadata;
-    const sandbox = new KubernetesSandbox({
+    const parts = {
       id: annotations[ID_ANNOTATION] ?? name,
       labels: readLabels(annotations),
       podName: name,
@@ -254,9 +255,11 @@ export class KubernetesEngine implements SandboxEngine {
       state: stateOf(pod) as PodState,
       log: this.#logOf(pod),
       key: this.initKey,
-      describe: (one, subject) => this.#describe(one, subject),
-      destroy: (one) => this.#work.end(this.#end(one)),
-    });
+      describe: (one: KubernetesSandbox, subject: SandboxSubject) => this.#describe(one, subject),
+      destroy: (one: KubernetesSandbox) => this.#work.end(this.#end(one)),
+    };
+    const second = secondSandbox(parts, (container) => this.#logOf(pod, container));
+    const sandbox = new KubernetesSandbox({ ...parts, ...(second !== null && { second }) });
     this.#sandboxes.set(uid, sandbox);
     if (this.#options.onLimit !== undefined && sandbox.state.hasInit) this.#limits.add(sandbox);
     void sandbox.exited.then(() => this.#limits.delete(sandbox));
@@ -267,8 +270,7 @@ export class KubernetesEngine implements SandboxEngine {
     this.#pods.put(await this.#api.patch<Pod>(this.#pods.path(podName), { metadata: { ...subjectMarks(subject), uid } }));
   }
 
-  #logOf(pod: Pod): PodLog {
-    const container = pod.spec.containers.some(({ name }) => name === MAIN) ? MAIN : (pod.spec.containers[0]?.name ?? MAIN);
+  #logOf(pod: Pod, container: string = mainOf(pod).name): PodLog {
     return new PodLog(this.#api, this.#pods.path(pod.metadata.name), container);
   }
 
@@ -282,7 +284,7 @@ export class KubernetesEngine implements SandboxEngine {
     if (!isReady(pod) || endOf(pod) !== null || stateOf(pod) === null || podIP === undefined) return false;
     if (this.#isStarting(pod)) return true;
     const sandbox = this.#openSandbox(pod, podIP);
-    sandbox.commandDefaults = readReadyDefaults(pod);
+    sandbox.useDefaults(readReadyDefaults(pod));
     return true;
   }
 
@@ -303,6 +305,8 @@ export class KubernetesEngine implements SandboxEngine {
     const sandbox = this.#sandboxes.get(pod.metadata.uid ?? "");
     if (sandbox === undefined || sandbox.hasExited || sandbox.isDestroying) return;
     const end = endOf(pod);
+    const secondEnd = secondEndOf(pod);
+    if (secondEnd !== null) sandbox.second?.markExited(secondEnd);
     if (end !== null) void describeEnd(end, sandbox).then((reason) => sandbox.isDestroying || sandbox.markExited(reason));
   }
 

@@ -7,13 +7,18 @@ export function isReady(pod: Pod | null): boolean {
   return pod?.metadata.annotations?.[READY_ANNOTATION] !== undefined;
 }
 
-export function readyAnnotation(defaults: CommandDefaults): Readonly<Record<string, string>> {
+/** What commands have by default, also in the second container. */
+export interface ReadyDefaults extends CommandDefaults {
+  readonly second?: CommandDefaults;
+}
+
+export function readyAnnotation(defaults: ReadyDefaults): Readonly<Record<string, string>> {
   return { [READY_ANNOTATION]: JSON.stringify(defaults) };
 }
 
-export function readReadyDefaults(pod: Pod): CommandDefaults {
+export function readReadyDefaults(pod: Pod): ReadyDefaults {
   try {
-    return JSON.parse(pod.metadata.annotations?.[READY_ANNOTATION] ?? "") as CommandDefaults;
+    return JSON.parse(pod.metadata.annotations?.[READY_ANNOTATION] ?? "") as ReadyDefaults;
   } catch {
     return { cwd: "/", env: {} };
   }

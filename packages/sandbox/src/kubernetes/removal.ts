@@ -1,5 +1,6 @@
 import type { KubernetesApi } from "./api/client.ts";
 import { hasTerminated } from "./pod/progress.ts";
+import { stateOf } from "./pod/state.ts";
 import type { Pod } from "./pod/types.ts";
 import type { PodTable } from "./pods.ts";
 import type { KubernetesSandbox } from "./sandbox.ts";
@@ -24,9 +25,12 @@ const GONE_MS = 60_000;
  */
 export async function removePod({ api, pods, pod, sandbox, hasRun }: Removal): Promise<void> {
   const { name, uid = "" } = pod.metadata;
-  const hasEnded = !hasRun || hasTerminated(pods.find(name) ?? pod) || (sandbox !== null && (await endByInit(sandbox)));
-  const isSingle = pod.spec.containers.length === 1;
-  const graceSeconds = hasEnded && isSingle ? 0 : 1;
+  const [hasEnded, hasSecondEnded] = await Promise.all([
+    !hasRun || hasTerminated(pods.find(name) ?? pod) || (sandbox !== null && endByInit(sandbox)),
+    sandbox?.second === undefined || sandbox.second.hasExited || endByInit(sandbox.second),
+  ]);
+  const withInit = stateOf(pod)?.second === undefined ? 1 : 2;
+  const graceSeconds = hasEnded && hasSecondEnded && pod.spec.containers.length === withInit ? 0 : 1;
   const isThere = await api.delete(pods.path(name), { uid, graceSeconds });
   if (!isThere || graceSeconds === 0) return pods.remove(pod);
   const deadline = AbortSignal.timeout(GONE_MS);
@@ -39,7 +43,7 @@ export async function removePod({ api, pods, pod, sandbox, hasRun }: Removal): P
 }
 
 /** Whether the init has confirmed that nothing runs any more: it ends last. */
-async function endByInit(sandbox: KubernetesSandbox): Promise<boolean> {
+export async function endByInit(sandbox: KubernetesSandbox): Promise<boolean> {
   if (!sandbox.state.hasInit) return false;
   const late = new Promise<false>((resolve) => {
     setTimeout(() => resolve(false), SHUTDOWN_MS).unref();

@@ -10,6 +10,7 @@ import { SharedConnection } from "../init/shared-connection.ts";
 import type { PodLog } from "./log.ts";
 import { BUNDLES, INIT_PORT } from "./pod/pod.ts";
 import type { PodState } from "./pod/state.ts";
+import type { ReadyDefaults } from "./ready.ts";
 
 export interface SandboxParts {
   readonly id: string;
@@ -17,6 +18,9 @@ export interface SandboxParts {
   readonly podName: string;
   readonly uid: string;
   readonly ip: string;
+  /** Default: that of the main container. */
+  readonly initPort?: number;
+  readonly second?: KubernetesSandbox;
   readonly state: PodState;
   readonly log: PodLog;
   readonly key: KeyObject;
@@ -33,6 +37,7 @@ export class KubernetesSandbox implements Sandbox {
   readonly labels: Readonly<Record<string, string>>;
   readonly address: SandboxAddress;
   readonly initAddress?: SandboxAddress;
+  readonly second?: KubernetesSandbox;
   readonly pid = null;
   readonly exited: Promise<SandboxExit>;
   readonly podName: string;
@@ -46,7 +51,7 @@ export class KubernetesSandbox implements Sandbox {
   #destroying: Promise<void> | undefined;
 
   constructor(parts: SandboxParts) {
-    const { ip, state, key } = parts;
+    const { ip, state, key, second, initPort = INIT_PORT } = parts;
     this.#parts = parts;
     this.id = parts.id;
     this.labels = parts.labels;
@@ -54,7 +59,8 @@ export class KubernetesSandbox implements Sandbox {
     this.uid = parts.uid;
     this.state = state;
     this.address = { kind: "tcp", host: ip, port: state.port ?? NO_PORT };
-    const init: SandboxAddress = { kind: "tcp", host: ip, port: INIT_PORT };
+    const init: SandboxAddress = { kind: "tcp", host: ip, port: initPort };
+    if (second !== undefined) this.second = second;
     if (state.hasInit) this.initAddress = init;
     this.#connection = new SharedConnection((signal) => connectInit(init, key, signal));
     this.exited = this.#exiting.promise;
@@ -76,11 +82,17 @@ export class KubernetesSandbox implements Sandbox {
     if (this.#exit !== null) return;
     this.#exit = { at: new Date(), reason };
     this.release();
+    this.second?.markExited(reason);
     this.#exiting.resolve(this.#exit);
   }
 
   useConnection(connection: InitConnection): void {
     this.#connection.use(connection);
+  }
+
+  useDefaults({ second, ...own }: ReadyDefaults): void {
+    this.commandDefaults = own;
+    if (this.second !== undefined && second !== undefined) this.second.commandDefaults = second;
   }
 
   init(): Promise<InitConnection> {
@@ -90,6 +102,7 @@ export class KubernetesSandbox implements Sandbox {
   /** Closes what this process holds; the pod goes on. */
   release(): void {
     this.#connection.close();
+    this.second?.release();
   }
 
   tail(lines: number): Promise<string[]> {

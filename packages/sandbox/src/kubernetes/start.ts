@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { posix } from "node:path";
 import { isPlatformError } from "@aenv/contract";
-import type { CommandDefaults, Listening, SandboxSpec } from "../engine.ts";
+import type { CommandDefaults, Listening, SandboxAddress, SandboxSpec } from "../engine.ts";
 import { cancelled } from "../engine-work.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
@@ -10,10 +10,12 @@ import { healthPathOf, tellAddress } from "../listening.ts";
 import { waitUntilReady } from "../probe.ts";
 import { readDefaults } from "./defaults.ts";
 import { StartFailure } from "./failures.ts";
-import { PROGRAM_PORT, templateCommand } from "./pod/pod.ts";
+import { templateCommand } from "./pod/container.ts";
+import { PROGRAM_PORT } from "./pod/pod.ts";
 import { progressOf } from "./pod/progress.ts";
 import type { Pod } from "./pod/types.ts";
 import type { PodTable } from "./pods.ts";
+import type { ReadyDefaults } from "./ready.ts";
 import type { KubernetesSandbox } from "./sandbox.ts";
 
 export interface PodStart {
@@ -38,7 +40,7 @@ interface Stage {
 const APPENDED: Listening = { kind: "appended" };
 
 /** Waits until the pod runs, starts the program in it, and waits until the program answers. */
-export async function startInPod(start: PodStart): Promise<{ readonly defaults: CommandDefaults }> {
+export async function startInPod(start: PodStart): Promise<ReadyDefaults> {
   const { spec, signal, open } = start;
   const stop = new AbortController();
   const stage: Stage = { detail: "the pod was not started" };
@@ -49,9 +51,10 @@ export async function startInPod(start: PodStart): Promise<{ readonly defaults: 
   try {
     const sandbox = open(await untilPlaced(start, stage, stop.signal));
     sandbox.exited.then(({ reason }) => stop.abort(new StartFailure(reason)));
-    const defaults = sandbox.state.hasInit ? await startProgram(start, sandbox, stage, stop.signal) : { cwd: "/", env: {} };
+    const second = sandbox.second === undefined ? undefined : await startSecond(start, sandbox.second, stage, stop.signal);
+    const own = sandbox.state.hasInit ? await startProgram(start, sandbox, stage, stop.signal) : { cwd: "/", env: {} };
     await untilAnswering(spec.listening ?? APPENDED, sandbox, stage, stop.signal);
-    return { defaults };
+    return { ...own, ...(second !== undefined && { second }) };
   } catch (error) {
     const cause = stop.signal.aborted ? stop.signal.reason : error;
     // A sandbox that has just ended cuts connections before the cluster reports why.
@@ -110,6 +113,13 @@ function describeEarlyEnd(end: Extract<ReturnType<typeof progressOf>, { kind: "e
     case "exit":
       return `its container ended with exit code ${end.code} before its program was started`;
   }
+}
+
+async function startSecond({ key }: PodStart, second: KubernetesSandbox, stage: Stage, signal: AbortSignal): Promise<CommandDefaults> {
+  stage.detail = "the init of the second container did not answer";
+  const init = await connectStartingInit(second.initAddress as SandboxAddress, key, signal);
+  second.useConnection(init);
+  return readDefaults(init, signal);
 }
 
 /** Gives the program to the init. */

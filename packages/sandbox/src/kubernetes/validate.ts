@@ -19,8 +19,9 @@ export function assertValid(spec: SandboxSpec): void {
   if (spec.cpuSeconds !== undefined) throw unsupported("limits CPU time, which Kubernetes cannot; remove the limit");
   if ((spec.mounts ?? []).length > 0)
     throw unsupported("mounts folders of the server's machine, which nodes do not have: mount a volume with a pod template");
-  if (spec.image !== undefined && /^(?:oci|docker-archive|dir):/.test(spec.image))
-    throw unsupported(`has the image '${spec.image}', a file of the server's machine: push it to a registry that the nodes reach`);
+  for (const image of [spec.image, spec.second?.image])
+    if (image !== undefined && /^(?:oci|docker-archive|dir):/.test(image))
+      throw unsupported(`has the image '${image}', a file of the server's machine: push it to a registry that the nodes reach`);
 }
 
 /** Policies of a namespace select by labels, and the platform has one for all or nothing. */

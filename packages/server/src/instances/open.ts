@@ -72,6 +72,7 @@ export function openInstances(options: OpenInstancesOptions) {
       return { id, owner, isLive: isLive(row), hostId: row.slot?.sandboxId ?? null, policy: row.taskSandboxes, subject };
     },
     isOccupant: (hostId, id) => slots.isOccupant(hostId, id),
+    secondOf: (hostId) => slots.secondOf(hostId),
     onFailure,
   });
   const slots = new Slots({

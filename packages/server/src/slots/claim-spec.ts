@@ -3,6 +3,7 @@ import { type EnvironmentConfig, PlatformError } from "@aenv/contract";
 import type { SandboxEngine } from "@aenv/sandbox";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
+import { secondOf } from "../task-sandboxes/policy.ts";
 import type { InitialState } from "./initial-state.ts";
 import type { Isolation } from "./isolation.ts";
 import type { ClaimSpec } from "./pool.ts";
@@ -35,11 +36,13 @@ export function claimSpecFor(
   // A warm process has already run the author's code, with the environment's own variables only.
   // The policy of every instance of the environment; a request may have narrowed it.
   const isOwnEgress = initial.egress === undefined || isDeepStrictEqual(initial.egress, config.deployConfig?.egress ?? "none");
+  const second = secondOf(initial.taskSandboxes);
   const canBeWarm =
     !keepsState &&
     initial.sandboxOptions === undefined &&
     initial.sandboxSnapshot === undefined &&
     initial.taskSandboxes?.hasSharedFolder !== true &&
+    second === undefined &&
     isOwnEgress &&
     isSameVariables(variables, own);
   return {
@@ -50,6 +53,7 @@ export function claimSpecFor(
     sandboxOptions: initial.sandboxOptions,
     runtime: runtimes.runtimeOf(environment.owner, config.deployConfig?.runtime),
     template: templateOf(config, engine),
+    second,
     sandboxSnapshot: initial.sandboxSnapshot,
     egress: initial.egress,
     together: initial.together ?? 1,

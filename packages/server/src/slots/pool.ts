@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { type EgressPolicy, isPlatformError, PlatformError, runnerRoutes, type SandboxOptions } from "@aenv/contract";
-import type { FolderMount, Sandbox, SandboxEngine, SandboxRuntime, SandboxSpec, SandboxSubject } from "@aenv/sandbox";
+import type { FolderMount, Sandbox, SandboxEngine, SandboxRuntime, SandboxSpec, SandboxSubject, SecondContainer } from "@aenv/sandbox";
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import { allocate, type PoolLimits } from "./allocation.ts";
@@ -57,6 +57,8 @@ export interface ClaimSpec {
   readonly runtime?: SandboxRuntime | undefined;
   /** A template of the operator, if it is not that of blank processes. */
   readonly template?: string | undefined;
+  /** No process that was started ahead has one. */
+  readonly second?: SecondContainer | undefined;
   /** A snapshot with the files of the sandbox. */
   readonly sandboxSnapshot?: string | undefined;
   /** Where its programs may connect to. Sandboxes that were started ahead get it when they are claimed, before they load the bundle. */
@@ -138,10 +140,10 @@ export class Pool {
 
   /** A blank process, or a new one, that loads the bundle. */
   async #load(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { sandboxOptions, sandboxSnapshot: snapshot, runtime, template, mounts, subject } = spec;
+    const { sandboxOptions, sandboxSnapshot: snapshot, runtime, template, second, mounts, subject } = spec;
     const needsNew = this.#needsNew(spec);
     // Blank processes have none of these.
-    const special = { sandboxOptions, snapshot, runtime, template, mounts };
+    const special = { sandboxOptions, snapshot, runtime, template, second, mounts };
     if (needsNew || Object.values(special).some((one) => one !== undefined)) {
       const options = { ...special, subject, ...(needsNew && { egress: spec.egress }) };
       return this.#bind(await this.#start(spec.owner, "now", signal, options), bundleOf(spec), signal);
@@ -358,7 +360,7 @@ export class Pool {
   }
 
   #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
-    const { sandboxOptions, snapshot, egress, runtime, template, program, folder, instanceId, mounts, subject } = options;
+    const { sandboxOptions, snapshot, egress, runtime, template, second, program, folder, instanceId, mounts, subject } = options;
     const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb, sandboxLimits } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const run = (one: SandboxSpec) => scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(one, signal), signal);
@@ -375,6 +377,7 @@ export class Pool {
       ...(sandboxOptions && { sandboxOptions }),
       ...(runtime && { runtime }),
       ...(template !== undefined && { template }),
+      ...(second !== undefined && { second }),
       ...(snapshot !== undefined && { snapshot }),
       ...(egress !== undefined && { egress }),
       ...(mounts !== undefined && { mounts }),
@@ -424,7 +427,7 @@ export class Pool {
 }
 
 /** What the sandbox of a program needs. */
-interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "runtime" | "subject"> {
+interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "runtime" | "second" | "subject"> {
   readonly program: Program;
   /** The unpacked bundle; undefined if there is none. */
   readonly folder: string | undefined;

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { exitCauseOf, requestSandbox, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
-import type { TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
+import { secondOf, type TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
 import type { TaskRoom } from "../task-sandboxes/room.ts";
 import { claimSpecFor } from "./claim-spec.ts";
 import { Hosts, type HostsOptions } from "./hosts.ts";
@@ -82,6 +82,11 @@ export class Slots {
   /** Whether the sandbox is managed by this server. */
   holds(sandboxId: string): boolean {
     return this.#occupancy.find(sandboxId) !== null;
+  }
+
+  /** The second container of a sandbox of this server. */
+  secondOf(sandboxId: string): Sandbox | null {
+    return this.#occupancy.find(sandboxId)?.second ?? null;
   }
 
   isOccupant(sandboxId: string, instanceId: string): boolean {
@@ -177,7 +182,12 @@ export class Slots {
     const { id, variables, egress } = initial;
     const runtime = runtimes.runtimeOf(environment.owner, environment.config.deployConfig?.runtime);
     const folder = program.bundleDigest === null ? undefined : await bundleFolder(program.bundleDigest);
-    const own = { owner, variables: { ...PROGRAM_VARIABLES, ...variables }, subject: subjectOf(environment, owner, initial) };
+    const own = {
+      owner,
+      variables: { ...PROGRAM_VARIABLES, ...variables },
+      subject: subjectOf(environment, owner, initial),
+      second: secondOf(initial.taskSandboxes),
+    };
     const sandbox = await pool
       .program(program, { folder, ...own, egress, runtime, instanceId: id }, signal)
       .catch((error: unknown) => Promise.reject(explainMissing(error, program, engine)));
@@ -318,6 +328,7 @@ export class Slots {
     const isKnown = this.#occupancy.isOccupant(sandbox.id, id);
     this.#occupancy.add(sandbox, id);
     if (slot?.isOwnSandbox === false && !isKnown) this.#hosts.adopt(owner, digest, egress?.agent, sandbox);
+    if (taskSandboxes !== undefined) this.#options.tasks.sandboxes.adoptSecond({ id, owner, policy: taskSandboxes }, sandbox);
     // Its process waits for the connection.
     if (taskSandboxes !== undefined) this.#options.tasks.links.keep(sandbox);
     // The other server may have died while a reward was computed.

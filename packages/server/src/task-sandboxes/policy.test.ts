@@ -2,7 +2,7 @@ import { noAbilities } from "@aenv/sandbox";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { globMatches } from "./glob.ts";
-import { type PolicyInput, specFor, taskPolicyFor } from "./policy.ts";
+import { type PolicyInput, secondOf, specFor, taskPolicyFor } from "./policy.ts";
 
 const input = (deployConfig: NonNullable<PolicyInput["config"]["deployConfig"]>, more: Partial<PolicyInput> = {}): PolicyInput => ({
   ref: "shop@1.0.0",
@@ -43,6 +43,21 @@ describe("what the code of an instance may open", () => {
     const { policy, warnings } = taskPolicyFor(input({ podTemplate: "DualContainer" }, { engine }));
     expect(policy).toMatchObject({ hasSecond: true, hasSharedFolder: false });
     expect(warnings).toEqual([expect.stringMatching(/no folder \/shared.*'kubernetes'/)]);
+  });
+
+  it("begins with a second container inside of the sandbox, on an engine that has such, if both have the same network", () => {
+    const engine = { name: "kubernetes", can: { ...noAbilities, images: true, seconds: true, egress: true } };
+    const dual = { podTemplate: "DualContainer", taskSandboxes: { memory: "1Gi", cpu: "2" } };
+    const egress = { agent: "none" } as const;
+    const { policy, warnings } = taskPolicyFor(input(dual, { engine, egress, image: "team/one" }));
+    expect(policy).toMatchObject({ isSecondInside: true, hasSharedFolder: false });
+    expect(secondOf(policy)).toEqual({ image: "team/one", memoryMb: 1_024, cpus: 2 });
+    expect(warnings).toEqual([expect.stringContaining("after a reset")]);
+    const open = { ...dual, taskSandboxes: { egress: "open" as const } };
+    const apart = taskPolicyFor(input(open, { engine, egress }));
+    expect([secondOf(apart.policy), apart.policy?.isSecondInside]).toEqual([undefined, undefined]);
+    expect(apart.warnings).toEqual([expect.stringContaining("deployConfig.taskSandboxes.egress differs")]);
+    expect(policyOf(dual, { engine, egress, isShared: true })?.isSecondInside).toBeUndefined();
   });
 
   it("has the limits of the config, within those of the server", () => {

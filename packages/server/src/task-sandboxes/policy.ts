@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   beyondEgress,
   cpusOf,
@@ -8,7 +9,7 @@ import {
   mebibytesOf,
   PlatformError,
 } from "@aenv/contract";
-import type { SandboxEngine, SandboxRuntime } from "@aenv/sandbox";
+import type { SandboxEngine, SandboxRuntime, SecondContainer } from "@aenv/sandbox";
 import { isImageReference } from "../hub/datasource.ts";
 import { globMatches } from "./glob.ts";
 
@@ -42,8 +43,10 @@ export interface TaskSandboxPolicy {
   /** Of fresh sandboxes, in which rewards are computed, if it differs. */
   readonly rewardEgress?: EgressPolicy;
   readonly runtime?: SandboxRuntime;
-  /** The second container and the instance's own sandbox share a folder. */
+  /** The second container and the instance's own sandbox share a folder of this machine. */
   readonly hasSharedFolder: boolean;
+  /** The first second container is in the instance's own sandbox, where they share a folder. After a reset, it is a sandbox of its own. */
+  readonly isSecondInside?: boolean;
 }
 
 export interface PolicyInput {
@@ -88,10 +91,10 @@ export function taskPolicyFor(input: PolicyInput): ChosenPolicy {
   const cpus = amount(ref, "cpu", declared?.cpu, cpusOf);
   const diskMb = amount(ref, "disk", declared?.disk, mebibytesOf);
   const hasSharedFolder = hasSecond && !isShared && engine.can.folders;
+  const connections = egressFor(input);
+  const isSameNetwork = isDeepStrictEqual(connections.egress, input.egress?.agent);
+  const isSecondInside = hasSecond && !isShared && engine.can.seconds && isSameNetwork;
   const runtime = input.runtime();
-  const why = isShared
-    ? "instances that share a process have no sandbox of their own"
-    : `sandboxes of the engine '${engine.name}' have no folders of the server's machine`;
   return {
     policy: {
       hasSecond,
@@ -101,11 +104,38 @@ export function taskPolicyFor(input: PolicyInput): ChosenPolicy {
       memoryMb,
       ...(cpus !== null && { cpus }),
       ...(diskMb !== null && { diskMb }),
-      ...egressFor(input),
+      ...connections,
       ...(runtime !== undefined && { runtime }),
       hasSharedFolder,
+      ...(isSecondInside && { isSecondInside }),
     },
-    warnings: hasSecond && !hasSharedFolder ? [`the second container and the environment share no folder /shared: ${why}`] : [],
+    warnings: hasSecond && !hasSharedFolder ? [unsharedWarning(input, { isSecondInside, isSameNetwork })] : [],
+  };
+}
+
+function unsharedWarning(
+  { isShared, engine }: PolicyInput,
+  { isSecondInside, isSameNetwork }: { readonly isSecondInside: boolean; readonly isSameNetwork: boolean },
+): string {
+  if (isSecondInside)
+    return "after a reset, the second container is a sandbox of its own, and shares no folder /shared with the environment; create a new instance instead";
+  const why = isShared
+    ? "instances that share a process have no sandbox of their own"
+    : engine.can.seconds && !isSameNetwork
+      ? "deployConfig.taskSandboxes.egress differs from deployConfig.egress, so they are not in one sandbox"
+      : `sandboxes of the engine '${engine.name}' have no folders of the server's machine`;
+  return `the second container and the environment share no folder /shared: ${why}`;
+}
+
+/** The second container of an instance's own sandbox. */
+export function secondOf(policy: TaskSandboxPolicy | undefined): SecondContainer | undefined {
+  if (policy?.isSecondInside !== true) return undefined;
+  const { image, memoryMb, cpus, diskMb } = policy;
+  return {
+    memoryMb,
+    ...(image !== null && { image }),
+    ...(cpus !== undefined && { cpus }),
+    ...(diskMb !== undefined && { diskMb }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { type LinkParameters, PlatformError } from "@aenv/contract";
+import { setImmediate } from "node:timers/promises";
+import { type LinkParameters, PlatformError, TASK_SANDBOX } from "@aenv/contract";
 import type { Sandbox, SandboxEngine, SandboxSubject } from "@aenv/sandbox";
 import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections.ts";
 import { InstanceSandboxes, instanceOf, labelsOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
@@ -32,6 +33,8 @@ export interface TaskSandboxesOptions {
   readonly findInstance: (id: string) => Promise<TaskInstance | null>;
   /** Whether the instance runs in this sandbox of this server, or is being started there. */
   readonly isOccupant: (hostId: string, instanceId: string) => boolean;
+  /** The second container in a sandbox of this server. */
+  readonly secondOf: (hostId: string) => Sandbox | null;
 }
 
 /** Ended sandboxes of one instance whose reason is remembered. */
@@ -154,7 +157,10 @@ export class TaskSandboxes {
     const mine = this.#instances.get(instanceId);
     if (mine !== undefined) return mine.named(name)?.sandbox ?? null;
     const all = await this.#options.engine.list();
-    return all.findLast((sandbox) => instanceOf(sandbox) === instanceId && sandbox.labels.name === name) ?? null;
+    const own = all.findLast((sandbox) => instanceOf(sandbox) === instanceId && sandbox.labels.name === name);
+    if (own !== undefined || name !== TASK_SANDBOX) return own ?? null;
+    const hostId = (await this.#options.findInstance(instanceId))?.hostId ?? "";
+    return all.find(({ id }) => id === hostId)?.second ?? null;
   }
 
   /** The instance whose code has opened this sandbox; null if none has. */
@@ -317,10 +323,29 @@ export class TaskSandboxes {
         },
         signal,
       );
-    const sandbox = await start(owner, create, signal);
+    const inside = purpose === "second" ? await this.#secondInside(mine, policy) : null;
+    const sandbox = inside ?? (await start(owner, create, signal));
     if (!signal.aborted) return { ...this.#watch(mine, { sandbox, name, episode, spec }), id: sandbox.id };
     await this.#destroy(sandbox);
     throw signal.reason;
+  }
+
+  /** The second container in the instance's own sandbox, before the first episode. One that was closed is not started again. */
+  async #secondInside({ hostId, open }: InstanceSandboxes, { isSecondInside }: TaskSandboxPolicy): Promise<Sandbox | null> {
+    const second = isSecondInside === true ? this.#options.secondOf(hostId) : null;
+    // While an episode is reset, it still has its own.
+    if (second === null || open.has(second.id)) return null;
+    const hasEnded = await Promise.race([second.exited.then(() => true), setImmediate(false)]);
+    return hasEnded ? null : second;
+  }
+
+  /** Manages the second container in the sandbox of an instance that another server has started. */
+  adoptSecond({ id, owner, policy }: Pick<TaskInstance, "id" | "owner"> & { readonly policy: TaskSandboxPolicy }, host: Sandbox): void {
+    if (policy.isSecondInside !== true || host.second === undefined) return;
+    const mine = this.#instances.get(id) ?? new InstanceSandboxes(owner, host.id);
+    this.#instances.set(id, mine);
+    const spec = specFor(policy, { purpose: "second", name: TASK_SANDBOX, episode: "" }, null);
+    if (!mine.open.has(host.second.id)) this.#watch(mine, { sandbox: host.second, name: TASK_SANDBOX, episode: "", spec });
   }
 
   #watch(mine: InstanceSandboxes, one: TaskSandbox): TaskSandbox {

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SandboxSpec } from "../../engine.ts";
+import { templateCommand } from "./container.ts";
 import { defaultTemplates } from "./default-templates.ts";
 import { isLabelValue, labelsOf, podName, readLabels, subjectMarks } from "./names.ts";
-import { type PodInput, podOf, templateCommand } from "./pod.ts";
+import { type PodInput, podOf } from "./pod.ts";
 import { cpuQuantity, mebibytes, quantityValue } from "./quantity.ts";
 import type { PodState } from "./state.ts";
 import type { Container, Pod } from "./types.ts";
@@ -145,6 +146,26 @@ describe("the pod of a sandbox", () => {
     ]);
     expect(templateCommand(withMain(dual, { command: ["run"], args: ["--now"] }))).toEqual(["run", "--now"]);
     expect(templateCommand(withMain(dual, { args: ["--now"] }))).toEqual([]);
+  });
+
+  it("with a second container has an init in both, each on a port of its own, with the limits of each", () => {
+    const second = { image: "task:1", memoryMb: 512, cpus: 0.5 };
+    const pod = podOf(input({ second }, { template: dual, state: { ...state, second: "second" } }));
+    expect(pod.spec.containers).toMatchObject([
+      { name: "main", image: "base:1", command: ["/opt/aenv/init", "--listen", "tcp::61080", "--key", "KEY"] },
+      {
+        name: "second",
+        image: "task:1",
+        command: ["/.aenv/init", "--listen", "tcp::61081", "--key", "KEY"],
+        resources: { limits: { cpu: "500m", memory: "512Mi" } },
+        volumeMounts: [{ mountPath: "/shared" }, { mountPath: "/.aenv", readOnly: true }],
+        securityContext: { allowPrivilegeEscalation: false },
+      },
+    ]);
+    expect(pod.spec.containers[1]?.args).toBeUndefined();
+    expect(mainOf(pod).volumeMounts?.map(({ mountPath }) => mountPath)).toEqual(["/shared", "/aenv/bundles"]);
+    expect(pod.spec.initContainers).toHaveLength(1);
+    expect(() => podOf(input({ second }))).toThrow(/dualContainer has one container/);
   });
 
   it("is not ended by a probe of the template while its runner waits for an environment", () => {

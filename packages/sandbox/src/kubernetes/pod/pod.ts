@@ -1,13 +1,12 @@
-import { PlatformError } from "@aenv/contract";
 import type { SandboxSpec } from "../../engine.ts";
 import { healthPathOf } from "../../listening.ts";
 import { INIT_PATH } from "../../oci/spec/mounts.ts";
-import { MAIN } from "./default-templates.ts";
+import { BASE_INIT, containerSecurity, fromField, initCommand, isGiven, mainOf, podSecurity, resources, variables } from "./container.ts";
 import { earlyCommand, POD_IP } from "./early-start.ts";
 import { EGRESS_LABEL, HOME_LABEL, ID_ANNOTATION, labelsOf, podName, STATE_ANNOTATION, subjectMarks } from "./names.ts";
-import { cpuQuantity, mebibytes, quantityValue, smaller } from "./quantity.ts";
+import { secondContainer, secondOf } from "./second.ts";
 import type { PodState } from "./state.ts";
-import type { Container, EnvVar, Fields, Pod, Quantities, Volume, VolumeMount } from "./types.ts";
+import type { Container, Pod, Volume, VolumeMount } from "./types.ts";
 
 export interface PodInput {
   readonly homeId: string;
@@ -23,8 +22,6 @@ export interface PodInput {
   readonly runtimeClass?: string;
 }
 
-/** Where the base image has the init. */
-export const BASE_INIT = "/opt/aenv/init";
 /** Above the ports that Linux gives to outgoing connections. */
 export const INIT_PORT = 61_080;
 /** Where programs listen that the engine tells it. */
@@ -35,8 +32,6 @@ export const BUNDLES = "/aenv/bundles";
 const INIT_VOLUME = "aenv-init";
 const BUNDLES_VOLUME = "aenv-bundles";
 const INIT_FOLDER = INIT_PATH.slice(0, INIT_PATH.lastIndexOf("/"));
-/** Any user but root, as the restricted Pod Security Standard demands. */
-const USER = 1000;
 
 /** The pod of a sandbox: what the template says, what the platform needs, and what the specification asks for. */
 export function podOf(input: PodInput): Pod {
@@ -45,15 +40,18 @@ export function podOf(input: PodInput): Pod {
   const image = spec.image ?? input.baseImage;
   const labels = labelsOf(spec.labels);
   const subject = subjectMarks(spec.subject ?? {});
-  const needsCopy = state.hasInit && image !== input.baseImage;
+  const second = spec.second === undefined ? null : secondOf(template);
+  const needsOwnCopy = state.hasInit && image !== input.baseImage;
+  const needsCopy = needsOwnCopy || (second !== null && (spec.second?.image ?? input.baseImage) !== input.baseImage);
   const { containers, initContainers = [], volumes = [], ...rest } = template.spec;
   const hasBundles = (main.volumeMounts ?? []).some(({ mountPath }) => mountPath === BUNDLES);
   const ownVolumes: Volume[] = [
     ...(needsCopy ? [{ name: INIT_VOLUME, emptyDir: {} }] : []),
     ...(hasBundles || !state.hasInit ? [] : [{ name: BUNDLES_VOLUME, emptyDir: {} }]),
   ];
+  const initMount: VolumeMount = { name: INIT_VOLUME, mountPath: INIT_FOLDER, readOnly: true };
   const ownMounts: VolumeMount[] = [
-    ...(needsCopy ? [{ name: INIT_VOLUME, mountPath: INIT_FOLDER, readOnly: true }] : []),
+    ...(needsOwnCopy ? [initMount] : []),
     ...(hasBundles || !state.hasInit ? [] : [{ name: BUNDLES_VOLUME, mountPath: BUNDLES }]),
   ];
   return {
@@ -94,28 +92,16 @@ export function podOf(input: PodInput): Pod {
       containers: containers.map((container) =>
         container === main
           ? mainContainer(input, container, image, ownMounts)
-          : {
-              ...container,
-              image: isGiven(container.image) ? container.image : image,
-              securityContext: containerSecurity(container.securityContext),
-            },
+          : container === second
+            ? secondContainer(input, container, [initMount])
+            : {
+                ...container,
+                image: isGiven(container.image) ? container.image : image,
+                securityContext: containerSecurity(container.securityContext),
+              },
       ),
     },
   };
-}
-
-/** The command that a template gives to its main container; empty if it leaves that to the image. */
-export function templateCommand(template: Pod): readonly string[] {
-  const { command = [], args = [] } = mainOf(template);
-  // Arguments alone are those of the image's own program, which only the node knows.
-  return command.length === 0 ? [] : [...command, ...args];
-}
-
-function mainOf(template: Pod): Container {
-  const { containers } = template.spec;
-  const main = containers.find(({ name }) => name === MAIN) ?? containers[0];
-  if (main === undefined) throw new PlatformError("request.invalid", "the pod template has no container");
-  return main;
 }
 
 function mainContainer(
@@ -126,7 +112,7 @@ function mainContainer(
 ): Container {
   const { livenessProbe, command, args, ...rest } = template;
   const listening = spec.listening ?? { kind: "appended" };
-  const init = [image === baseImage ? BASE_INIT : INIT_PATH, "--listen", `tcp::${INIT_PORT}`, "--key", initKey];
+  const init = initCommand(image === baseImage, INIT_PORT, initKey);
   const probe = { httpGet: { path: healthPathOf(listening), port: state.port }, periodSeconds: 10, timeoutSeconds: 5 };
   return {
     ...rest,
@@ -162,68 +148,4 @@ function copyContainer(baseImage: string, main: Container): Container {
     volumeMounts: [{ name: INIT_VOLUME, mountPath: INIT_FOLDER }],
     securityContext: containerSecurity(undefined),
   };
-}
-
-/** Each name once. The sandbox's win over the template's, and a later one of the template over an earlier one. */
-function variables(template: readonly EnvVar[], own: Readonly<Record<string, string>>): EnvVar[] {
-  const all = new Map<string, EnvVar>([
-    ["POD_NAME", fromField("POD_NAME", "metadata.name")],
-    ["POD_NAMESPACE", fromField("POD_NAMESPACE", "metadata.namespace")],
-  ]);
-  for (const variable of template) all.set(variable.name, variable);
-  for (const [name, value] of Object.entries(own)) all.set(name, { name, value });
-  return [...all.values()];
-}
-
-function fromField(name: string, fieldPath: string): EnvVar {
-  return { name, valueFrom: { fieldRef: { fieldPath } } };
-}
-
-/** The limits of the specification, else those of the template. The template's requests stay, as far as the limits allow. */
-function resources(
-  { resources: { limits = {}, requests = {} } = {} }: Container,
-  { memoryMb, cpus, diskMb }: SandboxSpec,
-): NonNullable<Container["resources"]> {
-  const all: Record<string, string> = {
-    ...texts(limits),
-    ...(cpus !== undefined && { cpu: cpuQuantity(cpus) }),
-    ...(memoryMb !== undefined && { memory: mebibytes(memoryMb) }),
-    ...(diskMb !== undefined && { "ephemeral-storage": mebibytes(diskMb) }),
-  };
-  for (const [name, value] of Object.entries(all)) {
-    if (!(quantityValue(value, `the limit of ${name}`) > 0))
-      throw new PlatformError("request.invalid", `the limit of ${name} is '${value}'; it must be more than nothing`);
-  }
-  const asked = Object.entries(texts(requests)).map(([name, value]) => {
-    const limit = all[name];
-    return [name, limit === undefined ? value : smaller(value, limit, `the request of ${name}`)];
-  });
-  return { limits: all, requests: Object.fromEntries(asked) as Quantities };
-}
-
-/** YAML reads `cpu: 2` as a number. */
-export function texts(quantities: Readonly<Record<string, unknown>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(quantities).map(([name, value]) => [name, String(value)]));
-}
-
-/** What the restricted Pod Security Standard demands, unless the template says otherwise. */
-export function podSecurity(template: Fields = {}): Fields {
-  const user = template.runAsUser ?? USER;
-  return {
-    runAsNonRoot: user !== 0,
-    runAsUser: user,
-    runAsGroup: user,
-    fsGroup: user,
-    seccompProfile: { type: "RuntimeDefault" },
-    ...template,
-  };
-}
-
-export function containerSecurity(template: Fields = {}): Fields {
-  return { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] }, ...template };
-}
-
-/** Templates of the original name an image that the platform replaces. */
-export function isGiven(image: string | undefined): image is string {
-  return image !== undefined && image !== "" && image !== "placeholder";
 }

@@ -1,4 +1,5 @@
 import { MAIN } from "./default-templates.ts";
+import { stateOf } from "./state.ts";
 import type { ContainerStatus, Pod, Terminated } from "./types.ts";
 
 /** How far the start of a pod is. */
@@ -33,7 +34,11 @@ export function progressOf(pod: Pod, now: number, unschedulableMs: number): PodP
   if (end !== null) return { kind: "ended", end };
   const { podIP, conditions = [], containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
   const main = statusOf(pod);
-  if (main?.state?.running !== undefined && podIP !== undefined && podIP !== "") return { kind: "running", ip: podIP };
+  const second = secondStatusOf(pod);
+  const isRunning = main?.state?.running !== undefined && (second === null || second?.state?.running !== undefined);
+  if (isRunning && podIP !== undefined && podIP !== "") return { kind: "running", ip: podIP };
+  const secondEnd = secondEndOf(pod);
+  if (secondEnd !== null) return { kind: "stuck", reason: secondEnd, isCapacity: false };
   const all = [...initContainerStatuses, ...containerStatuses];
   for (const status of all) {
     const reason = stuckReason(pod, status);
@@ -75,6 +80,15 @@ export function endOf(pod: Pod): PodEnd | null {
   return cluster(`the pod ended (${reason ?? phase})${tail(message)}`);
 }
 
+/** Why the second container has ended; null while it starts or runs, and for a pod without one. */
+export function secondEndOf(pod: Pod): string | null {
+  const { terminated } = secondStatusOf(pod)?.state ?? {};
+  if (terminated === undefined) return null;
+  return terminated.reason === "OOMKilled"
+    ? "the second container ran out of memory"
+    : `the second container ended with exit code ${terminated.exitCode}${tail(terminated.message)}`;
+}
+
 /** Whether the container that runs the program has ended, whoever ended it. */
 export function hasTerminated(pod: Pod): boolean {
   const { phase } = pod.status ?? {};
@@ -102,6 +116,12 @@ function stuckReason(pod: Pod, { name, state }: ContainerStatus): string | null 
 function statusOf(pod: Pod): ContainerStatus | undefined {
   const name = pod.spec.containers.some((one) => one.name === MAIN) ? MAIN : pod.spec.containers[0]?.name;
   return pod.status?.containerStatuses?.find((one) => one.name === name);
+}
+
+/** Null for a pod without a second container that has an init. */
+function secondStatusOf(pod: Pod): ContainerStatus | null | undefined {
+  const { second } = stateOf(pod) ?? {};
+  return second === undefined ? null : pod.status?.containerStatuses?.find(({ name }) => name === second);
 }
 
 function cluster(reason: string): PodEnd {

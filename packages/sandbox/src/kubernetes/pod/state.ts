@@ -11,6 +11,8 @@ export interface PodState {
   /** The init starts the program by itself, as soon as the container runs. */
   readonly startsEarly?: boolean;
   readonly memoryMb: number | null;
+  /** The name of the container beside the main one that has an init too. */
+  readonly second?: string;
   /** Chosen for each attempt, so that a server recognizes the pod that it has created. */
   readonly attempt: string;
   /** If it is not ready then, its server has died, and others remove it. Milliseconds. */

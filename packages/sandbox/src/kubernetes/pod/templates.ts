@@ -14,6 +14,8 @@ export interface PodTemplates {
 }
 
 export const DEFAULT_TEMPLATE = "singleContainer";
+/** Of sandboxes with a second container. */
+export const DUAL_TEMPLATE = "dualContainer";
 
 /** Folders of the machine with the sockets of its services, which give their user the whole machine. */
 const SOCKET_FOLDERS = /^\/(?:var\/)?run(?:\/|$)|\.sock$/;

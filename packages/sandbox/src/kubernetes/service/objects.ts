@@ -1,9 +1,9 @@
 import { PlatformError } from "@aenv/contract";
 import { tellAddress } from "../../listening.ts";
 import type { ServiceResources, ServiceSpec } from "../../service.ts";
+import { containerSecurity, isGiven, podSecurity, texts } from "../pod/container.ts";
 import { MAIN } from "../pod/default-templates.ts";
 import { EGRESS_LABEL, isLabelValue } from "../pod/names.ts";
-import { containerSecurity, isGiven, podSecurity, texts } from "../pod/pod.ts";
 import { quantityValue, smaller } from "../pod/quantity.ts";
 import type { Container, EnvVar, PodSpec, Volume } from "../pod/types.ts";
 import type { ServiceTemplates } from "./templates.ts";
