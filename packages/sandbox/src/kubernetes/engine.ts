@@ -9,6 +9,8 @@ import { initKeyArgument, openInitKey, readInitKey } from "../init/key.ts";
 import type { LimitWatch } from "../limit-watch.ts";
 import { type ApiCounters, KubernetesApi } from "./api/client.ts";
 import { existsAlready, PodCreation } from "./creation.ts";
+import { claimedNote, createdNote, endedNote, secondEndedNote, startFailedNote, usedNote, waitingNote } from "./events/event.ts";
+import { PodEvents } from "./events/events.ts";
 import { describeEnd } from "./exit-reason.ts";
 import { startError } from "./failures.ts";
 import { watchLimits } from "./limits.ts";
@@ -60,6 +62,7 @@ export class KubernetesEngine implements SandboxEngine {
   readonly #limits: LimitWatch<KubernetesSandbox>;
   readonly #pool: PodPool | null;
   readonly #sweeps: Sweeps;
+  readonly #events: PodEvents;
   #policy: Promise<void> | undefined;
 
   constructor(options: KubernetesEngineOptions) {
@@ -80,12 +83,9 @@ export class KubernetesEngine implements SandboxEngine {
       onGone: (pod) => this.#observeGone(pod),
       ...options.watch,
     });
-    const { unschedulableMs = UNSCHEDULABLE_MS, pool } = options;
-    const isShared = options.group !== undefined;
-    this.#pool =
-      pool === undefined
-        ? null
-        : new PodPool(this.#api, this.#pods, { limits: pool, unschedulableMs, isShared, roundMs: pool.roundMs, log: options.log });
+    this.#events = new PodEvents(this.#api, options);
+    const { unschedulableMs = UNSCHEDULABLE_MS } = options;
+    this.#pool = this.#openPool(options);
     const initKey = initKeyArgument(this.initKey);
     this.#creation = new PodCreation(this.#api, this.#pods, { ...options, homeId, initKey, templates, hasEgress: this.can.egress });
     this.services = new KubernetesServices(this.#api, {
@@ -148,6 +148,7 @@ export class KubernetesEngine implements SandboxEngine {
     this.#sweeps.close();
     await this.#work.close();
     await this.#pool?.close();
+    await this.#events.close();
     await this.#pods.close();
     this.#limits.close();
     for (const sandbox of this.#sandboxes.values()) sandbox.release();
@@ -190,9 +191,11 @@ export class KubernetesEngine implements SandboxEngine {
               .tail(20)
               .catch(() => []);
       const failure = startError(spec, this.#options.namespace, error, lines);
+      if (pod !== null && failure.code !== "request.cancelled") this.#events.note(pod, startFailedNote(failure.message));
+      // First, so that its end is not reported as that of a sandbox.
+      if (held.sandbox !== null) this.#forget(held.sandbox);
       if (pod !== null) await this.#abandon(pod, held.sandbox);
       held.sandbox?.markExited("the sandbox did not start");
-      if (held.sandbox !== null) this.#forget(held.sandbox);
       throw failure;
     }
   }
@@ -204,15 +207,30 @@ export class KubernetesEngine implements SandboxEngine {
     const pod = podOf(input);
     const kind = this.#pool === null ? null : kindOf(input);
     const claimed = kind === null ? null : await this.#claim(kind, pod, spec, signal);
-    if (claimed !== null) return claimed;
     const makeRoom = () => this.#makeRoom(spec);
-    return createWithRoom(() => this.#creation.create(withKind(pod, kind), input), { makeRoom, signal });
+    const create = () => this.#creation.create(withKind(pod, kind), input);
+    const found = claimed ?? (await createWithRoom(create, { makeRoom, signal }));
+    this.#events.note(found, claimed === null ? createdNote(spec) : claimedNote(spec));
+    return found;
   }
 
   /** A pod that waits; its name does not show which sandbox it is for. */
   async #claim(kind: PodKind, pod: Pod, { id }: SandboxSpec, signal: AbortSignal): Promise<Pod | null> {
     if (this.#pods.all().some(({ metadata }) => metadata.annotations?.[ID_ANNOTATION] === id)) throw existsAlready(id);
     return (await this.#pool?.claim(kind, pod, signal)) ?? null;
+  }
+
+  #openPool({ pool, group, unschedulableMs = UNSCHEDULABLE_MS, log }: KubernetesEngineOptions): PodPool | null {
+    if (pool === undefined) return null;
+    const onCreated = (pod: Pod) => this.#events.note(pod, waitingNote);
+    return new PodPool(this.#api, this.#pods, {
+      limits: pool,
+      unschedulableMs,
+      isShared: group !== undefined,
+      roundMs: pool.roundMs,
+      log,
+      onCreated,
+    });
   }
 
   async #makeRoom({ isAhead = false }: SandboxSpec): Promise<boolean> {
@@ -267,7 +285,9 @@ export class KubernetesEngine implements SandboxEngine {
   }
 
   async #describe({ podName, uid }: KubernetesSandbox, subject: SandboxSubject): Promise<void> {
-    this.#pods.put(await this.#api.patch<Pod>(this.#pods.path(podName), { metadata: { ...subjectMarks(subject), uid } }));
+    const pod = await this.#api.patch<Pod>(this.#pods.path(podName), { metadata: { ...subjectMarks(subject), uid } });
+    this.#pods.put(pod);
+    this.#events.note(pod, usedNote(subject));
   }
 
   #logOf(pod: Pod, container: string = mainOf(pod).name): PodLog {
@@ -303,17 +323,27 @@ export class KubernetesEngine implements SandboxEngine {
   #observe(pod: Pod): void {
     this.#pool?.observe(pod);
     const sandbox = this.#sandboxes.get(pod.metadata.uid ?? "");
-    if (sandbox === undefined || sandbox.hasExited || sandbox.isDestroying) return;
+    if (sandbox === undefined || !sandbox.isOpen) return;
     const end = endOf(pod);
     const secondEnd = secondEndOf(pod);
-    if (secondEnd !== null) sandbox.second?.markExited(secondEnd);
-    if (end !== null) void describeEnd(end, sandbox).then((reason) => sandbox.isDestroying || sandbox.markExited(reason));
+    if (secondEnd !== null && sandbox.second?.isOpen === true) {
+      sandbox.second.markExited(secondEnd);
+      this.#events.note(pod, secondEndedNote(secondEnd));
+    }
+    if (end !== null) void describeEnd(end, sandbox).then((reason) => this.#markEnded(sandbox, pod, reason));
   }
 
   #observeGone(pod: Pod): void {
     this.#pool?.forget(pod);
     const sandbox = this.#sandboxes.get(pod.metadata.uid ?? "");
-    if (sandbox !== undefined && !sandbox.isDestroying) sandbox.markExited("the pod was deleted by another client of the cluster");
+    if (sandbox !== undefined) this.#markEnded(sandbox, pod, "the pod was deleted by another client of the cluster");
+  }
+
+  /** It has ended by itself, or the cluster has ended it. */
+  #markEnded(sandbox: KubernetesSandbox, pod: Pod, reason: string): void {
+    if (!sandbox.isOpen) return;
+    sandbox.markExited(reason);
+    this.#events.note(pod, endedNote(reason));
   }
 
   async #end(sandbox: KubernetesSandbox): Promise<void> {

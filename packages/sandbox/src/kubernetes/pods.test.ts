@@ -107,6 +107,13 @@ describeNeeding("kubernetes", "a pod", () => {
     expect(pod.metadata.name).toMatch(/^shop-[a-z0-9]{6}$/);
     await sandbox.describe({ instance: "shop-1", owner: "grace", labels: { team: "red" } });
     const described = await namespace.api.get<Pod>(namespace.path("pods", sandbox.podName));
+    const messages = async () => {
+      const fieldSelector = `involvedObject.name=${sandbox.podName},source=aenv`;
+      const { items } = await namespace.api.list<KubernetesObject & { message: string }>(namespace.path("events"), { fieldSelector });
+      return items.map(({ message }) => message);
+    };
+    const created = `Created for sandbox ${sandbox.id} for environment shop@1.0.0 (owner ada@example.com)`;
+    await expect.poll(messages, { timeout: 20_000 }).toContain(created);
     expect(described.metadata.labels).toMatchObject({
       "aenv.io/instance": "shop-1",
       "aenv.io/label-team": "red",
@@ -230,8 +237,8 @@ describeNeeding("kubernetes", "a pod", () => {
     await next.destroy();
     await expectNoPods();
     const { create = 0, patch = 0, delete: deleted = 0 } = engine.apiCounters.calls;
-    // Four sandboxes with three writes each, two that others deleted, the network policy, and what was sent again.
-    expect(create + patch + deleted).toBeLessThanOrEqual(20);
+    // Four sandboxes with three writes each, the network policy, two that others deleted, the events of these, and what was sent again.
+    expect(create + patch + deleted).toBeLessThanOrEqual(27);
   });
 
   it("that a server has left unfinished is removed by another one, when its time is over", { timeout: TIMEOUT_MS }, async () => {

@@ -9,6 +9,7 @@ export interface RightsRule {
 export const requiredRights: readonly RightsRule[] = [
   { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch", "create", "patch", "delete"] },
   { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
+  { apiGroups: [""], resources: ["events"], verbs: ["create"] },
   // For services.
   { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list", "create", "update", "delete"] },
   { apiGroups: [""], resources: ["services"], verbs: ["get", "list", "create", "update", "delete"] },

@@ -74,6 +74,11 @@ export class KubernetesSandbox implements Sandbox {
     return this.#destroying !== undefined;
   }
 
+  /** Neither has it ended, nor is it being destroyed. */
+  get isOpen(): boolean {
+    return !this.hasExited && !this.isDestroying;
+  }
+
   get ip(): string {
     return this.#parts.ip;
   }

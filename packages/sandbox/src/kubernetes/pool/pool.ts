@@ -15,6 +15,8 @@ export interface PodPoolOptions {
   /** Other servers use the pods too, so they stay when this one is closed. */
   readonly isShared: boolean;
   readonly roundMs?: number | undefined;
+  /** Called for each pod that was created to wait. */
+  readonly onCreated?: (pod: Pod) => void;
   readonly log?: ((line: string) => void) | undefined;
 }
 
@@ -177,7 +179,9 @@ export class PodPool {
     for (const name of names) {
       if (this.#isClosed) return;
       try {
-        this.#pods.put(await this.#api.create<Pod>(this.#pods.path(), kind.made.waiting(name)));
+        const created = await this.#api.create<Pod>(this.#pods.path(), kind.made.waiting(name));
+        this.#pods.put(created);
+        this.#options.onCreated?.(created);
       } catch (error) {
         // Another server was faster.
         if (isKubernetesError(error, 409)) continue;
