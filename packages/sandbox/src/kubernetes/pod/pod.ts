@@ -93,7 +93,7 @@ export function podOf(input: PodInput): Pod {
         container === main
           ? mainContainer(input, container, image, ownMounts)
           : container === second
-            ? secondContainer(input, container, [initMount])
+            ? secondContainer({ ...input, second: spec.second ?? {} }, container, [initMount])
             : {
                 ...container,
                 image: isGiven(container.image) ? container.image : image,

@@ -1,6 +1,6 @@
 import { PlatformError } from "@aenv/contract";
+import type { SecondContainer } from "../../engine.ts";
 import { containerSecurity, initCommand, mainOf, resources, variables } from "./container.ts";
-import type { PodInput } from "./pod.ts";
 import type { Container, Pod, VolumeMount } from "./types.ts";
 
 /** Both containers have the addresses of the pod, so the second init listens on a port of its own. */
@@ -17,9 +17,15 @@ export function secondOf(template: Pod): Container {
   );
 }
 
+export interface SecondInput {
+  readonly second: SecondContainer;
+  readonly initKey: string;
+  readonly baseImage: string;
+}
+
 /** Its init waits for commands, instead of the program that the template names. */
 export function secondContainer(
-  { spec: { second = {} }, initKey, baseImage }: PodInput,
+  { second, initKey, baseImage }: SecondInput,
   { command: _command, args: _args, livenessProbe: _live, readinessProbe: _ready, ...template }: Container,
   mounts: readonly VolumeMount[],
 ): Container {
