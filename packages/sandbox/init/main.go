@@ -26,6 +26,7 @@ func main() {
 	listen := flag.String("listen", "", "tcp:ADDRESS:PORT, unix:PATH, or fd:NUMBER for a connection that was inherited")
 	key := flag.String("key", "", "the server's ed25519 public key, 32 bytes in base64")
 	root := flag.String("mount-root", "", "on the machine: mount the root of a sandbox that this JSON describes, and exit")
+	restacked := flag.String("restack-root", "", "on the machine: give a sandbox the root that this JSON describes, and exit")
 	copyTo := flag.String("copy-to", "", "copy this program to a file, and exit: so an image without it gets it from a volume")
 	flag.Parse()
 	if *copyTo != "" {
@@ -37,6 +38,9 @@ func main() {
 	}
 	if *root != "" {
 		os.Exit(mountRootMain(*root))
+	}
+	if *restacked != "" {
+		os.Exit(restackMain(*restacked))
 	}
 	if err := run(*listen, *key, flag.Args()); err != nil {
 		fmt.Fprintf(os.Stderr, "init: %v\n", err)

@@ -15,7 +15,7 @@ import type { ImageConfig } from "./images/layout.ts";
 import type { SandboxNetwork } from "./network/held-network.ts";
 import type { Networks } from "./network/networks.ts";
 import { canMapUsers, newUserMapping, type UserMapping } from "./overlay/mapped.ts";
-import { type MappedContent, mountRoot, type OverlayRoot, removeRoot, rootPath, type UpperStorage } from "./overlay/root.ts";
+import { type MappedContent, mountRoot, type OverlayRoot, removeRoot, restackRoot, rootPath, type UpperStorage } from "./overlay/root.ts";
 import { Records } from "./records.ts";
 import { removeShared } from "./runtime/runsc.ts";
 import type { OciRuntime, StartedSandbox } from "./runtime/runtime.ts";
@@ -64,6 +64,8 @@ export interface ContainerRecord {
   readonly network: string | null;
   /** Process 1, as this machine sees it; null until it runs. */
   readonly process: ProcessIdentity | null;
+  /** Its root is being exchanged. If that was interrupted, it is not known which folder has its changes. */
+  readonly isRestacking?: boolean;
   /** The process that serves the files of a runsc sandbox. Missing in records of earlier versions. */
   readonly fileServer?: ProcessIdentity | null;
 }
@@ -235,6 +237,39 @@ export class Containers {
 
   find(id: string): ContainerRecord | null {
     return this.#records.find(id);
+  }
+
+  /**
+   * The record as it is now: another process may have made the changes of the container a layer since. Throws if it was interrupted.
+   */
+  current({ id }: ContainerRecord): ContainerRecord {
+    const record = this.#records.find(id);
+    if (record !== null && record.isRestacking !== true) return record;
+    if (record === null) throw new PlatformError("sandbox.lost", `container ${id} was removed`);
+    throw new PlatformError(
+      "sandbox.unsupported",
+      `the files of container ${id} cannot be stored: a server ended while it stored them; destroy the sandbox`,
+    );
+  }
+
+  /**
+   * Makes the changes of a frozen container a layer, without a copy. Null if that is not possible: they can be copied then. Its init must be its
+   * only process.
+   */
+  async restack(container: ContainerRecord & { readonly process: ProcessIdentity }): Promise<RootFiles | null> {
+    const { layers, initPath } = this.#options;
+    const record = this.current(container);
+    const { id, files } = record;
+    this.#records.write(id, { ...record, isRestacking: true });
+    const restacked = await restackRoot(this.rootOf(record), layers, initPath, container.process.pid);
+    if (restacked === null) {
+      this.#records.write(id, record);
+      return null;
+    }
+    const after = { ...files, layers: restacked.layers };
+    await layers.use(id, after.layers);
+    this.#records.write(id, { ...record, files: after });
+    return after;
   }
 
   groupOf({ groupPath }: ContainerRecord): ControlGroup {

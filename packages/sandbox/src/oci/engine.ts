@@ -425,7 +425,8 @@ export class OciEngine implements SandboxEngine {
     const { runtime, diskMb, initPath } = container.record;
     const subject = {
       container,
-      root: containers.rootOf(container.record),
+      root: () => containers.rootOf(containers.current(container.record)),
+      restack: () => containers.restack(container.record),
       runtime: await this.#runtime(runtime),
       program: record.program,
       diskMb,

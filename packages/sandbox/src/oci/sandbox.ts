@@ -65,6 +65,7 @@ export class OciSandbox implements Sandbox {
   readonly #logBytes: number;
   readonly #snapshot: SandboxParts["snapshot"];
   readonly #destroy: (sandbox: OciSandbox) => Promise<void>;
+  #lastSnapshot: Promise<unknown> = Promise.resolve();
   #logged = 0;
   #measuredCpuMs = 0;
   #quietMeasurements = 0;
@@ -244,8 +245,11 @@ export class OciSandbox implements Sandbox {
     return { outOfMemoryKills, processLimitHits, ...pick(stats) };
   }
 
+  /** One at a time: each freezes and thaws the sandbox, and may exchange its root. */
   snapshot(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
-    return this.#snapshot(this, fidelity, signal);
+    const taking = this.#lastSnapshot.then(() => this.#snapshot(this, fidelity, signal));
+    this.#lastSnapshot = taking.catch(() => undefined);
+    return taking;
   }
 
   destroy(): Promise<void> {

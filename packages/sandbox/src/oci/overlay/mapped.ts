@@ -31,8 +31,9 @@ export interface MappedMount {
 }
 
 const TIMEOUT_MS = 30_000;
-/** The tool's exit code for a kernel or a file system that cannot translate owners. */
+/** The tool's exit codes: a kernel or a file system cannot do it, or the sandbox uses its root; and a sandbox that can still reach its former root. */
 const UNSUPPORTED = 3;
+const HALFWAY = 4;
 
 /** Ids from here are used by no user and no other tool of a machine; they are never stored on its disk. */
 const FIRST_ID = 0x7000_0000;
@@ -48,7 +49,16 @@ export function newUserMapping(random: () => number = Math.random): UserMapping 
 /** Mounts an overlay whose files keep their owners on disk, and have those of the sandbox in it. Throws `sandbox.unsupported` if that is not possible. */
 export async function mountMapped(mount: MappedMount): Promise<void> {
   await mkdir(mount.target, { recursive: true, mode: 0o711 });
-  await call(mount, false);
+  await call(mount, "--mount-root");
+}
+
+/**
+ * Exchanges the root of a running sandbox for such an overlay. The sandbox is frozen, and `pid` is its only process. Throws
+ * `sandbox.unsupported` if the process has opened files of its root; then, and after other failures that are not `sandbox.lost`, the
+ * sandbox has its former root.
+ */
+export function restackMapped(mount: Omit<MappedMount, "network" | "binds">, pid: number): Promise<void> {
+  return call({ ...mount, network: null, binds: [] }, "--restack-root", { pid });
 }
 
 /** Whether owners can be translated for files in these folders. Mounts nothing. */
@@ -66,7 +76,7 @@ export async function canMapUsers(tool: string, folder: string, layers: string):
     network: null,
     binds: [],
   };
-  return call(mount, true).then(
+  return call(mount, "--mount-root", { probe: true }).then(
     () => true,
     (error: unknown) => {
       if (isPlatformError(error)) return false;
@@ -75,25 +85,29 @@ export async function canMapUsers(tool: string, folder: string, layers: string):
   );
 }
 
-async function call({ tool, users, binds, network, ...mount }: MappedMount, isProbe: boolean): Promise<void> {
+async function call(
+  { tool, users, binds, network, ...mount }: MappedMount,
+  option: "--mount-root" | "--restack-root",
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
   const request = {
     ...mount,
     host_id: users.hostId,
     size: users.size,
     network: network ?? "",
     binds: binds.map(({ source, target, isReadOnly }) => ({ source, target, read_only: isReadOnly })),
-    probe: isProbe,
+    ...more,
   };
   await new Promise<void>((resolve, reject) => {
-    execFile(
-      tool,
-      ["--mount-root", JSON.stringify(request)],
-      { cwd: "/", env: { PATH: SYSTEM_PATH }, timeout: TIMEOUT_MS },
-      (cause, _, stderr) => {
-        if (cause === null) return resolve();
-        const code = cause.code === UNSUPPORTED ? "sandbox.unsupported" : "sandbox.start_failed";
-        reject(new PlatformError(code, `${mount.target} could not be mounted: ${stderr.trim() || cause.message}`, { cause }));
-      },
-    );
+    execFile(tool, [option, JSON.stringify(request)], { cwd: "/", env: { PATH: SYSTEM_PATH }, timeout: TIMEOUT_MS }, (cause, _, stderr) => {
+      if (cause === null) return resolve();
+      const failure = `${mount.target} could not be mounted: ${stderr.trim() || cause.message}`;
+      reject(new PlatformError(codeOf(cause.code), failure, { cause }));
+    });
   });
+}
+
+function codeOf(exitCode: unknown): "sandbox.unsupported" | "sandbox.lost" | "sandbox.start_failed" {
+  if (exitCode === UNSUPPORTED) return "sandbox.unsupported";
+  return exitCode === HALFWAY ? "sandbox.lost" : "sandbox.start_failed";
 }

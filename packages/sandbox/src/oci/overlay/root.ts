@@ -1,9 +1,9 @@
-import { chmodSync, mkdirSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { open, rm, rmdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { PlatformError } from "@aenv/contract";
+import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { LayerId, LayerStore } from "../images/layers.ts";
-import { type Bind, mountMapped, type UserMapping } from "./mapped.ts";
+import { type Bind, mountMapped, restackMapped, type UserMapping } from "./mapped.ts";
 import { checkMountPath, mount, run, unmount } from "./mount.ts";
 
 /** Where the changes of a sandbox are stored. Only `folder` has no limit, and only its snapshots need no copy. */
@@ -106,6 +106,36 @@ export async function snapshotRoot(root: OverlayRoot, store: LayerStore, state: 
   return { layers, root: restacked };
 }
 
+/**
+ * Makes the changes of a root a new layer without a copy, while the sandbox goes on: it is frozen, and `pid`, its init, is its only process. The
+ * process gets a root with a new folder for changes above the layer. Null if that is not possible here, or if the process has opened files of
+ * its root: then nothing has changed. A failure in the middle is `sandbox.lost`.
+ */
+export async function restackRoot(root: OverlayRoot, store: LayerStore, tool: string, pid: number): Promise<RootSnapshot | null> {
+  if (root.mapped == null || root.storage.kind !== "folder") return null;
+  const { path, ...users } = root.mapped;
+  const next = join(root.folder, "next");
+  const lower = [upper(root), ...root.layers.toReversed().map((id) => resolve(store.folder, store.filesOf(id)))];
+  rmSync(next, { recursive: true, force: true });
+  for (const name of ["upper", "work"]) mkdirSync(join(next, name), { recursive: true });
+  // The root folder of the sandbox is that of its changes.
+  const { mode, uid, gid } = statSync(upper(root));
+  chownSync(join(next, "upper"), uid, gid);
+  chmodSync(join(next, "upper"), mode & 0o7777);
+  try {
+    await restackMapped({ tool, lower, changes: next, target: path, options: OVERLAY_OPTIONS, users }, pid);
+  } catch (error) {
+    rmSync(next, { recursive: true, force: true });
+    if (isPlatformError(error, "sandbox.unsupported", "sandbox.start_failed")) return null;
+    throw error;
+  }
+  await unmount(path, true);
+  const layers = [...root.layers, await store.adopt(upper(root))];
+  rmSync(changes(root), { recursive: true, force: true });
+  renameSync(next, changes(root));
+  return { layers, root: { ...root, layers } };
+}
+
 async function copyToLayer(root: OverlayRoot, store: LayerStore): Promise<LayerId> {
   const part = await store.temporaryFolder();
   try {
@@ -181,6 +211,7 @@ function changes({ folder }: OverlayRoot): string {
   return join(folder, "changes");
 }
 
-function upper(root: OverlayRoot): string {
+/** The folder with the changes. */
+export function upper(root: OverlayRoot): string {
   return join(changes(root), "upper");
 }

@@ -59,6 +59,25 @@ function openWorld(runtime: SandboxRuntime) {
     },
     containers: () => readdirSync(join(home, "oci/containers")).filter((name) => !name.startsWith(".")),
     containerOf: ({ id }: Sandbox): string => JSON.parse(readFileSync(join(home, "oci/sandboxes", id, "record.json"), "utf8")).container,
+    /** The layers below the changes of a sandbox. */
+    layersOf: ({ id }: Sandbox): readonly string[] => {
+      const { container } = readRecord(join(home, "oci/sandboxes", id));
+      return readRecord(join(home, "oci/containers", String(container))).files.layers;
+    },
+    /** One that only runs commands. */
+    createIdle: (snapshot?: string) =>
+      engine.create(
+        {
+          id: `sandbox-${++count}`,
+          command: [],
+          listening: { kind: "none" },
+          variables: {},
+          labels: {},
+          startTimeoutMs: 60_000,
+          ...(snapshot !== undefined && { snapshot }),
+        },
+        signal,
+      ),
     create: (snapshot?: string) =>
       engine.create(
         {
@@ -76,6 +95,10 @@ function openWorld(runtime: SandboxRuntime) {
       return (await init.run({ argv: ["/bin/sh", "-c", script] })).stdout.toString().trim();
     },
   };
+}
+
+function readRecord(folder: string) {
+  return JSON.parse(readFileSync(join(folder, "record.json"), "utf8"));
 }
 
 async function ask(sandbox: Sandbox, path = "/"): Promise<string> {
@@ -135,6 +158,50 @@ for (const runtime of ["runc", "runsc"] as const) {
     }, 120_000);
   });
 }
+
+/** What a program in a sandbox sees of its files. */
+const LOOK = `node -e '
+const { mode } = fs.statSync("/");
+const mounts = fs.readFileSync("/proc/self/mountinfo", "utf8").split("\\n").map((line) => line.split(" ").slice(4, 6).join(" ")).sort();
+const large = fs.statSync("/large", { throwIfNoEntry: false });
+const test = fs.readdirSync("/opt/test");
+console.log(JSON.stringify({ mode: mode.toString(8), mounts, large: large && [large.ino, large.size], test, kept: fs.readFileSync("/dir/kept", "utf8") }));
+'`;
+
+describeSnapshots("runc", ({ engine, layersOf, createIdle, sh }) => {
+  it("of much are not copied if only the init runs, and the sandbox goes on above them", async () => {
+    const parent = await createIdle();
+    await sh(parent, `node -e 'fs.chmodSync("/", 0o751); fs.mkdirSync("/dir"); fs.writeFileSync("/dir/kept", "one")'`);
+    await sh(parent, `node -e 'fs.rmSync("/opt/test/program.js"); fs.writeFileSync("/large", Buffer.alloc(12e6))'`);
+    const [layers, seen] = [layersOf(parent).length, await sh(parent, LOOK)];
+    expect(JSON.parse(seen)).toMatchObject({ mode: "40751", kept: "one", test: [] });
+    const [first, second] = await Promise.all([parent.snapshot?.("files", signal), parent.snapshot?.("files", signal)]);
+    expect(layersOf(parent)).toHaveLength(layers + 1);
+    expect(first?.bytes).toBeGreaterThan(12e6);
+    expect(second?.bytes).toBeLessThan(1e6);
+    // The same file, not a copy, and the same mounts.
+    expect(await sh(parent, LOOK)).toBe(seen);
+    await sh(parent, `node -e 'fs.writeFileSync("/dir/kept", "later"); fs.rmSync("/large")'`);
+    const copy = JSON.parse(await sh(await createIdle(first?.id), LOOK));
+    expect(copy).toMatchObject({ kept: "one", test: [], large: [expect.any(Number), 12e6] });
+    const third = await parent.snapshot?.("files", signal);
+    const later = JSON.parse(await sh(await createIdle(third?.id), LOOK));
+    expect(later).toMatchObject({ kept: "later", test: [] });
+    expect(later.large).toBeUndefined();
+    for (const one of [first, second, third]) await engine().removeSnapshot(one?.id ?? "");
+    expect(JSON.parse(await sh(parent, LOOK)).kept).toBe("later");
+  }, 120_000);
+
+  it("of much are copied while a program holds files", async () => {
+    const parent = await createIdle();
+    const before = layersOf(parent).length;
+    await sh(parent, "dd if=/dev/zero of=/large bs=1000000 count=12; (sleep 600; echo more) >> /large 2>/dev/null < /dev/null &");
+    const snapshot = await parent.snapshot?.("files", signal);
+    expect(layersOf(parent)).toHaveLength(before);
+    expect(snapshot?.bytes).toBeGreaterThan(12_000_000);
+    await engine().removeSnapshot(snapshot?.id ?? "");
+  }, 120_000);
+});
 
 const WRITE_KEPT = `
 fs.mkdirSync('/kept/deep', { recursive: true });

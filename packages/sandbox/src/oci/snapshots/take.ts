@@ -1,10 +1,10 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { PlatformError } from "@aenv/contract";
+import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { SandboxSnapshot, SnapshotFidelity } from "../../engine.ts";
 import { type Container, INIT_PORT, type RootFiles } from "../containers.ts";
 import type { LayerId, LayerStore } from "../images/layers.ts";
-import { type OverlayRoot, snapshotRoot } from "../overlay/root.ts";
+import { type OverlayRoot, snapshotRoot, upper } from "../overlay/root.ts";
 import type { OciRuntime } from "../runtime/runtime.ts";
 import { unpackFolder } from "./archive.ts";
 import { outsideConnections } from "./connections.ts";
@@ -12,13 +12,20 @@ import { diskBytes, type SnapshotStore } from "./store.ts";
 
 export interface Subject {
   readonly container: Container;
-  readonly root: OverlayRoot;
+  /** As it is now. */
+  readonly root: () => OverlayRoot;
+  /** Makes its changes a layer without a copy; null if that is not possible. */
+  readonly restack: () => Promise<RootFiles | null>;
   readonly runtime: OciRuntime;
   /** The number of its main program in the init. */
   readonly program: number | null;
   readonly diskMb: number | null;
   readonly initPath: string;
 }
+
+/** To copy less takes no longer than to exchange the root, and each exchange makes the stack of layers higher. */
+const WORTH_RESTACKING_BYTES = 8 * 2 ** 20;
+const MOST_LAYERS = 64;
 
 const MAX_TABLE_BYTES = 1_000_000;
 
@@ -36,10 +43,7 @@ export async function takeSnapshot(
   try {
     if (fidelity === "files") {
       const about = { fidelity, runtime: container.record.runtime, memory: null };
-      const { id, bytes } = await snapshots.add(about, async () => {
-        const files = await storeFiles(subject, layers, signal);
-        return { files, bytes: await diskBytes([join(layers.folder, layers.filesOf(files.layers.at(-1) ?? ""))]) };
-      });
+      const { id, bytes } = await snapshots.add(about, () => storeFiles(subject, layers, signal));
       return { id, fidelity, bytes };
     }
     return await takeMemory(subject, snapshots, signal);
@@ -65,16 +69,37 @@ async function takeMemory(subject: Subject, snapshots: SnapshotStore, signal: Ab
   return { id, fidelity: "memory", bytes, cut };
 }
 
-async function storeFiles({ container, root, runtime }: Subject, layers: LayerStore, signal: AbortSignal): Promise<RootFiles> {
+interface StoredFiles {
+  readonly files: RootFiles;
+  /** Of the layer that was added. */
+  readonly bytes: number;
+}
+
+async function storeFiles({ container, runtime, ...subject }: Subject, layers: LayerStore, signal: AbortSignal): Promise<StoredFiles> {
   const { record, group } = container;
+  const stored = async (files: RootFiles) => ({
+    files,
+    bytes: await diskBytes([join(layers.folder, layers.filesOf(files.layers.at(-1) ?? ""))]),
+  });
   const { writeChanges } = runtime;
   if (writeChanges !== undefined) {
     const archive = (path: string) => writeChanges.call(runtime, record.id, path, signal);
-    return { ...record.files, layers: [...record.files.layers, await unpackChanges(archive, layers, signal)] };
+    return stored({ ...record.files, layers: [...record.files.layers, await unpackChanges(archive, layers, signal)] });
   }
   await group.freeze();
   try {
-    return { ...record.files, layers: (await snapshotRoot(root, layers, "frozen")).layers };
+    const root = subject.root();
+    const bytes = await diskBytes([upper(root)]);
+    const hasOnlyInit = group.processes().every((pid) => pid === record.process.pid);
+    if (hasOnlyInit && bytes >= WORTH_RESTACKING_BYTES && root.layers.length < MOST_LAYERS) {
+      const files = await subject.restack();
+      if (files !== null) return { files, bytes };
+    }
+    return await stored({ ...record.files, layers: (await snapshotRoot(root, layers, "frozen")).layers });
+  } catch (error) {
+    // It could write to the layer.
+    if (isPlatformError(error, "sandbox.lost")) await group.kill();
+    throw error;
   } finally {
     await group.thaw();
   }

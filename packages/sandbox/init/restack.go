@@ -1,0 +1,225 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+)
+
+// A third use of this program, on the machine: it gives a running sandbox another root, with what the sandbox has changed so far as a layer. The
+// sandbox is frozen, and its init is its only process. What a process holds open of the former root would still be written there, so the root is
+// not exchanged if there is any such file.
+
+type restackRequest struct {
+	rootRequest
+	Pid int `json:"pid"` // the init, as the machine sees it
+}
+
+const (
+	atRecursive = 0x8000
+	// A folder of every sandbox: the new root is mounted there before it becomes the root.
+	meanwhile = "/.aenv"
+	// exitHalfway says that the sandbox has the new root, and can still reach the former one.
+	exitHalfway = 4
+)
+
+var errHalfway = errors.New("the former root cannot be unmounted")
+
+func restackMain(text string) int {
+	var request restackRequest
+	err := json.Unmarshal([]byte(text), &request)
+	if err == nil {
+		err = restack(request)
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errHalfway):
+		fmt.Fprintln(os.Stderr, err)
+		return exitHalfway
+	case errors.Is(err, errUnsupported):
+		fmt.Fprintln(os.Stderr, err)
+		return exitUnsupported
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+func restack(r restackRequest) error {
+	users, err := os.Open(processFile(r.Pid, "ns/user"))
+	if err != nil {
+		return err
+	}
+	defer users.Close()
+	mounts, err := readMounts(r.Pid)
+	if err != nil {
+		return err
+	}
+	if err := assertUnused(r.Pid, mounts.root); err != nil {
+		return err
+	}
+	namespace, err := os.Open(processFile(r.Pid, "ns/mnt"))
+	if err != nil {
+		return err
+	}
+	defer namespace.Close()
+	overlay, err := asOwner(r.HostId, func() (int, error) { return newOverlay(r.rootRequest, users) })
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(overlay)
+	_, err = onThread(func() (int, error) {
+		if err := enterMounts(namespace); err != nil {
+			return -1, err
+		}
+		return 0, exchangeRoot(overlay, mounts.below)
+	})
+	return err
+}
+
+// exchangeRoot makes an overlay the root of this thread's mount namespace and of all processes in it, with what is mounted below the present root.
+func exchangeRoot(overlay int, below []string) error {
+	copies := make([]int, 0, len(below))
+	defer func() {
+		for _, one := range copies {
+			syscall.Close(one)
+		}
+	}()
+	for _, target := range below {
+		one, _, errno := syscall.Syscall(
+			sysOpenTree, atWorkingDirectory, uintptr(unsafe.Pointer(cText(target))), openTreeClone|atRecursive|syscall.O_CLOEXEC)
+		if errno != 0 {
+			return fmt.Errorf("open_tree %s: %w", target, errno)
+		}
+		copies = append(copies, int(one))
+	}
+	if err := moveMount(overlay, atWorkingDirectory, meanwhile); err != nil {
+		return err
+	}
+	err := func() error {
+		for index, target := range below {
+			if err := moveMount(copies[index], uintptr(overlay), strings.TrimPrefix(target, "/")); err != nil {
+				return err
+			}
+		}
+		if err := syscall.Fchdir(overlay); err != nil {
+			return err
+		}
+		// The former root is mounted above the new one then, and the path "." leads to it.
+		return syscall.PivotRoot(".", ".")
+	}()
+	if err != nil {
+		return errors.Join(err, syscall.Unmount(meanwhile, syscall.MNT_DETACH))
+	}
+	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
+		return fmt.Errorf("%w: %v", errHalfway, err)
+	}
+	return nil
+}
+
+// enterMounts moves this thread, which must end afterwards, to another mount namespace.
+func enterMounts(namespace *os.File) error {
+	// The threads of a process share their root and working directory, and the kernel refuses to change those of all.
+	if err := syscall.Unshare(syscall.CLONE_FS); err != nil {
+		return fmt.Errorf("unshare: %w", err)
+	}
+	if _, _, errno := syscall.RawSyscall(sysSetns, namespace.Fd(), syscall.CLONE_NEWNS, 0); errno != 0 {
+		return fmt.Errorf("setns %s: %w", namespace.Name(), errno)
+	}
+	runtime.KeepAlive(namespace)
+	return nil
+}
+
+func moveMount(mounted int, folder uintptr, target string) error {
+	_, _, errno := syscall.Syscall6(
+		sysMoveMount, uintptr(mounted), uintptr(unsafe.Pointer(cText(""))), folder, uintptr(unsafe.Pointer(cText(target))), moveFromEmptyPath, 0)
+	if errno != 0 {
+		return fmt.Errorf("mounting at %q failed: %w", target, errno)
+	}
+	return nil
+}
+
+type sandboxMounts struct {
+	root  string   // the id of the root's mount
+	below []string // where something is mounted directly below it
+}
+
+func readMounts(pid int) (sandboxMounts, error) {
+	text, err := os.ReadFile(processFile(pid, "mountinfo"))
+	if err != nil {
+		return sandboxMounts{}, err
+	}
+	return parseMounts(string(text))
+}
+
+func parseMounts(text string) (sandboxMounts, error) {
+	var found sandboxMounts
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range lines {
+		if fields := strings.Fields(line); len(fields) > 4 && fields[4] == "/" {
+			found.root = fields[0]
+		}
+	}
+	if found.root == "" {
+		return found, errors.New("the sandbox has no root")
+	}
+	for _, line := range lines {
+		fields := strings.Fields(line)
+		if len(fields) < 5 || fields[1] != found.root || fields[4] == "/" {
+			continue
+		}
+		// The kernel writes special characters as octal numbers; such a path is the sandbox's own and no reason to decode it.
+		if strings.Contains(fields[4], `\`) || path.Clean(fields[4]) != fields[4] {
+			return found, fmt.Errorf("%w: a mount has the path %s", errUnsupported, fields[4])
+		}
+		found.below = append(found.below, fields[4])
+	}
+	return found, nil
+}
+
+// assertUnused fails if a process holds anything of a mount but its root folder.
+func assertUnused(pid int, mount string) error {
+	for _, name := range []string{"root", "cwd"} {
+		if held, err := os.Readlink(processFile(pid, name)); err != nil || held != "/" {
+			return fmt.Errorf("%w: the %s of the init is %s %v", errUnsupported, name, held, err)
+		}
+	}
+	files, err := os.ReadDir(processFile(pid, "fd"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		target, err := os.Readlink(processFile(pid, "fd/"+file.Name()))
+		if err != nil {
+			return err
+		}
+		info, err := os.ReadFile(processFile(pid, "fdinfo/"+file.Name()))
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(target, "inotify") || mountOf(string(info)) == mount {
+			return fmt.Errorf("%w: the init has opened %s", errUnsupported, target)
+		}
+	}
+	return nil
+}
+
+func mountOf(info string) string {
+	for _, line := range strings.Split(info, "\n") {
+		if id, isMount := strings.CutPrefix(line, "mnt_id:"); isMount {
+			return strings.TrimSpace(id)
+		}
+	}
+	return ""
+}
+
+func processFile(pid int, name string) string {
+	return "/proc/" + strconv.Itoa(pid) + "/" + name
+}
