@@ -1,8 +1,7 @@
-import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
-import { SYSTEM_PATH } from "../launcher.ts";
+import { launch } from "../launcher.ts";
 
 /** Root of the sandbox is this user of the machine, and so on. */
 export interface UserMapping {
@@ -98,16 +97,14 @@ async function call(
     binds: binds.map(({ source, target, isReadOnly }) => ({ source, target, read_only: isReadOnly })),
     ...more,
   };
-  await new Promise<void>((resolve, reject) => {
-    execFile(tool, [option, JSON.stringify(request)], { cwd: "/", env: { PATH: SYSTEM_PATH }, timeout: TIMEOUT_MS }, (cause, _, stderr) => {
-      if (cause === null) return resolve();
-      const failure = `${mount.target} could not be mounted: ${stderr.trim() || cause.message}`;
-      reject(new PlatformError(codeOf(cause.code), failure, { cause }));
-    });
-  });
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const ended = await launch({ argv: [tool, option, JSON.stringify(request)], signal });
+  if (ended.exitCode === 0) return;
+  const reason = ended.stderr.toString().trim() || `${tool} ended with ${ended.signal ?? ended.exitCode}`;
+  throw new PlatformError(codeOf(ended.exitCode), `${mount.target} could not be mounted: ${reason}`);
 }
 
-function codeOf(exitCode: unknown): "sandbox.unsupported" | "sandbox.lost" | "sandbox.start_failed" {
+function codeOf(exitCode: number | null): "sandbox.unsupported" | "sandbox.lost" | "sandbox.start_failed" {
   if (exitCode === UNSUPPORTED) return "sandbox.unsupported";
   return exitCode === HALFWAY ? "sandbox.lost" : "sandbox.start_failed";
 }

@@ -1,12 +1,11 @@
-import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { PlatformError } from "@aenv/contract";
 import type { SandboxRuntime, SnapshotFidelity } from "../../engine.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../../process/process-table.ts";
 import { homeKey, type RootFiles } from "../containers.ts";
 import type { LayerStore } from "../images/layers.ts";
+import { launch } from "../launcher.ts";
 import { Records } from "../records.ts";
 
 /** What a sandbox is started from again. It has no variables of the environment; a memory snapshot has those of its processes. */
@@ -153,6 +152,7 @@ function isComplete(record: SnapshotRecord): record is CompleteSnapshot {
 
 /** Bytes on disk of folders and files. */
 export async function diskBytes(paths: readonly string[]): Promise<number> {
-  const { stdout } = await promisify(execFile)("du", ["--summarize", "--total", "--block-size=1", ...paths], { encoding: "utf8" });
-  return Number.parseInt(stdout.trim().split("\n").at(-1) ?? "", 10);
+  const { exitCode, stdout, stderr } = await launch({ argv: ["du", "--summarize", "--total", "--block-size=1", ...paths] });
+  if (exitCode === 0) return Number.parseInt(stdout.toString().trim().split("\n").at(-1) ?? "", 10);
+  throw new PlatformError("internal", `the size of ${paths.join(", ")} could not be measured: ${stderr.toString().trim()}`);
 }
