@@ -35,11 +35,14 @@ const (
 	attrIdmap          = 0x100000
 )
 
-// translated returns a copy of a mount whose owners are those of the sandbox.
+// translated returns a copy of a mount whose owners are those of the sandbox; without users, they are those of the machine.
 func translated(path string, users *os.File, attributes uint64) (int, error) {
 	mounted, _, errno := syscall.Syscall(sysOpenTree, atWorkingDirectory, uintptr(unsafe.Pointer(cText(path))), openTreeClone|syscall.O_CLOEXEC)
 	if errno != 0 {
 		return -1, fmt.Errorf("open_tree %s: %w", path, errno)
+	}
+	if users == nil {
+		return int(mounted), nil
 	}
 	wanted := struct{ set, clear, propagation, users uint64 }{set: attrIdmap | attributes, users: uint64(users.Fd())}
 	_, _, errno = syscall.Syscall6(

@@ -53,11 +53,6 @@ func restackMain(text string) int {
 }
 
 func restack(r restackRequest) error {
-	users, err := os.Open(processFile(r.Pid, "ns/user"))
-	if err != nil {
-		return err
-	}
-	defer users.Close()
 	mounts, err := readMounts(r.Pid)
 	if err != nil {
 		return err
@@ -70,7 +65,7 @@ func restack(r restackRequest) error {
 		return err
 	}
 	defer namespace.Close()
-	overlay, err := asOwner(r.HostId, func() (int, error) { return newOverlay(r.rootRequest, users) })
+	overlay, err := newOverlayFor(r)
 	if err != nil {
 		return err
 	}
@@ -82,6 +77,18 @@ func restack(r restackRequest) error {
 		return 0, exchangeRoot(overlay, mounts.below)
 	})
 	return err
+}
+
+func newOverlayFor(r restackRequest) (int, error) {
+	if r.Size == 0 {
+		return onThread(func() (int, error) { return newOverlay(r.rootRequest, nil) })
+	}
+	users, err := os.Open(processFile(r.Pid, "ns/user"))
+	if err != nil {
+		return -1, err
+	}
+	defer users.Close()
+	return asOwner(r.HostId, func() (int, error) { return newOverlay(r.rootRequest, users) })
 }
 
 // exchangeRoot makes an overlay the root of this thread's mount namespace and of all processes in it, with what is mounted below the present root.

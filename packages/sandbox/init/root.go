@@ -22,7 +22,7 @@ type rootRequest struct {
 	Options []string `json:"options"` // of the overlay
 	Target  string   `json:"target"`
 	HostId  int      `json:"host_id"` // root of the sandbox, as the machine sees it
-	Size    int      `json:"size"`
+	Size    int      `json:"size"`    // 0: its users are those of the machine
 	Network string   `json:"network"` // the file of the sandbox's network namespace
 	Binds   []struct {
 		Source   string `json:"source"`

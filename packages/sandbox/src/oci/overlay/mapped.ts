@@ -52,7 +52,7 @@ export async function mountMapped(mount: MappedMount): Promise<void> {
 }
 
 /**
- * Exchanges the root of a running sandbox for such an overlay. The sandbox is frozen, and `pid` is its only process. Throws
+ * Exchanges the root of a running sandbox for such an overlay, or with a size of 0 for one whose users are those of the machine. The sandbox is frozen, and `pid` is its only process. Throws
  * `sandbox.unsupported` if the process has opened files of its root; then, and after other failures that are not `sandbox.lost`, the
  * sandbox has its former root.
  */

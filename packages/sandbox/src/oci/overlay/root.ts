@@ -112,8 +112,9 @@ export async function snapshotRoot(root: OverlayRoot, store: LayerStore, state: 
  * its root: then nothing has changed. A failure in the middle is `sandbox.lost`.
  */
 export async function restackRoot(root: OverlayRoot, store: LayerStore, tool: string, pid: number): Promise<RootSnapshot | null> {
-  if (root.mapped == null || root.storage.kind !== "folder") return null;
-  const { path, ...users } = root.mapped;
+  if (root.storage.kind !== "folder") return null;
+  const target = rootPath(root);
+  const { hostId, size } = root.mapped ?? { hostId: 0, size: 0 };
   const next = join(root.folder, "next");
   const lower = [upper(root), ...root.layers.toReversed().map((id) => resolve(store.folder, store.filesOf(id)))];
   rmSync(next, { recursive: true, force: true });
@@ -123,13 +124,13 @@ export async function restackRoot(root: OverlayRoot, store: LayerStore, tool: st
   chownSync(join(next, "upper"), uid, gid);
   chmodSync(join(next, "upper"), mode & 0o7777);
   try {
-    await restackMapped({ tool, lower, changes: next, target: path, options: OVERLAY_OPTIONS, users }, pid);
+    await restackMapped({ tool, lower, changes: next, target, options: OVERLAY_OPTIONS, users: { hostId, size } }, pid);
   } catch (error) {
     rmSync(next, { recursive: true, force: true });
     if (isPlatformError(error, "sandbox.unsupported", "sandbox.start_failed")) return null;
     throw error;
   }
-  await unmount(path, true);
+  await unmount(target, root.mapped != null);
   const layers = [...root.layers, await store.adopt(upper(root))];
   rmSync(changes(root), { recursive: true, force: true });
   renameSync(next, changes(root));

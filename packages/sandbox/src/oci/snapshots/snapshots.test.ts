@@ -168,29 +168,34 @@ const test = fs.readdirSync("/opt/test");
 console.log(JSON.stringify({ mode: mode.toString(8), mounts, large: large && [large.ino, large.size], test, kept: fs.readFileSync("/dir/kept", "utf8") }));
 '`;
 
-describeSnapshots("runc", ({ engine, layersOf, createIdle, sh }) => {
-  it("of much are not copied if only the init runs, and the sandbox goes on above them", async () => {
-    const parent = await createIdle();
-    await sh(parent, `node -e 'fs.chmodSync("/", 0o751); fs.mkdirSync("/dir"); fs.writeFileSync("/dir/kept", "one")'`);
-    await sh(parent, `node -e 'fs.rmSync("/opt/test/program.js"); fs.writeFileSync("/large", Buffer.alloc(12e6))'`);
-    const [layers, seen] = [layersOf(parent).length, await sh(parent, LOOK)];
-    expect(JSON.parse(seen)).toMatchObject({ mode: "40751", kept: "one", test: [] });
-    const [first, second] = await Promise.all([parent.snapshot?.("files", signal), parent.snapshot?.("files", signal)]);
-    expect(layersOf(parent)).toHaveLength(layers + 1);
-    expect(first?.bytes).toBeGreaterThan(12e6);
-    expect(second?.bytes).toBeLessThan(1e6);
-    // The same file, not a copy, and the same mounts.
-    expect(await sh(parent, LOOK)).toBe(seen);
-    await sh(parent, `node -e 'fs.writeFileSync("/dir/kept", "later"); fs.rmSync("/large")'`);
-    const copy = JSON.parse(await sh(await createIdle(first?.id), LOOK));
-    expect(copy).toMatchObject({ kept: "one", test: [], large: [expect.any(Number), 12e6] });
-    const third = await parent.snapshot?.("files", signal);
-    const later = JSON.parse(await sh(await createIdle(third?.id), LOOK));
-    expect(later).toMatchObject({ kept: "later", test: [] });
-    expect(later.large).toBeUndefined();
-    for (const one of [first, second, third]) await engine().removeSnapshot(one?.id ?? "");
-    expect(JSON.parse(await sh(parent, LOOK)).kept).toBe("later");
-  }, 120_000);
+describeSnapshots("runc", ({ engine, layersOf, createIdle, sh, reopen }) => {
+  it.each(["own", "machine"] as const)(
+    "of much are not copied if only the init runs, which goes on above them: %s users",
+    async (users) => {
+      await reopen({ users });
+      const parent = await createIdle();
+      await sh(parent, `node -e 'fs.chmodSync("/", 0o751); fs.mkdirSync("/dir"); fs.writeFileSync("/dir/kept", "one")'`);
+      await sh(parent, `node -e 'fs.rmSync("/opt/test/program.js"); fs.writeFileSync("/large", Buffer.alloc(12e6))'`);
+      const [layers, seen] = [layersOf(parent).length, await sh(parent, LOOK)];
+      expect(JSON.parse(seen)).toMatchObject({ mode: "40751", kept: "one", test: [] });
+      const [first, second] = await Promise.all([parent.snapshot?.("files", signal), parent.snapshot?.("files", signal)]);
+      expect(layersOf(parent)).toHaveLength(layers + 1);
+      expect(first?.bytes).toBeGreaterThan(12e6);
+      expect(second?.bytes).toBeLessThan(1e6);
+      // The same file, not a copy, and the same mounts.
+      expect(await sh(parent, LOOK)).toBe(seen);
+      await sh(parent, `node -e 'fs.writeFileSync("/dir/kept", "later"); fs.rmSync("/large")'`);
+      const copy = JSON.parse(await sh(await createIdle(first?.id), LOOK));
+      expect(copy).toMatchObject({ kept: "one", test: [], large: [expect.any(Number), 12e6] });
+      const third = await parent.snapshot?.("files", signal);
+      const later = JSON.parse(await sh(await createIdle(third?.id), LOOK));
+      expect(later).toMatchObject({ kept: "later", test: [] });
+      expect(later.large).toBeUndefined();
+      for (const one of [first, second, third]) await engine().removeSnapshot(one?.id ?? "");
+      expect(JSON.parse(await sh(parent, LOOK)).kept).toBe("later");
+    },
+    120_000,
+  );
 
   it("of much are copied while a program holds files", async () => {
     const parent = await createIdle();
