@@ -65,7 +65,7 @@ export {
 } from "./machine/probes.ts";
 export { MemoryEngine, type MemoryEngineOptions, type MemoryListener, type MemoryProgram } from "./memory/engine.ts";
 export type { MemorySandbox } from "./memory/sandbox.ts";
-export type { RootFiles } from "./oci/containers.ts";
+export type { RootFiles } from "./oci/container.ts";
 export { OciEngine } from "./oci/engine.ts";
 export type { LayerStore } from "./oci/images/layers.ts";
 export type { OciEngineOptions } from "./oci/options.ts";

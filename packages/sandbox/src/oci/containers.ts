@@ -1,20 +1,31 @@
-import { createHash, type KeyObject, randomBytes } from "node:crypto";
+import { type KeyObject, randomBytes } from "node:crypto";
 import { readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
-import type { SandboxAddress, SandboxRuntime } from "../engine.ts";
+import type { SandboxRuntime } from "../engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { ControlGroup } from "./cgroups/group.ts";
 import { foldersOf, type Hierarchy } from "./cgroups/hierarchy.ts";
-import type { LayerId, LayerStore } from "./images/layers.ts";
-import type { ImageConfig } from "./images/layout.ts";
+import {
+  type Container,
+  type ContainerRecord,
+  type ContainerSpec,
+  hasLostFiles,
+  homeKey,
+  INIT_PORT,
+  initAddress,
+  mappedFolder,
+  type PreparedContainer,
+  type RootFiles,
+} from "./container.ts";
+import type { LayerStore } from "./images/layers.ts";
 import type { SandboxNetwork } from "./network/held-network.ts";
 import type { Networks } from "./network/networks.ts";
-import { canMapUsers, newUserMapping, type UserMapping } from "./overlay/mapped.ts";
+import { canMapUsers, newUserMapping } from "./overlay/mapped.ts";
 import { type MappedContent, mountRoot, type OverlayRoot, removeRoot, restackRoot, rootPath, type UpperStorage } from "./overlay/root.ts";
 import { Records } from "./records.ts";
 import { removeShared } from "./runtime/runsc.ts";
@@ -23,63 +34,6 @@ import { ociConfig } from "./spec/config.ts";
 import { groupLimits, type Limits } from "./spec/limits.ts";
 import type { SandboxMount } from "./spec/mounts.ts";
 import type { Architecture } from "./spec/seccomp.ts";
-
-/** The files of a sandbox, and what they say about their program. */
-export interface RootFiles {
-  /** From the lowest to the highest. */
-  readonly layers: readonly LayerId[];
-  /** Null if they are not an image. */
-  readonly config: ImageConfig | null;
-  /** Folders of this machine that programs may read. */
-  readonly mounts?: readonly SandboxMount[];
-}
-
-export interface ContainerSpec {
-  readonly runtime: SandboxRuntime;
-  readonly files: RootFiles;
-  readonly limits: Limits;
-  readonly diskMb?: number | undefined;
-  /** In addition to those of the files. */
-  readonly mounts?: readonly SandboxMount[];
-  /** The init that runs in a checkpoint; absent: the current one. */
-  readonly initPath?: string | undefined;
-}
-
-/** What is needed to find and remove all resources of a container. */
-export interface ContainerRecord {
-  readonly format: 1;
-  readonly id: string;
-  /** The process that created it: one that no sandbox uses is removed once that process has ended. */
-  readonly maker: ProcessIdentity;
-  readonly runtime: SandboxRuntime;
-  readonly groupPath: string;
-  readonly files: RootFiles;
-  readonly storage: UpperStorage;
-  /** Its users are not those of the machine. Missing in records of earlier versions. */
-  readonly users?: UserMapping | null;
-  /** Of runsc, whose options must be the same for copies of the sandbox. */
-  readonly diskMb: number | null;
-  readonly initPath: string;
-  /** The name of its network; null until it has one. */
-  readonly network: string | null;
-  /** Process 1, as this machine sees it; null until it runs. */
-  readonly process: ProcessIdentity | null;
-  /** Its root is being exchanged. If that was interrupted, it is not known which folder has its changes. */
-  readonly isRestacking?: boolean;
-  /** The process that serves the files of a runsc sandbox. Missing in records of earlier versions. */
-  readonly fileServer?: ProcessIdentity | null;
-}
-
-/** A running container: the init is process 1 and is connected. */
-export interface Container {
-  readonly record: ContainerRecord & { readonly process: ProcessIdentity };
-  readonly network: SandboxNetwork;
-  readonly init: InitConnection;
-  readonly group: ControlGroup;
-}
-
-/** A container in which nothing runs yet: it waits for a checkpoint. */
-export type PreparedContainer = Pick<Container, "record" | "network" | "group">;
 
 export interface ContainersOptions {
   /** The folder of the engine. */
@@ -102,9 +56,6 @@ type StartedContainer = PreparedContainer & { readonly init: InitConnection | nu
 
 /** How process 1 starts. */
 type Way = "run" | "prepare" | { readonly checkpoint: string };
-
-/** No program is expected to listen here. */
-export const INIT_PORT = 1;
 
 /** Programs of the machine's own tools expect these lines, and few images have them. */
 const HOSTS = "127.0.0.1 localhost\n::1 localhost\n";
@@ -467,25 +418,6 @@ export class Containers {
 
 const CONNECT_MS = 15_000;
 const ID_LENGTH = 16;
-
-/** Whether the process that serves its files has ended. Its kernel goes on, but no program can start. */
-export function hasLostFiles(processes: ProcessTable, { fileServer }: Pick<ContainerRecord, "fileServer">): boolean {
-  return fileServer != null && !isRunning(processes, fileServer);
-}
-
-/** Where roots with their own users are mounted: in a folder that every user can enter. */
-export function mappedFolder(homeKey: string): string {
-  return `/run/aenv-${homeKey}`;
-}
-
-/** Marks the control groups and the ids of containers of one home. */
-export function homeKey(folder: string): string {
-  return createHash("sha256").update(folder).digest("hex").slice(0, 6);
-}
-
-export function initAddress({ address }: SandboxNetwork): SandboxAddress {
-  return { kind: "tcp", host: address, port: INIT_PORT };
-}
 
 /**
  * gVisor mounts a file system in memory at an empty /tmp, whose files would be missing in a snapshot of files. So it is not empty. No program

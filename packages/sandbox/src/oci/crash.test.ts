@@ -11,7 +11,7 @@ import type { Sandbox, SandboxRuntime } from "../engine.ts";
 import { connectInit } from "../init/connection.ts";
 import { findHierarchy } from "./cgroups/group.ts";
 import { foldersOf } from "./cgroups/hierarchy.ts";
-import { homeKey } from "./containers.ts";
+import { homeKey } from "./container.ts";
 import { OciEngine } from "./engine.ts";
 import { LayerStore } from "./images/layers.ts";
 import { testBase } from "./testing/base.ts";

@@ -22,15 +22,8 @@ import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
-import {
-  type Container,
-  type Containers,
-  hasLostFiles,
-  homeKey,
-  mappedFolder,
-  type PreparedContainer,
-  type RootFiles,
-} from "./containers.ts";
+import { type Container, hasLostFiles, homeKey, mappedFolder, type PreparedContainer, type RootFiles } from "./container.ts";
+import type { Containers } from "./containers.ts";
 import { DEFAULT_PROCESSES, DEFAULTS, type OciEngineOptions, type OciSettings } from "./options.ts";
 import { openParts, type Parts } from "./parts.ts";
 import type { ContainerPool } from "./pool.ts";

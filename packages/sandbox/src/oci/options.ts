@@ -1,5 +1,5 @@
 import type { ReachedLimit, RefusedConnection, SandboxRuntime } from "../engine.ts";
-import type { RootFiles } from "./containers.ts";
+import type { RootFiles } from "./container.ts";
 import type { ImagesOptions } from "./images/images.ts";
 import type { LayerStore } from "./images/layers.ts";
 

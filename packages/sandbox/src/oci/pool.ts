@@ -1,4 +1,4 @@
-import type { ContainerRecord, ContainerSpec } from "./containers.ts";
+import type { ContainerRecord, ContainerSpec } from "./container.ts";
 
 export interface ContainerPoolOptions<T> {
   readonly create: (spec: ContainerSpec, signal: AbortSignal) => Promise<T>;

@@ -5,7 +5,7 @@ import type { RemoteProcess } from "../init/process.ts";
 import { tellAddress } from "../listening.ts";
 import { waitUntilReady } from "../probe.ts";
 import { isSandboxId } from "../process/sandbox-folder.ts";
-import { type Container, initAddress } from "./containers.ts";
+import { type Container, initAddress } from "./container.ts";
 import type { OciSandbox } from "./sandbox.ts";
 import type { mainProgram } from "./spec/program.ts";
 import { ANY_HOST, describeTimeout } from "./start-timeout.ts";

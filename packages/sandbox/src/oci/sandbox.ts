@@ -8,7 +8,7 @@ import type { ProcessEnding, RemoteProcess } from "../init/process.ts";
 import type { KnownLimits, LimitUse } from "../limit-watch.ts";
 import type { ProcessIdentity } from "../process/process-table.ts";
 import { SandboxLog } from "../process/sandbox-log.ts";
-import { type Container, INIT_PORT, initAddress } from "./containers.ts";
+import { type Container, INIT_PORT, initAddress } from "./container.ts";
 import { describeEnding } from "./ending.ts";
 
 /** What a restarted server needs to know about a sandbox, besides its container. It has no variables: they may be secrets. */

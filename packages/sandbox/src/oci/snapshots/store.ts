@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import type { SandboxRuntime, SnapshotFidelity } from "../../engine.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../../process/process-table.ts";
-import { homeKey, type RootFiles } from "../containers.ts";
+import { homeKey, type RootFiles } from "../container.ts";
 import type { LayerStore } from "../images/layers.ts";
 import { launch } from "../launcher.ts";
 import { Records } from "../records.ts";

@@ -2,7 +2,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { SandboxSnapshot, SnapshotFidelity } from "../../engine.ts";
-import { type Container, INIT_PORT, type RootFiles } from "../containers.ts";
+import { type Container, INIT_PORT, type RootFiles } from "../container.ts";
 import type { LayerId, LayerStore } from "../images/layers.ts";
 import { type OverlayRoot, snapshotRoot, upper } from "../overlay/root.ts";
 import type { OciRuntime } from "../runtime/runtime.ts";

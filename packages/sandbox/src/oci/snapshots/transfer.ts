@@ -11,7 +11,7 @@ import type {
   SnapshotFidelity,
   SnapshotPart,
 } from "../../engine.ts";
-import type { RootFiles } from "../containers.ts";
+import type { RootFiles } from "../container.ts";
 import type { LayerId, LayerStore } from "../images/layers.ts";
 import type { ImageConfig } from "../images/layout.ts";
 import type { OciRuntime } from "../runtime/runtime.ts";

@@ -1,5 +1,5 @@
 import { testRootDigest, writeTestRoot } from "../../fixtures/test-root.ts";
-import type { RootFiles } from "../containers.ts";
+import type { RootFiles } from "../container.ts";
 import type { LayerStore } from "../images/layers.ts";
 
 /** The root file system of tests as a layer. */

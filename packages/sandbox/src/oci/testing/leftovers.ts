@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parseMountinfo } from "../../mountinfo.ts";
 import { findHierarchy } from "../cgroups/group.ts";
 import { foldersOf } from "../cgroups/hierarchy.ts";
-import { homeKey, mappedFolder } from "../containers.ts";
+import { homeKey, mappedFolder } from "../container.ts";
 import { prefixOf } from "../network/subnet.ts";
 
 /**

@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import type { SandboxAddress, SandboxRuntime } from "../engine.ts";
+import type { InitConnection } from "../init/connection.ts";
+import { isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
+import type { ControlGroup } from "./cgroups/group.ts";
+import type { LayerId } from "./images/layers.ts";
+import type { ImageConfig } from "./images/layout.ts";
+import type { SandboxNetwork } from "./network/held-network.ts";
+import type { UserMapping } from "./overlay/mapped.ts";
+import type { UpperStorage } from "./overlay/root.ts";
+import type { Limits } from "./spec/limits.ts";
+import type { SandboxMount } from "./spec/mounts.ts";
+
+/** The files of a sandbox, and what they say about their program. */
+export interface RootFiles {
+  /** From the lowest to the highest. */
+  readonly layers: readonly LayerId[];
+  /** Null if they are not an image. */
+  readonly config: ImageConfig | null;
+  /** Folders of this machine that programs may read. */
+  readonly mounts?: readonly SandboxMount[];
+}
+
+export interface ContainerSpec {
+  readonly runtime: SandboxRuntime;
+  readonly files: RootFiles;
+  readonly limits: Limits;
+  readonly diskMb?: number | undefined;
+  /** In addition to those of the files. */
+  readonly mounts?: readonly SandboxMount[];
+  /** The init that runs in a checkpoint; absent: the current one. */
+  readonly initPath?: string | undefined;
+}
+
+/** What is needed to find and remove all resources of a container. */
+export interface ContainerRecord {
+  readonly format: 1;
+  readonly id: string;
+  /** The process that created it: one that no sandbox uses is removed once that process has ended. */
+  readonly maker: ProcessIdentity;
+  readonly runtime: SandboxRuntime;
+  readonly groupPath: string;
+  readonly files: RootFiles;
+  readonly storage: UpperStorage;
+  /** Its users are not those of the machine. Missing in records of earlier versions. */
+  readonly users?: UserMapping | null;
+  /** Of runsc, whose options must be the same for copies of the sandbox. */
+  readonly diskMb: number | null;
+  readonly initPath: string;
+  /** The name of its network; null until it has one. */
+  readonly network: string | null;
+  /** Process 1, as this machine sees it; null until it runs. */
+  readonly process: ProcessIdentity | null;
+  /** Its root is being exchanged. If that was interrupted, it is not known which folder has its changes. */
+  readonly isRestacking?: boolean;
+  /** The process that serves the files of a runsc sandbox. Missing in records of earlier versions. */
+  readonly fileServer?: ProcessIdentity | null;
+}
+
+/** A running container: the init is process 1 and is connected. */
+export interface Container {
+  readonly record: ContainerRecord & { readonly process: ProcessIdentity };
+  readonly network: SandboxNetwork;
+  readonly init: InitConnection;
+  readonly group: ControlGroup;
+}
+
+/** A container in which nothing runs yet: it waits for a checkpoint. */
+export type PreparedContainer = Pick<Container, "record" | "network" | "group">;
+
+/** No program is expected to listen here. */
+export const INIT_PORT = 1;
+
+/** Whether the process that serves its files has ended. Its kernel goes on, but no program can start. */
+export function hasLostFiles(processes: ProcessTable, { fileServer }: Pick<ContainerRecord, "fileServer">): boolean {
+  return fileServer != null && !isRunning(processes, fileServer);
+}
+
+/** Where roots with their own users are mounted: in a folder that every user can enter. */
+export function mappedFolder(homeKey: string): string {
+  return `/run/aenv-${homeKey}`;
+}
+
+/** Marks the control groups and the ids of containers of one home. */
+export function homeKey(folder: string): string {
+  return createHash("sha256").update(folder).digest("hex").slice(0, 6);
+}
+
+export function initAddress({ address }: SandboxNetwork): SandboxAddress {
+  return { kind: "tcp", host: address, port: INIT_PORT };
+}
