@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { launcher, type Ran } from "./cli.ts";
+import { goCache } from "./process.ts";
 
 export interface CommandOptions {
   readonly cwd?: string;
@@ -33,7 +34,10 @@ export class RunningCommand implements AsyncDisposable {
 
   constructor(argv: readonly string[], { cwd = "/", env = {}, input = "" }: CommandOptions = {}) {
     const { PATH = "" } = process.env;
-    this.child = spawn(process.execPath, [launcher, ...argv], { cwd, env: { PATH, HOME: "/nonexistent", NO_COLOR: "1", ...env } });
+    this.child = spawn(process.execPath, [launcher, ...argv], {
+      cwd,
+      env: { PATH, HOME: "/nonexistent", NO_COLOR: "1", ...goCache, ...env },
+    });
     this.#closed = once(this.child, "close");
     for (const name of ["stdout", "stderr"] as const) {
       this.child[name]?.setEncoding("utf8").on("data", (text: string) => {

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
+import { goCache } from "../../testing/process.ts";
 
 /**
  * The variables of a reader's shell, with a separate home folder and npm cache. The downloads are shared with the machine's cache; they
@@ -19,8 +20,7 @@ export function readersEnv(home: string, plain: NodeJS.ProcessEnv): NodeJS.Proce
     // The certificates of the registry belong to the machine.
     ...(process.env.NODE_EXTRA_CA_CERTS !== undefined && { NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS }),
     HOME: home,
-    // What Go has compiled of its own packages is found by its hash too.
-    GOCACHE: process.env.GOCACHE ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "go-build"),
+    ...goCache,
     npm_config_cache: join(home, ".npm"),
     ...(existsSync(userConfig) && { npm_config_userconfig: userConfig }),
     // The answer to the question of npx.
