@@ -8,6 +8,17 @@ export {
   type OracleAction,
   type SandboxFile,
 } from "@aenv/contract";
+export type {
+  BenchModule,
+  BenchRun,
+  FinishedEpisode,
+  Grading,
+  ImageSource,
+  Prediction,
+  Results,
+  ResultsOptions,
+  ResultsSummary,
+} from "./definition/bench.ts";
 export {
   type CallContext,
   defineEnvironment,

@@ -61,7 +61,7 @@ describe("answers", () => {
 
 describe("the results of a run", () => {
   const write = async (folder: string) => {
-    const files = await results({ dataFolder: examples, folder, run, taskIds: ids });
+    const files = await results({ dataFolder: examples, folder, run, taskIds: ids, samples: 1, concurrency: 1 });
     const report = (resolved: boolean) => JSON.stringify({ "aenv__ledger-4": { resolved } });
     await files.episode(
       episode("aenv__ledger-4", {

@@ -1,14 +1,8 @@
+import type { ResultsOptions } from "@aenv/kit";
 import { openDataset } from "../data/folder.ts";
 import { byInstance, type Prediction } from "../predictions/predictions.ts";
 import { ARTIFACTS } from "../runs/paths.ts";
 import { predictionOf, RunFiles, summaryOf } from "./files.ts";
-
-interface ResultsOptions {
-  readonly dataFolder: string;
-  readonly folder: string;
-  readonly run: { readonly id: string; readonly agent: string; readonly model: string | null; readonly startedAt: Date };
-  readonly taskIds: readonly string[];
-}
 
 interface FinishedEpisode {
   readonly taskId: string | null;

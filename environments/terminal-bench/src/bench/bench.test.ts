@@ -147,7 +147,14 @@ it("results are a job's folder of Harbor, the same if an episode is written agai
 it("results of tasks of Terminal-Bench 1 are also in its own files", async () => {
   using tree = temporaryTree();
   const folder = join(tree.path, "job");
-  const options = { dataFolder: join(examplesFolder, "terminal-bench-1"), folder, run, taskIds: ["hello-world"], samples: 2 };
+  const options = {
+    dataFolder: join(examplesFolder, "terminal-bench-1"),
+    folder,
+    run,
+    taskIds: ["hello-world"],
+    samples: 2,
+    concurrency: 1,
+  };
   const log = "=== short test summary info ===\nPASSED tests/test_a.py::test_a\n";
   const writer = await results(options);
   await writer.episode({

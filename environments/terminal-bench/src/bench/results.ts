@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { BenchRun, ResultsOptions } from "@aenv/kit";
 import { playedTrajectory } from "../atif/played.ts";
 import { packageContent } from "../checksum/package-hash.ts";
 import { taskChecksum } from "../checksum/tree-hash.ts";
@@ -20,7 +21,6 @@ import type { TrialReport } from "../trial/report.ts";
 import { NO_MULTIPLIERS } from "../trial/timeouts.ts";
 import type { FinishedEpisode } from "./episode.ts";
 import { openMetrics } from "./metrics.ts";
-import type { BenchRun, ResultsOptions } from "./options.ts";
 import { openTb1Files } from "./tb1-files.ts";
 
 const VERSION = "1.0.0";
@@ -95,7 +95,7 @@ interface Written {
 }
 
 /** The lock names all trials that are planned. */
-async function lockOf({ run, taskIds, samples, folder, concurrency = 1 }: ResultsOptions, library: TaskLibrary, source: string | null) {
+async function lockOf({ run, taskIds, samples, folder, concurrency }: ResultsOptions, library: TaskLibrary, source: string | null) {
   const trials: LockedTrial[] = [];
   for (let sample = 0; sample < samples; sample++) {
     for (const taskId of taskIds) {

@@ -1,9 +1,9 @@
 import { join } from "node:path";
+import type { ResultsOptions } from "@aenv/kit";
 import type { TrialResult } from "../results/trial-result.ts";
 import type { Task } from "../task/model.ts";
 import { type Tb1Result, type Tb1Run, tb1Result, writeTb1Run, writeTb1Trial } from "../tb1/result-files.ts";
 import type { FinishedEpisode } from "./episode.ts";
-import type { ResultsOptions } from "./options.ts";
 
 interface Tb1Input extends ResultsOptions {
   readonly uuid: string;
@@ -11,7 +11,7 @@ interface Tb1Input extends ResultsOptions {
 }
 
 /** Writes the result files of Terminal-Bench 1 beside those of Harbor, if tasks have its format. */
-export function openTb1Files({ run, folder, dataFolder, taskIds, samples, concurrency = 1, uuid, source }: Tb1Input): {
+export function openTb1Files({ run, folder, dataFolder, taskIds, samples, concurrency, uuid, source }: Tb1Input): {
   add(task: Task, episode: FinishedEpisode, result: TrialResult): Promise<void>;
   /** The folder of the files; null if there are none. */
   end(): Promise<string | null>;

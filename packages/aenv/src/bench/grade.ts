@@ -1,3 +1,4 @@
+import type { BenchModule, Grading, Prediction } from "@aenv/kit";
 import { digestOf, noopAgent, type RunSettings, withoutSecrets } from "@aenv/rollout";
 import type { Benchmark } from "../project/benchmarks.ts";
 import { BusySigns, playShown } from "../rollout/played-run.ts";
@@ -7,7 +8,6 @@ import { openSource, type Source } from "../rollout/source.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type Dataset, dataSettings } from "./dataset.ts";
-import type { BenchModule, Grading, Prediction } from "./module.ts";
 import { requireImages } from "./require-images.ts";
 import { openResults } from "./results.ts";
 

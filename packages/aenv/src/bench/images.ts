@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { messageOf } from "@aenv/contract";
+import type { BenchModule, ImageSource } from "@aenv/kit";
 import { type ImageStore, openImageStore } from "@aenv/sandbox";
 import { readServerConfig } from "@aenv/server";
 import { buildImage, chooseBuilder, saveImage } from "../image/build-image.ts";
@@ -10,7 +11,6 @@ import { engineSettings } from "../rollout/engine-settings.ts";
 import { Failure } from "../terminal/failure.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { BenchModule, ImageSource } from "./module.ts";
 
 export type ImageEngine = Exclude<EngineName, "process">;
 

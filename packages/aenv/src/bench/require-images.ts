@@ -1,9 +1,9 @@
+import type { BenchModule } from "@aenv/kit";
 import type { Benchmark } from "../project/benchmarks.ts";
 import type { EngineName } from "../rollout/engine-option.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Dataset } from "./dataset.ts";
-import type { BenchModule } from "./module.ts";
 
 const SHOWN = 20;
 

@@ -1,11 +1,11 @@
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Trajectory } from "@aenv/contract";
+import type { BenchModule, BenchRun, FinishedEpisode, Prediction } from "@aenv/kit";
 import type { RunFolder, RunSettings } from "@aenv/rollout";
 import type { RunListener } from "../rollout/rollout.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Dataset } from "./dataset.ts";
-import type { BenchModule, BenchRun, FinishedEpisode, Prediction } from "./module.ts";
 
 export interface ResultsInput {
   readonly module: BenchModule;
