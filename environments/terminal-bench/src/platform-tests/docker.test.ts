@@ -12,7 +12,7 @@ describeNeeding("docker", "terminal-bench in containers of the engine docker", (
 
     beforeAll(async () => {
       daemon = await startDocker();
-      world = await startWorld({ engine: "docker", dockerSocket: daemon.socket }, [...TASKS, "compose"]);
+      world = await startWorld({ engine: "docker", dockerSocket: daemon.socket }, [...TASKS, "compose", "two-services"]);
     }, 300_000);
     afterAll(async () => {
       await world?.[Symbol.asyncDispose]();
@@ -25,15 +25,29 @@ describeNeeding("docker", "terminal-bench in containers of the engine docker", (
       expect(await world.rewards("noop", chosen)).toEqual(Object.fromEntries(TASKS.map((id) => [id, [0, 0]])));
     });
 
-    it("plays a task with two services, which the tests reach too", { timeout: 300_000 }, async () => {
-      const options = { systemUrl: world.platform.controlUrl, environmentVariables: world.variables, task: "compose" };
-      await using env = await Environment.create(world.ref, options);
-      const reward = async () => (await env.callReward({})) as unknown as { readonly reward: number };
-      expect(await reward()).toMatchObject({ reward: 0 });
+    const open = (task: string) => {
+      const options = { systemUrl: world.platform.controlUrl, environmentVariables: world.variables, task };
+      return Environment.create(world.ref, options);
+    };
+    const reward = async (env: Environment) => (await env.callReward({})) as unknown as { readonly reward: number };
+    const solve = async (env: Environment) => {
       for (const action of (await env.episode.oracle()) ?? []) if ("tool" in action) await env.callTool(action.tool, action.arguments);
+    };
+
+    it("plays a task of Terminal-Bench 1 with two services, which the tests reach too", { timeout: 300_000 }, async () => {
+      await using env = await open("two-services");
+      expect(await reward(env)).toMatchObject({ reward: 0 });
+      await solve(env);
+      expect(await reward(env)).toMatchObject({ reward: 1 });
+    });
+
+    it("plays a task with two services, which the tests reach too", { timeout: 300_000 }, async () => {
+      await using env = await open("compose");
+      expect(await reward(env)).toMatchObject({ reward: 0 });
+      await solve(env);
       // What the agent says of a name does not reach the tests.
       await env.callTool("bash", { command: "echo 127.0.0.1 answers >> /etc/hosts" });
-      expect(await reward()).toMatchObject({ reward: 1 });
+      expect(await reward(env)).toMatchObject({ reward: 1 });
       const { files } = await env.callFunction<{ files: Record<string, { text: string }> }>("episode_artifacts");
       expect(files["artifacts/srv/answers/requests.txt"]?.text.split("\n")).toEqual(expect.arrayContaining(["/tests", "/answer.txt"]));
     });

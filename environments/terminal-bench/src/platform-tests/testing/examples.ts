@@ -19,6 +19,9 @@ export interface ExampleWorld extends Disposable {
 /** What local roots have only as mounts or as folders of the machine. */
 const MOUNTED = ["usr", "proc", "dev", "bin", "sbin", "lib", "lib64"];
 
+/** Only one engine has services, so these tasks are named by those who use them. */
+const WITH_SERVICES = ["compose", "two-services"];
+
 export async function openExamples(registry: ImageRegistry, chosen?: readonly string[]): Promise<ExampleWorld> {
   const tree = temporaryTree();
   const folder = join(tree.path, "data/terminal-bench");
@@ -30,8 +33,7 @@ export async function openExamples(registry: ImageRegistry, chosen?: readonly st
   const prefix = `${registry.host}/tb/`;
   const prebuilt = join(folder, "prebuilt-image/task.toml");
   writeFileSync(prebuilt, readFileSync(prebuilt, "utf8").replace('"aenv-debian"', `"${prefix}aenv-debian:1"`));
-  // Only one engine has services, so a task with several is named by those who use it.
-  const tasks = readdirSync(folder).filter((name) => chosen?.includes(name) ?? name !== "compose");
+  const tasks = readdirSync(folder).filter((name) => chosen?.includes(name) ?? !WITH_SERVICES.includes(name));
   await pushImages(
     registry,
     tree,
