@@ -46,14 +46,17 @@ describeNeeding("kubernetes", "two servers with pods", () => {
       await pause(random.next() * 1_500);
       await heal();
       const outcome = await operation;
-      const all = await settled(cluster);
+      let last = "";
+      const all = await settled(cluster, (problem) => {
+        last = `; the last to settle: ${problem}`;
+      });
       const standing = all.find((one) => one.id === id);
       const isPodFault = fault === "pod deleted" || fault === "container killed";
       if (point !== "release" && !isPodFault) expect(standing, `${fault} during ${point}`).toMatchObject({ status: "Running" });
       for (const one of all) if (one.status === "Failed") failures.set(one.id, String(one.reason));
       const running = all.filter(({ status }) => status === "Running");
       for (const one of running.slice(KEPT)) await cluster.servers[0]?.demand("DELETE", `/env-instance/${one.id}`);
-      return `${fault} during ${point}: ${outcome}`;
+      return `${fault} during ${point}: ${outcome}${last}`;
     }
 
     /** What a client does, and what came of it. */

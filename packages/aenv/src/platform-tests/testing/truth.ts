@@ -8,12 +8,17 @@ import type { FaultyCluster } from "./faulty-cluster.ts";
 const SETTLE_MS = 180_000;
 
 /** Waits until the rows, the pods and the answers of instances agree. Returns all instances. */
-export async function settled(cluster: FaultyCluster): Promise<readonly InstanceRecord[]> {
+export async function settled(
+  cluster: FaultyCluster,
+  onProblem: (problem: string) => void = () => undefined,
+): Promise<readonly InstanceRecord[]> {
   let instances: readonly InstanceRecord[] = [];
   const check = async () => {
     instances = await instancesOf(cluster.servers[0] as ServerProcess);
     const problem = await findProblem(cluster, instances);
-    if (problem !== null) throw new Error(problem);
+    if (problem === null) return;
+    onProblem(problem);
+    throw new Error(problem);
   };
   await vi.waitFor(check, { timeout: SETTLE_MS, interval: 100 });
   return instances;
