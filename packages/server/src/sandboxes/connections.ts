@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import { connect, type Socket, type TcpNetConnectOpts } from "node:net";
 import type { SandboxAddress } from "@aenv/sandbox";
 
 /** A connection to a sandbox; it serves one call at a time. */
@@ -16,6 +16,9 @@ interface PooledConnection extends SandboxConnection {
 }
 
 const MAX_IDLE_MS = 30_000;
+/** A machine or a pod that is gone does not refuse connections, and the system would wait for minutes. */
+const CONNECT_TIMEOUT_MS = 10_000;
+const KEEP_ALIVE_MS = 15_000;
 const ignore = () => {};
 /** All connections read into one buffer: a read and its handler are one step of the event loop. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
@@ -23,12 +26,14 @@ const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 /** Keep-alive TCP or Unix connections to one sandbox. */
 export class SandboxConnections {
   readonly #address: SandboxAddress;
+  readonly #connectTimeoutMs: number;
   readonly #all = new Set<PooledConnection>();
   readonly #idle: PooledConnection[] = [];
   #isClosed = false;
 
-  constructor(address: SandboxAddress) {
+  constructor(address: SandboxAddress, connectTimeoutMs = CONNECT_TIMEOUT_MS) {
     this.#address = address;
+    this.#connectTimeoutMs = connectTimeoutMs;
   }
 
   /** The most recently used idle connection, or a new one. */
@@ -72,9 +77,7 @@ export class SandboxConnections {
         return true;
       },
     };
-    const socket = connect(
-      address.kind === "unix" ? { path: address.path, onread } : { host: address.host, port: address.port, noDelay: true, onread },
-    );
+    const socket = address.kind === "unix" ? connect({ path: address.path, onread }) : this.#dial({ ...address, onread });
     const connection: PooledConnection = {
       socket,
       onData: ignore,
@@ -94,5 +97,14 @@ export class SandboxConnections {
       connection.onClose(failure);
     });
     return connection;
+  }
+
+  #dial(options: TcpNetConnectOpts): Socket {
+    const socket = connect({ ...options, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS });
+    const late = setTimeout(() => {
+      socket.destroy(new Error(`the sandbox accepted no connection within ${this.#connectTimeoutMs} ms`));
+    }, this.#connectTimeoutMs);
+    const end = () => clearTimeout(late);
+    return socket.once("connect", end).once("close", end);
   }
 }
