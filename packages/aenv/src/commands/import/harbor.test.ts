@@ -15,7 +15,7 @@ const run = (...argv: string[]) => aenv(["import", "harbor", ...argv], { cwd: tr
 
 it("a folder of tasks becomes a project with the tasks and the code that plays them", async () => {
   const { code, stdout } = await run(join(examples, "terminal-bench-1"), "--version", "2.1.0", "--json");
-  expect([code, JSON.parse(stdout)]).toMatchObject([0, { name: "terminal-bench-1", version: "2.1.0", facts: { tasks: "3" } }]);
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { name: "terminal-bench-1", version: "2.1.0", facts: { tasks: "4" } }]);
   const project = join(tree.path, "terminal-bench-1");
   expect(readdirSync(project)).toEqual(["README.md", "config.json", "package.json", "player", "tasks"]);
   const config = JSON.parse(readFileSync(join(project, "config.json"), "utf8"));
