@@ -19,16 +19,18 @@ export interface ExampleWorld extends Disposable {
 /** What local roots have only as mounts or as folders of the machine. */
 const MOUNTED = ["usr", "proc", "dev", "bin", "sbin", "lib", "lib64"];
 
-/** Only one engine has services, so these tasks are named by those who use them. */
+/** Only one engine has services, so these tasks are named by those who use them. For the others, one that is refused suffices. */
 const WITH_SERVICES = ["compose", "two-services"];
+const REFUSED = "compose";
 
 export async function openExamples(registry: ImageRegistry, chosen?: readonly string[]): Promise<ExampleWorld> {
   const tree = temporaryTree();
   const folder = join(tree.path, "data/terminal-bench");
+  const isNeeded = (name: string) => name === REFUSED || !WITH_SERVICES.includes(name) || chosen?.includes(name);
   for (const format of ["harbor", "terminal-bench-1"]) {
     const from = join(examplesFolder, format);
     for (const entry of readdirSync(from, { withFileTypes: true }))
-      if (entry.isDirectory()) cpSync(join(from, entry.name), join(folder, entry.name), { recursive: true });
+      if (entry.isDirectory() && isNeeded(entry.name)) cpSync(join(from, entry.name), join(folder, entry.name), { recursive: true });
   }
   const prefix = `${registry.host}/tb/`;
   const prebuilt = join(folder, "prebuilt-image/task.toml");
