@@ -162,18 +162,3 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		}
 	}
 }
-
-func TestAProgramOfTheCommandLineIsStartedWithoutAClientAndItsEndIsThatOfTheSandbox(t *testing.T) {
-	t.Setenv("COLOR", "7")
-	s := newServer(nil)
-	go s.watchSignals()
-	if err := s.startProgram([]string{"/bin/sh", "-c", "exit $COLOR"}); err != nil {
-		t.Fatal(err)
-	}
-	if code := <-s.exit; code != 7 {
-		t.Fatalf("exit code %d", code)
-	}
-	if err := s.startProgram([]string{"/no/such/program"}); err == nil {
-		t.Fatal("started a program that is not there")
-	}
-}

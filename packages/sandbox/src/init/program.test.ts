@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { initKeyArgument, openInitKey } from "./key.ts";
 import { initProgram } from "./program.ts";
 
 const sources = fileURLToPath(new URL("../../init", import.meta.url));
@@ -61,6 +62,15 @@ describeNeeding("go", "the init program of a checkout", () => {
     });
     const building = initProgram("x64", { packaged: tree.path, sources: join(tree.path, "init"), cacheFolder: join(tree.path, "cache") });
     await expect(building).rejects.toThrow(/could not be built.*main\.go:3:15: undefined: missing/s);
+  });
+
+  it("starts a program of its command line without a client, and ends with its exit code", { timeout: 300_000 }, async () => {
+    using tree = temporaryTree();
+    const options = ["--listen", `unix:${join(tree.path, "socket")}`, "--key", initKeyArgument(openInitKey(tree.path))];
+    const run = async (...program: string[]) =>
+      promisify(execFile)(await initProgram("x64"), [...options, "--", ...program], { env: { CODE: "7" } });
+    await expect(run("/bin/sh", "-c", "echo started; exit $CODE")).rejects.toMatchObject({ code: 7, stdout: "started\n" });
+    await expect(run("/no/such/program")).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("/no/such/program") });
   });
 
   it("passes its own tests", { timeout: 300_000 }, async () => {
