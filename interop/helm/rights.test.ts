@@ -24,6 +24,8 @@ interface Engines {
   readonly limited: KubernetesEngine;
   readonly full: KubernetesEngine;
   readonly namespace: TestNamespace;
+  /** What the limited one has logged. */
+  readonly lines: readonly string[];
 }
 
 const sandboxOf = (): SandboxSpec => ({
@@ -69,6 +71,15 @@ const operations: Readonly<Record<string, (engines: Engines) => Promise<unknown>
   },
   "delete pods": async ({ limited }) => (await limited.create(sandboxOf(), signal)).destroy(),
   "get pods/log": async ({ limited }) => (await limited.create(sandboxOf(), signal)).tail(1),
+  // It goes on without events, and logs it.
+  "create events": async ({ limited, namespace, lines }) => {
+    const { id } = await limited.create(sandboxOf(), signal);
+    const findRefused = () => lines.find((line) => line.startsWith("events about pods are not written"));
+    const isWritten = async () => JSON.stringify(await namespace.api.list(namespace.path("events"), {})).includes(id);
+    await expect.poll(async () => findRefused() !== undefined || (await isWritten()), { timeout: 60_000 }).toBe(true);
+    const refused = findRefused();
+    if (refused !== undefined) throw new Error(refused);
+  },
   "get networkpolicies": ({ limited }) => limited.create(sandboxOf(), signal),
   "list deployments": ({ limited }) => limited.services.look(),
   "create deployments": ({ limited }) => applied(limited, serviceOf()),
@@ -125,6 +136,7 @@ describeNeeding("kubernetes", "the account of the server", () => {
     let home: Tree;
     let rights: readonly Right[];
     let full: KubernetesEngine;
+    const lines: string[] = [];
     const opened: KubernetesEngine[] = [];
 
     beforeAll(async () => {
@@ -151,7 +163,8 @@ describeNeeding("kubernetes", "the account of the server", () => {
         refused.length === 0 ? { ok: true } : { ok: false, reason: expect.stringContaining(`its account may not ${refused}`) };
       const probe = async () => expect(await probeCluster({ access, namespace: namespace.name })).toMatchObject(expected);
       await vi.waitFor(probe, { timeout: 30_000 });
-      const engine = new KubernetesEngine({ home: home.path, access, namespace: namespace.name, baseImage, group: "rights" });
+      const log = (line: string) => void lines.push(line);
+      const engine = new KubernetesEngine({ home: home.path, access, namespace: namespace.name, baseImage, group: "rights", log });
       opened.push(engine);
       return engine;
     }
@@ -163,7 +176,7 @@ describeNeeding("kubernetes", "the account of the server", () => {
     it("can do everything with the rights of the chart", { timeout: 180_000 }, async () => {
       const operated = Object.entries(operations).map(async ([name, operate]) => {
         // These two ask whose an object of the same name is, and refuse then.
-        const own = await operate({ limited: full, full, namespace }).then(
+        const own = await operate({ limited: full, full, namespace, lines }).then(
           () => "done",
           (error: { code?: string }) => error.code,
         );
@@ -176,11 +189,12 @@ describeNeeding("kubernetes", "the account of the server", () => {
 
     it.each(Object.keys(operations))("names the right that it lacks: %s", { timeout: 180_000 }, async (name) => {
       const [, verb, resource] = /^(\w+) (\S+)$/.exec(name) ?? [];
+      lines.length = 0;
       const limited = await open(
         `no-${name.replace(/\W/g, "-")}`,
         rights.filter((right) => nameOf(right) !== name),
       );
-      await expect(operations[name]?.({ limited, full, namespace })).rejects.toThrow(`cannot ${verb} resource "${resource}"`);
+      await expect(operations[name]?.({ limited, full, namespace, lines })).rejects.toThrow(`cannot ${verb} resource "${resource}"`);
     });
   });
 });
