@@ -44,7 +44,7 @@ export class FaultyCluster implements AsyncDisposable {
       BreakableProxy.open(new URL(redis.url)),
     ]);
     const pods = { engine: "kubernetes", kubeNamespace: namespace.name, baseImage, poolMin: 0, poolMax: 0 };
-    const all = { ...pods, store: `redis://127.0.0.1:${store.port}`, round: "200ms", startTimeout: "30s", ...flags };
+    const all = { ...pods, store: `redis://127.0.0.1:${store.port}`, round: "200ms", startTimeout: "30s", sandboxesReady: 0, ...flags };
     const cluster = new FaultyCluster({ namespace, redis, api, store }, all);
     const access = await createAccount(namespace, "server", rightsOf(requiredRights));
     writeFileSync(cluster.#kubeconfig, kubeconfigOf({ ...access, server: `https://127.0.0.1:${api.port}` }), { mode: 0o600 });

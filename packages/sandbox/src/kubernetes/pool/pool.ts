@@ -115,6 +115,7 @@ export class PodPool {
         waiting = now !== null && isWaiting(now) && now.metadata.uid === uid ? now : null;
       }
     }
+    this.#taken.delete(uid);
     return null;
   }
 
@@ -143,7 +144,11 @@ export class PodPool {
     clearInterval(this.#timer);
     await this.#filling;
     if (this.#options.isShared) return;
-    await Promise.allSettled(this.#waiting().map((pod) => this.#remove(pod)));
+    // No other server can have claimed them, and a pod that just starts changes all the time.
+    const removals = this.#waiting().map(({ metadata: { name, uid = "" } }) =>
+      this.#api.delete(this.#pods.path(name), { uid, graceSeconds: 0 }),
+    );
+    await Promise.allSettled(removals);
   }
 
   async #fill(): Promise<void> {
