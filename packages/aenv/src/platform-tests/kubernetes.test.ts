@@ -19,7 +19,10 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
   }, 60_000);
 
   function open(): Promise<Platform> {
-    const flags = { engine: "kubernetes", kubeconfig: kubeconfigPath(), kubeNamespace: namespace.name, baseImage, startTimeout: "120s" };
+    // Outside of the home: the node may run on this machine, and ends the processes of a deleted pod later.
+    const dataDir = "/var/lib/aenv";
+    const cluster = { kubeconfig: kubeconfigPath(), kubeNamespace: namespace.name, baseImage };
+    const flags = { engine: "kubernetes", ...cluster, startTimeout: "120s", dataDir };
     return startPlatform({ flags });
   }
 
