@@ -22,12 +22,14 @@ export async function measureFirstResult(
   await using open = new AsyncDisposableStack();
   const { kubeconfig, namespace: kubeNamespace } = cluster;
   const podTemplates = fileURLToPath(new URL("./templates", import.meta.url));
-  const settings = { engine: "kubernetes", kubeconfig, kubeNamespace, baseImage: image, podTemplates, startTimeout: "180s" };
+  // Outside of the server's home: the node may run on this machine, and ends the processes of a deleted pod later.
+  const dataDir = "/var/lib/aenv";
+  const settings = { engine: "kubernetes", kubeconfig, kubeNamespace, baseImage: image, podTemplates, startTimeout: "180s", dataDir };
   const start = async (more: Readonly<Record<string, unknown>>) => {
     const server = open.use(await startPlatformServer({ ...settings, ...more }));
     return { server, trainer: open.use(await Trainer.open(server)) };
   };
-  const cold = await start({ poolMin: 0, poolMax: 0 });
+  const cold = await start({ poolMin: 0, poolMax: 0, sandboxesReady: 0 });
   const warm = await start({ poolMin: 1 });
   const unprepared = await cold.server.publish("ledger", "instance", { warm: 0 });
   const own = await warm.server.publish("ledger", "instance");
