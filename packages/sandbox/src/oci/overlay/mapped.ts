@@ -30,8 +30,9 @@ export interface MappedMount {
 }
 
 const TIMEOUT_MS = 30_000;
-/** The tool's exit codes: a kernel or a file system cannot do it, or the sandbox uses its root; and a sandbox that can still reach its former root. */
+/** The tool's exit code if the kernel or a file system cannot do it, or if the sandbox uses files of its root. */
 const UNSUPPORTED = 3;
+/** The tool's exit code if the sandbox has its new root, and can still reach the former one. */
 const HALFWAY = 4;
 
 /** Ids from here are used by no user and no other tool of a machine; they are never stored on its disk. */
@@ -52,9 +53,9 @@ export async function mountMapped(mount: MappedMount): Promise<void> {
 }
 
 /**
- * Exchanges the root of a running sandbox for such an overlay, or with a size of 0 for one whose users are those of the machine. The sandbox is frozen, and `pid` is its only process. Throws
- * `sandbox.unsupported` if the process has opened files of its root; then, and after other failures that are not `sandbox.lost`, the
- * sandbox has its former root.
+ * Exchanges the root of a running sandbox for such an overlay, or with a size of 0 for one whose users are those of the machine. The sandbox
+ * is frozen, and `pid` is its only process. Throws `sandbox.unsupported` if the process has opened files of its root; then, and after
+ * other failures that are not `sandbox.lost`, the sandbox has its former root.
  */
 export function restackMapped(mount: Omit<MappedMount, "network" | "binds">, pid: number): Promise<void> {
   return call({ ...mount, network: null, binds: [] }, "--restack-root", { pid });
