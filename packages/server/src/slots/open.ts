@@ -38,6 +38,7 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
       [variableOf("dataDir")]: config.dataDir,
       ...(config.otlpUrl !== null && { OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpUrl }),
     },
+    hasSecrets: config.otlpUrl !== null && new URL(config.otlpUrl).password !== "",
     min: config.poolMin,
     limits: { each: config.poolMax, perOwner: config.poolPerOwner, total: config.poolTotal },
     scheduler,

@@ -20,6 +20,8 @@ export interface PoolOptions {
   readonly runner: readonly string[];
   /** Environment variables of every runner. */
   readonly variables: Readonly<Record<string, string>>;
+  /** Whether these contain a secret, so that an engine must not show them. */
+  readonly hasSecrets?: boolean;
   readonly serverId: string;
   /** Blank processes that are always kept ready. */
   readonly min: number;
@@ -361,7 +363,7 @@ export class Pool {
 
   #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
     const { sandboxOptions, snapshot, egress, runtime, template, second, program, folder, instanceId, mounts, subject } = options;
-    const { engine, runner, variables, serverId, scheduler, startTimeoutMs, memoryMb, sandboxLimits } = this.#options;
+    const { engine, runner, variables, hasSecrets = false, serverId, scheduler, startTimeoutMs, memoryMb, sandboxLimits } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const run = (one: SandboxSpec) => scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(one, signal), signal);
     const spec = {
@@ -369,7 +371,7 @@ export class Pool {
       ...(program?.spec ?? { command: runner }),
       ...(folder !== undefined && { folder }),
       variables: program === undefined ? variables : (options.variables ?? {}),
-      ...(program === undefined && folder === undefined && { startsEarly: true }),
+      ...(program === undefined && folder === undefined && !hasSecrets && { startsEarly: true }),
       labels: { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "program", instance: instanceId }) },
       startTimeoutMs,
       memoryMb,
