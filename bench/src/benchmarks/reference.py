@@ -1,14 +1,30 @@
-"""Parses generated logs with the parsers of SWE-bench, and prints the time and a digest of the results of each."""
+"""Parses generated logs with the parsers of SWE-bench, and prints the time and a digest of the results of each.
+
+Usage: reference.py [FILE]. Without a file, it only loads the parsers.
+"""
 
 import contextlib
 import hashlib
 import io
 import json
+import os
 import sys
 import time
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from unittest.mock import MagicMock
 
-import swebench.harness.log_parsers as module
+import swebench
+
+# Without what the parsers do not need: the package "harness" loads Docker's client and others, and "utils" loads unidiff.
+harness = ModuleType("swebench.harness")
+harness.__path__ = [os.path.join(swebench.__path__[0], "harness")]
+sys.modules[harness.__name__] = harness
+sys.modules["unidiff"] = MagicMock()
+
+import swebench.harness.log_parsers as module  # noqa: E402
+
+if len(sys.argv) < 2:
+    sys.exit()
 
 registry = next(
     value for value in vars(module).values() if isinstance(value, dict) and "parse_log_pytest" in value

@@ -6,6 +6,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { GeneratedLog } from "./logs.ts";
 
+const SCRIPT = fileURLToPath(new URL("./reference.py", import.meta.url));
+
 /** How long a parser took, and a digest of its results. */
 export interface ParserTime {
   readonly parser: string;
@@ -22,7 +24,7 @@ export interface Reference {
 export async function findReference(python = process.env.AENV_SWEBENCH_PYTHON ?? ""): Promise<Reference | string> {
   if (python === "") return "AENV_SWEBENCH_PYTHON names no Python that has the package swebench";
   try {
-    await run(python, ["-c", "import swebench.harness.log_parsers"]);
+    await run(python, [SCRIPT]);
   } catch (error) {
     const problem = String((error as { stderr?: string }).stderr || error).trim();
     return `${python} cannot load swebench: ${problem.split("\n").at(-1)}`;
@@ -35,7 +37,7 @@ async function parseWith(python: string, logs: readonly GeneratedLog[]): Promise
   try {
     const file = join(folder, "logs.json");
     await writeFile(file, JSON.stringify(logs));
-    const { stdout } = await run(python, [fileURLToPath(new URL("./reference.py", import.meta.url)), file]);
+    const { stdout } = await run(python, [SCRIPT, file]);
     return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -24,6 +24,13 @@ export class Pattern {
     return findFrom(this.#global, text, 0);
   }
 
+  /** `pattern.match(text, at)`: where the match ends, or -1. */
+  endAt(text: string, at: number): number {
+    const sticky = this.#sticky;
+    sticky.lastIndex = at;
+    return sticky.test(text) ? sticky.lastIndex : -1;
+  }
+
   /** `re.finditer` */
   findAll(text: string): RegExpExecArray[] {
     const all: RegExpExecArray[] = [];

@@ -35,9 +35,9 @@ export function strip(text: string): string {
   return start === 0 && end === text.length ? text : text.slice(start, end);
 }
 
-/** The number of leading whitespace characters. All of them are single UTF-16 units. */
-export function indentOf(text: string): number {
-  let start = 0;
+/** Where the whitespace that starts at `from` ends: for a whole text, the number of its leading whitespace characters, which are single UTF-16 units. */
+export function indentOf(text: string, from = 0): number {
+  let start = from;
   while (start < text.length && isSpace(text.charCodeAt(start))) start++;
   return start;
 }

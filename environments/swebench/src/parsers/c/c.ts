@@ -1,6 +1,9 @@
 import { Pattern } from "../../python/pattern.ts";
+import { indentOf, isSpace } from "../../python/text.ts";
 import { byWord, parseLines } from "../line-results.ts";
+import { eachLine } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";
+import { newStatusMap } from "../status-map.ts";
 
 const REDIS_LINE = new Pattern("\\[(ok|err|skip|ignore)\\]:\\s(.+?)(?:\\s\\((\\d+\\s*m?s)\\))?$");
 const REDIS_FILE = new Pattern("\\s+in\\s+\\S+$");
@@ -28,10 +31,31 @@ export function parseMicropythonTest(log: string): StatusMap {
   return parseLines(log, ["pass", "FAIL", "skip"], MICROPYTHON_LINE, readMicropython);
 }
 
-const GOOGLETEST_LINE = new Pattern(".*\\[\\s*(OK|FAILED)\\s*\\]\\s(.*)\\s\\(.*\\)$");
-const readGoogletest = byWord(1, 2, { OK: "PASSED", FAILED: "FAILED" });
-
-/** Lines without a duration belong to the summary. */
+/**
+ * `[  OK  ] name (3 ms)`: the same as the pattern `.*\[\s*(OK|FAILED)\s*\]\s(.*)\s\(.*\)$`, in linear time. Lines without a duration
+ * belong to the summary.
+ */
 export function parseGoogletest(log: string): StatusMap {
-  return parseLines(log, ["OK", "FAILED"], GOOGLETEST_LINE, readGoogletest);
+  const map = newStatusMap();
+  eachLine(log, (line) => {
+    const end = line.lastIndexOf(")");
+    if (end < 0 || indentOf(line, end + 1) < line.length) return;
+    let time = line.lastIndexOf("(", end);
+    while (time > 0 && !isSpace(line.charCodeAt(time - 1))) time = line.lastIndexOf("(", time - 1);
+    for (let open = time; open > 0; ) {
+      open = line.lastIndexOf("[", open - 1);
+      const word = open < 0 ? "" : wordAt(line, indentOf(line, open + 1));
+      if (word === "") continue;
+      const close = indentOf(line, indentOf(line, open + 1) + word.length);
+      if (line[close] !== "]" || !isSpace(line.charCodeAt(close + 1)) || close + 2 > time - 1) continue;
+      map.set(line.slice(close + 2, time - 1), word === "OK" ? "PASSED" : "FAILED");
+      return;
+    }
+  });
+  return map;
+}
+
+function wordAt(line: string, at: number): "OK" | "FAILED" | "" {
+  if (line.startsWith("OK", at)) return "OK";
+  return line.startsWith("FAILED", at) ? "FAILED" : "";
 }

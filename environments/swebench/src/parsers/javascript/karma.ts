@@ -4,22 +4,19 @@ import { collapse, indentOf, isSpace } from "../../python/text.ts";
 import { withoutAnsi } from "../ansi.ts";
 import type { StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";
+import { FailureLine } from "./failure-line.ts";
 
-/** Every match of a pattern has the text in `needs`: most logs are not searched with all patterns. */
-const BPMN_FAILURES = [
-  { needs: "KPhantomJS", pattern: new Pattern("2KPhantomJS\\s[\\d.]+\\s\\(Linux\\s[\\d.]+\\)\\s(.*)FAILED\\n"), group: 1 },
-  { needs: "KPhantomJS", pattern: new Pattern("2KPhantomJS\\s[\\d.]+\\s\\(Linux\\sx86_64\\)\\s(.*)FAILED\\n"), group: 1 },
-  { needs: "Headless", pattern: new Pattern("Chrome\\sHeadless\\s(.*)\\s\\(Linux\\sx86_64\\)\\s(.*)FAILED\\n"), group: 2 },
-  { needs: "Headless", pattern: new Pattern("HeadlessChrome\\s[\\d.]+\\s\\(Linux\\s[\\d.]+\\)\\s(.*)FAILED\\n"), group: 1 },
-] as const;
+const BPMN_PHANTOM = ["[\\d.]+", "x86_64"].map((system) => new FailureLine("2KPhantomJS", `\\s[\\d.]+\\s\\(Linux\\s${system}\\)\\s`, "\n"));
+const BPMN_CHROME = new Pattern("Chrome\\sHeadless\\s(.*)\\s\\(Linux\\sx86_64\\)\\s(.*)FAILED\\n");
+const BPMN_HEADLESS = new FailureLine("HeadlessChrome", "\\s[\\d.]+\\s\\(Linux\\s[\\d.]+\\)\\s", "\n");
 
-/** Failures only. Names are not stripped and usually end with a blank. */
+/** Failures only. Names are not stripped and usually end with a blank. Most logs are not searched with all patterns. */
 export function parseBpmnJs(log: string): StatusMap {
   const map = newStatusMap();
-  for (const { needs, pattern, group } of BPMN_FAILURES) {
-    if (!log.includes(needs)) continue;
-    for (const found of pattern.findAll(log)) map.set(found[group] ?? "", "FAILED");
-  }
+  const add = (name: string): void => void map.set(name, "FAILED");
+  if (log.includes("KPhantomJS")) for (const line of BPMN_PHANTOM) line.eachName(log, add);
+  if (log.includes("_64)")) for (const found of BPMN_CHROME.findAll(log)) add(found[2] ?? "");
+  BPMN_HEADLESS.eachName(log, add);
   return map;
 }
 
@@ -39,12 +36,12 @@ export function parseOpenlayers(log: string): StatusMap {
   return map;
 }
 
-const CHART_FAILURE = new Pattern("Chrome\\s[\\d.]+[^\\S\\r\\n]\\(.+?\\)[^\\S\\r\\n](.*)FAILED$", "M");
+const CHART_FAILURE = new FailureLine("Chrome", "\\s[\\d.]+[^\\S\\r\\n]\\(.+?\\)[^\\S\\r\\n]", "$");
 
 /** Failures only. */
 export function parseChartJs(log: string): StatusMap {
   const map = newStatusMap();
-  for (const [, name = ""] of CHART_FAILURE.findAll(withoutAnsi(log))) map.set(name, "FAILED");
+  CHART_FAILURE.eachName(withoutAnsi(log), (name) => map.set(name, "FAILED"));
   return map;
 }
 

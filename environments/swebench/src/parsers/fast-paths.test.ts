@@ -1,0 +1,67 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Pattern } from "../python/pattern.ts";
+import { strip } from "../python/text.ts";
+import { parseGoogletest } from "./c/c.ts";
+import { parseBpmnJs, parseChartJs } from "./javascript/karma.ts";
+
+/** Texts of these pieces, with a line end after about every tenth. */
+function textOf(...pieces: readonly string[]): fc.Arbitrary<string> {
+  const piece = fc.constantFrom(...pieces);
+  return fc
+    .array(fc.oneof({ weight: 9, arbitrary: piece }, { weight: 1, arbitrary: fc.constant("\n") }), { maxLength: 60 })
+    .map((all) => all.join(""));
+}
+
+/** The groups of all matches, in the order of the patterns. */
+function groups(text: string, patterns: readonly (readonly [pattern: Pattern, group: number])[]): string[] {
+  return [...new Set(patterns.flatMap(([pattern, group]) => pattern.findAll(text).map((found) => found[group] ?? "")))];
+}
+
+describe("parsers that are faster than the pattern of the reference find the same", () => {
+  it("in logs of googletest", () => {
+    const line = new Pattern(".*\\[\\s*(OK|FAILED)\\s*\\]\\s(.*)\\s\\(.*\\)$");
+    const text = textOf("[", "]", " ", "OK", "FAILED", "(", ")", "a", "\u3000", "[ OK ] a (1 ms)", " (", "] ", ") ", "\r");
+    fc.assert(
+      fc.property(text, (log) => {
+        const expected = new Map<string, string>();
+        for (const one of log.split("\n")) {
+          const found = line.match(strip(one));
+          if (found !== null) expected.set(found[2] ?? "", found[1] === "OK" ? "PASSED" : "FAILED");
+        }
+        expect([...parseGoogletest(log)]).toEqual([...expected]);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("in logs of karma, for bpmn-js", () => {
+    const patterns = [
+      [new Pattern("2KPhantomJS\\s[\\d.]+\\s\\(Linux\\s[\\d.]+\\)\\s(.*)FAILED\\n"), 1],
+      [new Pattern("2KPhantomJS\\s[\\d.]+\\s\\(Linux\\sx86_64\\)\\s(.*)FAILED\\n"), 1],
+      [new Pattern("Chrome\\sHeadless\\s(.*)\\s\\(Linux\\sx86_64\\)\\s(.*)FAILED\\n"), 2],
+      [new Pattern("HeadlessChrome\\s[\\d.]+\\s\\(Linux\\s[\\d.]+\\)\\s(.*)FAILED\\n"), 1],
+    ] as const;
+    const text = textOf(
+      ...["2KPhantomJS", "Chrome Headless", "HeadlessChrome", " 1.2 (Linux 0.0)", " (Linux x86_64)", " ", "a", "FAILED", "FAILED\n", "\n"],
+      ...["2KPhantomJS 1.2 (Linux 0.0) ", "2KPhantomJS 1.2 (Linux x86_64) ", "HeadlessChrome 1.2 (Linux 0.0) "],
+    );
+    fc.assert(
+      fc.property(text, (log) => {
+        expect([...parseBpmnJs(log).keys()]).toEqual(groups(log, patterns));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("in logs of karma, for Chart.js", () => {
+    const pattern = new Pattern("Chrome\\s[\\d.]+[^\\S\\r\\n]\\(.+?\\)[^\\S\\r\\n](.*)FAILED$", "M");
+    const text = textOf("Chrome", "Chrome 1.2 (x) ", " ", "1.2", "(", ")", ") ", "a", "FAILED", "FAILED\n", "\r", "\t", "\n");
+    fc.assert(
+      fc.property(text, (log) => {
+        expect([...parseChartJs(log).keys()]).toEqual(groups(log, [[pattern, 1]]));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
