@@ -2,11 +2,13 @@ import * as z from "zod";
 import { egressPolicy } from "./egress.ts";
 
 const sandbox = z.string().min(1).max(128);
+const posixPath = /^(?:\/(?!\.{0,2}(?:\/|$))[^/]+)+$/;
 const path = z
   .string()
   .min(1)
   .max(4_096)
   .refine((text) => !text.includes("\0"), { message: "must not contain a NUL byte" });
+const volumePath = path.refine((text) => posixPath.test(text), { message: "must be an absolute path below '/', without '.' and '..'" });
 const user = z.string().min(1).max(256);
 const words = z.array(z.string().max(65_536)).max(256).readonly();
 const env = z.record(z.string().regex(/^[^=\0]+$/), z.string());
@@ -28,13 +30,21 @@ export const linkRequests = {
     disk_mb: z.int().min(1).optional(),
     egress: egressPolicy.optional(),
     /** Sandboxes of an episode with the same network reach each other by their aliases. */
-    network: z
-      .strictObject({
-        name: z.string().min(1).max(128),
-        aliases: z
-          .array(z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?$/, { message: "must be a host name" }))
-          .max(16),
-      })
+    networks: z
+      .array(
+        z.strictObject({
+          name: z.string().min(1).max(128),
+          aliases: z
+            .array(z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?$/, { message: "must be a host name" }))
+            .max(16),
+        }),
+      )
+      .max(16)
+      .optional(),
+    /** Sandboxes of an episode with the same volume have its files at these paths. */
+    volumes: z
+      .array(z.strictObject({ name: z.string().min(1).max(128), path: volumePath, is_read_only: z.boolean() }))
+      .max(16)
       .optional(),
     /** Run as that of a container: what is not given is that of the image. */
     program: z

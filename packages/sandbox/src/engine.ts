@@ -33,7 +33,7 @@ export interface EngineAbilities {
   readonly egress: boolean;
   /** Also while a sandbox runs: `Sandbox.setEgress` is defined. */
   readonly changesEgress: boolean;
-  /** Runs sandboxes that are services for each other: `SandboxSpec.network` and `SandboxSpec.program`. */
+  /** Runs sandboxes that are services for each other: `SandboxSpec.networks`, `SandboxSpec.volumes` and `SandboxSpec.program`. */
   readonly networks: boolean;
   /** Creates sandboxes from templates of the operator: `SandboxSpec.template`. */
   readonly templates: boolean;
@@ -112,6 +112,16 @@ export interface SandboxNetwork {
   readonly aliases: readonly string[];
 }
 
+/**
+ * A folder that the sandboxes with the same id share. At first it has the files that the image of its first sandbox has at the path. It
+ * exists as long as one of its sandboxes.
+ */
+export interface SandboxVolume {
+  readonly id: string;
+  readonly path: string;
+  readonly isReadOnly: boolean;
+}
+
 /** What a container would run. Whatever is not given is that of the image. */
 export interface SandboxProgram {
   readonly entrypoint?: readonly string[] | undefined;
@@ -166,8 +176,9 @@ export interface SandboxSpec {
   readonly runtime?: SandboxRuntime;
   /** Without it, no outgoing connections, for engines that restrict them. */
   readonly egress?: EgressPolicy;
-  /** A private network. Only for engines with `networks`, as is the next one. */
-  readonly network?: SandboxNetwork;
+  /** Private networks. Only for engines with `networks`, as are the next two. */
+  readonly networks?: readonly SandboxNetwork[];
+  readonly volumes?: readonly SandboxVolume[];
   /** A main program for a sandbox that listens to nothing. */
   readonly program?: SandboxProgram;
   /** All environment variables of the program; none is inherited from this process. */

@@ -80,7 +80,7 @@ it("data of every format becomes one folder of tasks, and a prepared one is data
   const compose = join(tree.path, "0/compose/environment/docker-compose.yaml");
   writeFileSync(compose, `${readFileSync(compose, "utf8")}    tmpfs: /tmp\n`);
   const again = await prepareData({ from: join(tree.path, "0"), to: join(tree.path, "again") });
-  expect(again.warnings).toEqual(["compose: services.answers.tmpfs is not supported"]);
+  expect(again.warnings).toEqual(["compose: volumes.requests.tmpfs is not supported"]);
   await expect(prepareData({ from: tree.path, to: join(tree.path, "none") })).rejects.toThrow("has no tasks");
   await expect(prepareData({ from: join(tree.path, "0"), to: join(tree.path, "none"), isStrict: true })).rejects.toThrow("compose");
   expect(readdirSync(tree.path)).not.toContain("none");

@@ -75,6 +75,13 @@ export function isAnchor(path: string): boolean {
   return SYSTEM.includes(path) || [...SYSTEM, ...HOOKS].some(isAbove) || ANCHORS.some((anchor) => anchor.test(path));
 }
 
+/** Whether the verifier depends on what is at a path, below it or above it. */
+export function isProtected(path: string): boolean {
+  const isPlace =
+    isBelow(path, [...SYSTEM, ...HOOKS, ...NOT_COMPARED]) || HOME_HOOK.test(path) || PYTHON_HOOKS.some((hook) => hook.test(path));
+  return isPlace || isAnchor(path) || NOT_COMPARED.some((place) => place.startsWith(`${path}/`));
+}
+
 /** A new program with the name of another one, which would be found in place of it. */
 function hidesProgram(path: string, isInImage: (path: string) => boolean): boolean {
   const folder = PROGRAMS.find((one) => path.startsWith(`${one}/`));

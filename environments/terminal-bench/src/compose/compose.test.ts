@@ -11,12 +11,14 @@ describe("compose files", () => {
       "{pid: host}",
       "{volumes: ['./x:/y']}",
       "{volumes: [{type: bind, source: /, target: /y}]}",
+      "{volumes: [{type: volume, source: /etc, target: /y}]}",
+      "{volumes: ['/var/run/docker.sock:/var/run/docker.sock']}",
       "{cap_add: [ALL]}",
     ]) {
       expect(dangers(service), service).toBe(1);
     }
     // biome-ignore lint/suspicious/noTemplateCurlyInString: compose files have this form.
-    for (const service of ["{volumes: ['data:/y']}", "{privileged: false}", "{volumes: ['${T_BENCH_TASK_LOGS_PATH}:/logs']}"])
+    for (const service of ["{volumes: ['data:/y', '/y']}", "{privileged: false}", "{volumes: ['${T_BENCH_TASK_LOGS_PATH}:/logs']}"])
       expect(dangers(service), service).toBe(0);
   });
 

@@ -54,11 +54,11 @@ export function isLogVolume(volume: unknown): boolean {
   return /^\$\{?(?:T_BENCH_TASK_(?:AGENT_)?LOGS|HOST_(?:VERIFIER_LOGS|AGENT_LOGS|ARTIFACTS))_PATH\}?:/.test(String(volume));
 }
 
-/** The folder of the host that a volume mounts; null for a named volume. */
+/** The folder of the host that a volume mounts; null for a named volume, and for a path alone, which is a volume without a name. */
 function mountSource(volume: unknown): string | null {
-  if (isTable(volume)) return volume.type === "bind" ? String(volume.source) : null;
+  if (isTable(volume)) return volume.type === "bind" || /^[./~$]/.test(String(volume.source ?? "")) ? String(volume.source) : null;
   const text = String(volume);
-  if (isLogVolume(text)) return null;
+  if (isLogVolume(text) || /^\/[^:$]*$/.test(text)) return null;
   return /^[./~$]/.test(text) ? (text.split(":")[0] ?? text) : null;
 }
 

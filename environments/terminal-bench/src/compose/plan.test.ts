@@ -51,6 +51,57 @@ describe("the plan of a compose file", () => {
     expect(order[0]?.healthcheck).toMatchObject({ test: ["/bin/sh", "-c", "ok 1"], intervalSec: 2, timeoutSec: 30, retries: 3 });
   });
 
+  it("has the networks and volumes that services share", () => {
+    const { order, isInternal, isShared, problems } = plan(
+      `services:
+  main: {networks: [front], volumes: ['data:/srv/data/', 'own:/own', '/scratch']}
+  web: {image: w, networks: {front: {aliases: [www]}, back: null}, volumes: [{type: volume, source: data, target: $ROOT/www, read_only: true}]}
+  db: {image: d, networks: [back], volumes: ['data:/d:ro']}
+networks: {front: {}, back: {internal: true}}
+volumes: {data: , own: {driver: local}}
+`,
+      { ROOT: "/var" },
+    );
+    expect(problems).toEqual([]);
+    expect(order.map(({ networks }) => networks)).toEqual([
+      [{ name: "front", aliases: ["main"] }],
+      [
+        { name: "front", aliases: ["web", "www"] },
+        { name: "back", aliases: ["web"] },
+      ],
+      [{ name: "back", aliases: ["db"] }],
+    ]);
+    expect(order.map((service) => isInternal(service))).toEqual([false, false, true]);
+    expect(order.flatMap(({ volumes }) => volumes)).toEqual([
+      { name: "data", path: "/srv/data", isReadOnly: false },
+      { name: "own", path: "/own", isReadOnly: false },
+      { name: null, path: "/scratch", isReadOnly: false },
+      { name: "data", path: "/var/www", isReadOnly: true },
+      { name: "data", path: "/d", isReadOnly: true },
+    ]);
+    expect(order[0]?.volumes.map((volume) => isShared(volume))).toEqual([true, false, false]);
+  });
+
+  it("refuses a shared volume of the agent where the programs, files or results of the tests are", () => {
+    const problems = (path: string) =>
+      plan(`services:\n  main: {volumes: ['d:${path}']}\n  a: {image: x, volumes: ['d:/d']}\nvolumes: {d: {}}\n`).problems;
+    for (const path of [
+      "/usr/bin",
+      "/usr",
+      "/tests",
+      "/logs",
+      "/logs/verifier/x",
+      "/root",
+      "/root/.cache",
+      "/etc",
+      "/proc",
+      "/opt/lib/python3.11",
+    ])
+      expect(problems(path), path).toEqual([expect.stringContaining(`services.main.volumes: a shared volume at ${path}`)]);
+    for (const path of ["/app", "/data", "/logs/agent", "/var/www", "/srv"]) expect(problems(path), path).toEqual([]);
+    expect(plan("services:\n  main: {volumes: ['d:/usr/bin']}\n").problems).toEqual([]);
+  });
+
   it("refuses by name what sandboxes do not have", () => {
     const problems = (service: string, more = "") => plan(`services:\n  main: {}\n  a: ${service}\n${more}`).problems;
     const cases: readonly (readonly [string, string])[] = [
@@ -58,7 +109,8 @@ describe("the plan of a compose file", () => {
       ["{image: x, tty: true}", "services.a.tty is not supported"],
       ["{image: x, env_file: e}", "services.a.env_file is not supported"],
       ["{build: {target: t}}", "services.a.build.target: it is not supported"],
-      ["{image: x, networks: [other]}", "services in different networks are not supported: default; other"],
+      ["{image: x, networks: [other]}", "services.a.networks names 'other', which is no network of the file"],
+      ["{image: x, networks: {default: {ipv4_address: 10.0.0.2}}}", "services.a.networks.default.ipv4_address: it is not supported"],
       ["{image: x, depends_on: [b]}", "services.a.depends_on names 'b', which is no service"],
       ["{image: x, depends_on: {main: {condition: service_healthy}}}", "which has no healthcheck"],
       ["{image: x, depends_on: [a]}", "depends_on has a circle"],
@@ -66,9 +118,8 @@ describe("the plan of a compose file", () => {
     ];
     for (const [service, expected] of cases) expect(problems(service).join("; "), service).toContain(expected);
     expect(problems("{image: x, ports: ['80:80'], restart: always, volumes: ['data:/d']}")).toEqual([]);
-    expect(problems("{image: x}", "  b: {image: y, volumes: ['d:/d']}\n  c: {image: y, volumes: ['d:/d']}\n")).toEqual([
-      "the volume 'd' is shared by b and c, which is not supported",
-    ]);
+    expect(problems("{image: x, volumes: ['d:/d:nocopy']}")).toEqual(["services.a.volumes: 'nocopy' in 'd:/d:nocopy' is not supported"]);
+    expect(problems("{image: x}", "volumes: {d: {external: true, driver: local}}\n")).toEqual(["volumes.d.external is not supported"]);
     expect(problems("{image: x}", "secrets: {s: {file: f}}\n")).toEqual(["secrets of the compose file is not supported"]);
     expect(problems("{image: x}", "networks: {n: {external: true}}\n")).toEqual(["networks.n.external is not supported"]);
   });

@@ -2,6 +2,7 @@ import { isTable } from "../fields/containers.ts";
 import { InvalidValue } from "../fields/field.ts";
 import { environmentOf, listOf } from "./compose.ts";
 import { durationOf, mebibytesOf, wordsOf } from "./values.ts";
+import { type ComposeVolume, parseVolume } from "./volume.ts";
 
 type Table = Readonly<Record<string, unknown>>;
 
@@ -21,10 +22,16 @@ export interface ComposeService {
   readonly dependsOn: ReadonlyMap<string, "started" | "healthy">;
   /** Names by which other services reach it. */
   readonly aliases: readonly string[];
-  /** The networks it is in. */
-  readonly networks: readonly string[];
+  /** The networks it is in, with the names by which others in it reach it. */
+  readonly networks: readonly ComposeNetwork[];
+  readonly volumes: readonly ComposeVolume[];
   readonly memoryMb: number | null;
   readonly cpus: number | null;
+}
+
+export interface ComposeNetwork {
+  readonly name: string;
+  readonly aliases: readonly string[];
 }
 
 export interface ComposeBuild {
@@ -66,9 +73,8 @@ export function unknownKeys(name: string, service: Table, isMain: boolean): stri
 /** Throws `InvalidValue` for a value that cannot be used. */
 export function parseService(name: string, service: Table): ComposeService {
   const at = `services.${name}`;
-  const { networks, aliases } = parseNetworks(service.networks);
   const limits = parseLimits(service, at);
-  const names = [name, service.container_name, service.hostname, ...aliases];
+  const aliases = hostNames([name, service.container_name, service.hostname]);
   return {
     name,
     image: textOrNull(service.image),
@@ -80,8 +86,9 @@ export function parseService(name: string, service: Table): ComposeService {
     user: textOrNull(service.user),
     healthcheck: parseHealthcheck(service.healthcheck, `${at}.healthcheck`),
     dependsOn: parseDependencies(service.depends_on, `${at}.depends_on`),
-    aliases: [...new Set(names.map((one) => String(one ?? "")).filter((one) => HOST_NAME.test(one)))],
-    networks,
+    aliases,
+    networks: parseNetworks(service.networks, aliases, `${at}.networks`),
+    volumes: listOf(service.volumes).map((volume) => parseVolume(volume, `${at}.volumes`)),
     ...limits,
   };
 }
@@ -138,12 +145,17 @@ function parseDependencies(value: unknown, at: string): ReadonlyMap<string, "sta
   );
 }
 
-function parseNetworks(value: unknown): { readonly networks: readonly string[]; readonly aliases: readonly unknown[] } {
-  if (!isTable(value)) return { networks: value == null ? ["default"] : listOf(value).map(String).sort(), aliases: [] };
-  return {
-    networks: Object.keys(value).sort(),
-    aliases: Object.values(value).flatMap((one) => (isTable(one) ? listOf(one.aliases) : [])),
-  };
+function hostNames(values: readonly unknown[]): readonly string[] {
+  return [...new Set(values.map((one) => String(one ?? "")).filter((one) => HOST_NAME.test(one)))];
+}
+
+function parseNetworks(value: unknown, aliases: readonly string[], at: string): readonly ComposeNetwork[] {
+  if (!isTable(value)) return (value == null ? ["default"] : listOf(value).map(String)).map((name) => ({ name, aliases }));
+  return Object.entries(value).map(([name, table]) => {
+    const unknown = isTable(table) ? Object.keys(table).find((key) => key !== "aliases" && key !== "priority") : undefined;
+    if (unknown !== undefined) throw new InvalidValue(`${at}.${name}.${unknown}`, "it is not supported");
+    return { name, aliases: hostNames([...aliases, ...(isTable(table) ? listOf(table.aliases) : [])]) };
+  });
 }
 
 function parseLimits(service: Table, at: string): Pick<ComposeService, "memoryMb" | "cpus"> {

@@ -11,7 +11,7 @@ import type { Sandboxes } from "../trial/phases.ts";
 import type { MainOptions } from "../trial/start.ts";
 import { openOptions } from "./open-options.ts";
 import { openSandbox } from "./open-sandbox.ts";
-import { findService, NETWORK, startServices } from "./services.ts";
+import { createFolders, findService, policyOf, sharesOf, startServices } from "./services.ts";
 
 export interface SandboxOptions {
   readonly task: Task;
@@ -32,21 +32,25 @@ export interface SandboxOptions {
 export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandboxes): Sandboxes {
   const { task, main, imagePrefix, isStrict, host } = options;
   const plan = isComposeTask(task) ? composeOf(task, host) : null;
-  const open = async (policy: NetworkPolicy, name: string, aliases: readonly string[] = []): Promise<TaskSandbox> => {
+  const open = async (policy: NetworkPolicy, name: "task" | "verifier"): Promise<TaskSandbox> => {
     const { image } = await agentImage(task, imagePrefix, host);
     const { environment } = task.config;
     const memory_mb = plan?.main.memoryMb ?? environment.memory_mb;
     const { storage_mb } = environment;
-    const limits = openOptions({ memory_mb, storage_mb, cpus: plan?.main.cpus ?? environment.cpus }, policy);
-    const network = plan !== null && { network: { name: NETWORK, aliases } };
-    const sandbox = await openSandbox(sandboxes, { name, image, env: main.env, ...limits, ...network }, process);
+    const limits = openOptions(
+      { memory_mb, storage_mb, cpus: plan?.main.cpus ?? environment.cpus },
+      plan === null ? policy : policyOf(plan, plan.main, policy),
+    );
+    const shares = plan !== null && sharesOf(plan, name === "task");
+    const sandbox = await openSandbox(sandboxes, { name, image, env: main.env, ...limits, ...shares }, process);
+    if (plan !== null) await createFolders(plan, sandbox);
     await startProgram(sandbox, await programOf(task, plan), main.cwd);
     return sandbox;
   };
   const startMain = (): Promise<TaskSandbox> => {
     const { policy } = options;
     if (plan === null) return open(policy, "task");
-    const openMain = () => open(policy, "task", plan.main.aliases);
+    const openMain = () => open(policy, "task");
     return startServices({ task: task as ComposeTask, plan, imagePrefix, policy, sandboxes, openMain });
   };
   const startCopy: Sandboxes["startCopy"] = async (agent, policy, prepare) => {

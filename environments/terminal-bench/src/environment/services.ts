@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import type { TaskSandbox, TaskSandboxes } from "@aenv/kit";
+import type { OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "@aenv/kit";
 import type { ComposeTask } from "../compose/of-task.ts";
 import type { ComposePlan } from "../compose/plan.ts";
 import type { ComposeHealthcheck, ComposeService } from "../compose/service.ts";
@@ -8,9 +8,6 @@ import type { NetworkPolicy } from "../network/policy.ts";
 import { TrialFailure } from "../trial/failure.ts";
 import { waitUntilHealthy } from "../trial/healthcheck.ts";
 import { openOptions } from "./open-options.ts";
-
-/** The private network of a task's services. */
-export const NETWORK = "task";
 
 export interface ServicesOptions {
   readonly task: ComposeTask;
@@ -48,22 +45,41 @@ export async function startServices(options: ServicesOptions): Promise<TaskSandb
   return main;
 }
 
-async function openService({ task, imagePrefix, policy, sandboxes }: ServicesOptions, service: ComposeService): Promise<TaskSandbox> {
+async function openService({ task, plan, imagePrefix, policy, sandboxes }: ServicesOptions, service: ComposeService): Promise<TaskSandbox> {
   const { image } = await serviceImage(task, service, imagePrefix);
-  const { entrypoint, command, cwd, user, environment: env, memoryMb: memory_mb, cpus, aliases } = service;
+  const { entrypoint, command, cwd, user, environment: env, memoryMb: memory_mb, cpus, networks, volumes } = service;
   return sandboxes.open({
     name: nameOf(service.name),
     image,
     env,
-    network: { name: NETWORK, aliases },
+    networks,
+    volumes: volumes.map((volume) => ({ ...volume, name: volume.name ?? `${service.name}:${volume.path}` })),
     program: {
       ...(entrypoint !== null && { entrypoint }),
       ...(command !== null && { command }),
       ...(cwd !== null && { cwd }),
       ...(user !== null && { user }),
     },
-    ...openOptions({ memory_mb, cpus }, policy),
+    ...openOptions({ memory_mb, cpus }, policyOf(plan, service, policy)),
   });
+}
+
+/** A service whose networks are all internal reaches nothing else, whatever the policy is. */
+export function policyOf({ isInternal }: ComposePlan, service: ComposeService, policy: NetworkPolicy): NetworkPolicy {
+  return isInternal(service) ? { mode: "no-network", hosts: [] } : policy;
+}
+
+/** The networks and shared volumes of the agent's service. The sandbox of its tests has them too, without its names. */
+export function sharesOf({ main, isShared }: ComposePlan, isAgent: boolean): Pick<OpenSandboxOptions, "networks" | "volumes"> {
+  return {
+    networks: main.networks.map(({ name, aliases }) => ({ name, aliases: isAgent ? aliases : [] })),
+    volumes: main.volumes.flatMap(({ name, ...volume }) => (name !== null && isShared({ name, ...volume }) ? [{ name, ...volume }] : [])),
+  };
+}
+
+/** Other volumes of the agent's service are folders of its sandbox, so that the tests get the agent's changes there as everywhere. */
+export async function createFolders({ main, isShared }: ComposePlan, sandbox: TaskSandbox): Promise<void> {
+  for (const volume of main.volumes) if (!isShared(volume)) await sandbox.files.mkdir(volume.path);
 }
 
 /** The first attempt is at once; one of Docker would be after an interval. So failures in the first interval do not count. */

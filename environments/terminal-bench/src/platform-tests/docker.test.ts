@@ -41,7 +41,7 @@ describeNeeding("docker", "terminal-bench in containers of the engine docker", (
       expect(await reward(env)).toMatchObject({ reward: 1 });
     });
 
-    it("plays a task with two services, which the tests reach too", { timeout: 300_000 }, async () => {
+    it("plays a task whose two services share a network and a volume, which the tests reach too", { timeout: 300_000 }, async () => {
       await using env = await open("compose");
       expect(await reward(env)).toMatchObject({ reward: 0 });
       await solve(env);
@@ -49,7 +49,9 @@ describeNeeding("docker", "terminal-bench in containers of the engine docker", (
       await env.callTool("bash", { command: "echo 127.0.0.1 answers >> /etc/hosts" });
       expect(await reward(env)).toMatchObject({ reward: 1 });
       const { files } = await env.callFunction<{ files: Record<string, { text: string }> }>("episode_artifacts");
-      expect(files["artifacts/srv/answers/requests.txt"]?.text.split("\n")).toEqual(expect.arrayContaining(["/tests", "/answer.txt"]));
+      expect(files["artifacts/srv/answers/requests/paths.txt"]?.text.split("\n")).toEqual(
+        expect.arrayContaining(["/tests", "/answer.txt"]),
+      );
     });
   }),
 );

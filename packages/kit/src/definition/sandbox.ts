@@ -97,10 +97,15 @@ export interface OpenSandboxOptions {
   /** Variables of all commands that are run through this object, and of its `program`. */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * A private network: the sandboxes of the episode that name the same one reach each other by their aliases. What else they reach is up
-   * to `egress`. Only with the engine docker, as is `program`.
+   * Private networks: the sandboxes of the episode that name the same one reach each other by their aliases. What else they reach is up
+   * to `egress`. Only with the engine docker, as are `volumes` and `program`.
    */
-  readonly network?: { readonly name: string; readonly aliases?: readonly string[] };
+  readonly networks?: readonly { readonly name: string; readonly aliases?: readonly string[] }[];
+  /**
+   * Folders that the sandboxes of the episode which name the same one share. A new one has the files that the image of its first sandbox has
+   * at this path. It is removed with the last of its sandboxes.
+   */
+  readonly volumes?: readonly { readonly name: string; readonly path: string; readonly isReadOnly?: boolean }[];
   /** Runs a program as a container does. When it ends, the sandbox ends. */
   readonly program?: SandboxProgram;
   readonly signal?: AbortSignal;

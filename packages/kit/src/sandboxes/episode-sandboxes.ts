@@ -129,7 +129,7 @@ export class EpisodeSandboxes {
     const link = this.#requireLink();
     if (this.#opened.has(name) || this.#opening.has(name))
       throw new Error(`the episode has a sandbox named '${name}' already; close it first, or choose another name`);
-    const { image, memoryMb, cpus, diskMb, egress, env = {}, network, program } = options;
+    const { image, memoryMb, cpus, diskMb, egress, env = {}, networks, volumes, program } = options;
     this.#opening.add(name);
     try {
       const parameters = {
@@ -141,7 +141,10 @@ export class EpisodeSandboxes {
         ...(cpus !== undefined && { cpus }),
         ...(diskMb !== undefined && { disk_mb: diskMb }),
         ...(egress !== undefined && { egress }),
-        ...(network !== undefined && { network: { name: network.name, aliases: [...(network.aliases ?? [])] } }),
+        ...(networks !== undefined && { networks: networks.map(({ name, aliases = [] }) => ({ name, aliases: [...aliases] })) }),
+        ...(volumes !== undefined && {
+          volumes: volumes.map(({ name, path, isReadOnly = false }) => ({ name, path, is_read_only: isReadOnly })),
+        }),
         ...(program !== undefined && { program: { ...program, env } }),
       };
       const opened = await link.call({ path: "/open", instanceId: this.instanceId, parameters, signal });

@@ -29,8 +29,10 @@ export interface ContainerInput {
   readonly runFolder: string;
   /** Folders of this machine that are readable at the same path. */
   readonly folders: readonly string[];
-  /** The network with which it starts; null for none. */
+  /** The network with which it is created; null for none. */
   readonly network: string | null;
+  /** The name of a volume. */
+  readonly volumeName: (id: string) => string;
   /** Docker takes the profile itself; Podman takes the path of a file. */
   readonly seccomp: string;
 }
@@ -38,7 +40,7 @@ export interface ContainerInput {
 /** The body of `POST /containers/create`. No variable of the program, and therefore no secret, is in it: the init gets them later. */
 export function containerConfig(input: ContainerInput): object {
   const { spec, runtime } = input;
-  const { memoryMb, cpus, processes, cpuSeconds, diskMb } = spec;
+  const { memoryMb, cpus, processes, cpuSeconds, diskMb, networks: [first] = [], volumes = [] } = spec;
   const limits = groupLimits(
     {
       ...(memoryMb !== undefined && { memoryMb }),
@@ -61,14 +63,13 @@ export function containerConfig(input: ContainerInput): object {
     OpenStdin: false,
     Healthcheck: { Test: ["NONE"] },
     Labels: { [HOME_LABEL]: input.homeId, [SANDBOX_LABEL]: spec.id },
-    ...(spec.network !== undefined &&
-      input.network !== null && { NetworkingConfig: { EndpointsConfig: { [input.network]: { Aliases: spec.network.aliases } } } }),
+    ...(first !== undefined &&
+      input.network !== null && { NetworkingConfig: { EndpointsConfig: { [input.network]: { Aliases: first.aliases } } } }),
     HostConfig: {
       ...(input.runtimeName !== null && { Runtime: input.runtimeName }),
       NetworkMode: input.network ?? "none",
       // The daemon knows the names in the network. Names elsewhere are asked of nobody, so that none of them carries data out.
-      ...(spec.network !== undefined &&
-        spec.egress !== "open" && { Dns: ["127.0.0.1"], DnsOptions: ["ndots:0", "timeout:1", "attempts:1"] }),
+      ...(first !== undefined && spec.egress !== "open" && { Dns: ["127.0.0.1"], DnsOptions: ["ndots:0", "timeout:1", "attempts:1"] }),
       RestartPolicy: { Name: "no" },
       AutoRemove: false,
       Privileged: false,
@@ -99,6 +100,12 @@ export function containerConfig(input: ContainerInput): object {
           Type: "bind",
           Source: source,
           Target: target,
+          ReadOnly: isReadOnly,
+        })),
+        ...volumes.map(({ id, path, isReadOnly }) => ({
+          Type: "volume",
+          Source: input.volumeName(id),
+          Target: path,
           ReadOnly: isReadOnly,
         })),
       ],

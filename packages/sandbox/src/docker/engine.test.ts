@@ -55,7 +55,10 @@ describeNeeding("docker", "the docker engine", () => {
     const label = `${HOME_LABEL}=${readFileSync(join(home, "docker/home-id"), "utf8")}`;
     const containers = await api.list("/containers/json", { all: "true", filters: JSON.stringify({ label: [label] }) });
     const networks = await api.list("/networks", { filters: JSON.stringify({ label: [label] }) });
-    return [...[...containers, ...networks].map(({ Id: id }) => String(id)), ...readdirSync(join(home, "docker/sandboxes"))];
+    const { Volumes: volumes } = await api.call("GET", "/volumes", { query: { filters: JSON.stringify({ label: [label] }) } });
+    return [...containers, ...networks, ...((volumes ?? []) as { Name: string }[])]
+      .map((one) => String("Id" in one ? one.Id : one.Name))
+      .concat(readdirSync(join(home, "docker/sandboxes")));
   }
 
   describeEngine("docker", { open, command, processes, leftovers, startTimeoutMs: 60_000 });
@@ -191,7 +194,8 @@ describeNeeding("docker", "the docker engine", () => {
     it("finds others of its private network by name, reaches nothing else, and takes the network with it", async () => {
       const home = newHome();
       const engine = newEngine({}, home);
-      const networkOf = (id: string, ...aliases: string[]) => ({ network: { id, aliases } });
+      const networkOf = (id: string, ...aliases: string[]) => ({ networks: [{ id, aliases }] });
+      const both = { networks: [...networkOf("a").networks, ...networkOf("b", "both").networks] };
       const serve = ["-e", "require('http').createServer((q, s) => s.end('hello ' + process.env.NAME)).listen(8000)"];
       const service = await make(engine, {
         ...plain,
@@ -202,7 +206,7 @@ describeNeeding("docker", "the docker engine", () => {
       });
       const [client, open, stranger] = [
         await make(engine, { ...plain, ...networkOf("a", "main"), id: "client" }),
-        await make(engine, { ...plain, ...networkOf("a"), id: "open", egress: "open" }),
+        await make(engine, { ...plain, ...both, id: "open", egress: "open" }),
         await make(engine, { ...plain, ...networkOf("b"), id: "stranger", egress: "open" }),
       ];
       const ask = (from: Sandbox, host: string) =>
@@ -213,6 +217,9 @@ describeNeeding("docker", "the docker engine", () => {
         "hello ada",
         "refused",
       ]);
+      const knows = (from: Sandbox, host: string) =>
+        run(engine, from, `node -e "require('dns').lookup('${host}', (error) => console.log(error === null))"`);
+      expect([await knows(stranger, "both"), await knows(client, "both")]).toEqual(["true", "false"]);
       // Programs of this machine that listen on all addresses are not reached either: it has none in the network.
       const { Id: id, Internal: isInternal } = await api.call("GET", `/networks/aenv-${client.path.split("-")[1]}-net-a`);
       const addresses = networkInterfaces()[`br-${String(id).slice(0, 12)}`] ?? [];
@@ -223,6 +230,28 @@ describeNeeding("docker", "the docker engine", () => {
       expect(await ask(client, "db")).toBe("refused");
       // All at once: the last ones remove the networks.
       await Promise.all([client, open, stranger].map((one) => one.destroy()));
+      expect(await leftovers(home)).toEqual([]);
+    });
+
+    it("shares a volume with others of the same id, also after a crash, and takes it with it", async () => {
+      const home = newHome();
+      const engine = newEngine({}, home);
+      const volumeOf = (id: string, path: string, isReadOnly = false) => ({ volumes: [{ id, path, isReadOnly }] });
+      const [writer, reader, stranger] = [
+        await make(engine, { ...plain, ...volumeOf("a", "/srv/data"), id: "writer" }),
+        await make(engine, { ...plain, ...volumeOf("a", "/mnt/deep/data", true), id: "reader" }),
+        await make(engine, { ...plain, ...volumeOf("b", "/srv/data"), id: "stranger" }),
+      ];
+      await run(engine, writer, "echo shared > /srv/data/file");
+      expect(await run(engine, reader, "cat /mnt/deep/data/file; echo x 2>/dev/null > /mnt/deep/data/file || echo read-only")).toBe(
+        "shared\nread-only",
+      );
+      expect(await run(engine, stranger, "ls /srv/data")).toBe("");
+      await writer.destroy();
+      expect(await run(engine, reader, "cat /mnt/deep/data/file")).toBe("shared");
+      await engine.close();
+      // The next server of this home finds them.
+      await Promise.all((await newEngine({}, home).list()).map((one) => one.destroy()));
       expect(await leftovers(home)).toEqual([]);
     });
 

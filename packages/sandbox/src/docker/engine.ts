@@ -35,6 +35,7 @@ import { type DockerImage, DockerImages, type ImportedRoot } from "./images.ts";
 import { DockerNetworks } from "./networks.ts";
 import { createSocketFolders, type DockerRecord, initSocket, openHomeId, runFolder, socketsFor } from "./record.ts";
 import { DockerSandbox } from "./sandbox.ts";
+import { DockerVolumes } from "./volumes.ts";
 
 export interface DockerEngineOptions {
   /** Everything is kept in its subfolder `docker`, except the key of inits. */
@@ -79,6 +80,7 @@ export class DockerEngine implements SandboxEngine {
   readonly #api: DockerApi;
   readonly #images: DockerImages;
   readonly #networks: DockerNetworks;
+  readonly #volumes: DockerVolumes;
   readonly #exits: ContainerExits;
   readonly #table: ProcessTable = openProcessTable();
   readonly #self: ProcessIdentity;
@@ -127,6 +129,7 @@ export class DockerEngine implements SandboxEngine {
     this.#api = new DockerApi(options.socket ?? DEFAULT_SOCKET);
     this.#images = new DockerImages(this.#api, options);
     this.#networks = new DockerNetworks(this.#api, this.#homeId);
+    this.#volumes = new DockerVolumes(this.#api, this.#homeId);
     this.#exits = new ContainerExits(this.#api, this.#homeId, {
       onExit: (id) => this.#observe(this.#sandboxes.get(id)),
       onGap: () => {
@@ -174,7 +177,8 @@ export class DockerEngine implements SandboxEngine {
       sockets: socketsFor(this.#records.folderOf(spec.id)),
       runtime: "runc",
       egress: spec.egress === "open" ? "open" : "none",
-      ...(spec.network !== undefined && { network: spec.network.id }),
+      ...(spec.networks !== undefined && { networks: spec.networks.map(({ id }) => id) }),
+      ...(spec.volumes !== undefined && { volumes: spec.volumes.map(({ id }) => id) }),
       id: spec.id,
       labels: spec.labels,
       memoryMb: spec.memoryMb ?? null,
@@ -251,7 +255,7 @@ export class DockerEngine implements SandboxEngine {
     const daemon = await this.#openDaemon();
     const runtime = runtimeFor(spec.runtime ?? this.#options.runtime, daemon);
     daemon.assertLimits(spec);
-    if (spec.network !== undefined) assertNetworks(spec.id, daemon, runtime.runtime);
+    if (spec.networks !== undefined || spec.volumes !== undefined) assertNetworks(spec.id, daemon, runtime.runtime);
     sandbox.record = { ...sandbox.record, runtime: runtime.runtime };
     const config = containerConfig({
       homeId: this.#homeId,
@@ -263,13 +267,17 @@ export class DockerEngine implements SandboxEngine {
       runFolder: runFolder(sandbox.record),
       folders: (this.#options.folders ?? []).filter((folder) => existsSync(folder)),
       network: await this.#createNetwork(spec),
+      volumeName: (id) => this.#volumes.nameOf(id),
       seccomp: daemon.isPodman ? this.#seccompFile(architecture) : seccompText(architecture),
     });
     const name = containerName(this.#homeId, spec.id);
+    for (const { id } of spec.volumes ?? []) await this.#volumes.create(id, spec.diskMb);
     try {
       await this.#api.call("POST", "/containers/create", { query: { name }, body: config });
       // A container is created with one network.
-      if (spec.network !== undefined && spec.egress === "open") await this.#networks.connect(await this.#networks.createOpen(), name);
+      const [first, ...others] = spec.networks ?? [];
+      for (const { id, aliases } of others) await this.#networks.connect(await this.#networks.createPrivate(id), name, aliases);
+      if (first !== undefined && spec.egress === "open") await this.#networks.connect(await this.#networks.createOpen(), name);
       await this.#api.call("POST", `${sandbox.path}/start`);
     } catch (error) {
       if (spec.diskMb !== undefined && isDockerError(error) && /storage-opt/i.test(error.message))
@@ -336,8 +344,8 @@ export class DockerEngine implements SandboxEngine {
   }
 
   /** The network with which a container is created. */
-  async #createNetwork({ network, egress }: SandboxSpec): Promise<string | null> {
-    if (network !== undefined) return this.#networks.createPrivate(network.id);
+  async #createNetwork({ networks: [first] = [], egress }: SandboxSpec): Promise<string | null> {
+    if (first !== undefined) return this.#networks.createPrivate(first.id);
     return egress === "open" ? this.#networks.createOpen() : null;
   }
 
@@ -405,11 +413,14 @@ export class DockerEngine implements SandboxEngine {
   }
 
   /** The container first: while its record exists, the next engine finds it. */
-  async #remove({ id, sockets, egress, network }: DockerRecord): Promise<void> {
+  async #remove({ id, sockets, egress, networks = [], volumes = [] }: DockerRecord): Promise<void> {
     await this.#removeContainer(id);
     if (egress === "open") await this.#removeOpenNetwork(id);
-    if (network !== undefined && !this.#isUsed(id, (other) => other.network === network))
-      await this.#networks.remove(this.#networks.nameOf(network));
+    for (const network of networks)
+      if (!this.#isUsed(id, (other) => other.networks?.includes(network) === true))
+        await this.#networks.remove(this.#networks.nameOf(network));
+    for (const volume of volumes)
+      if (!this.#isUsed(id, (other) => other.volumes?.includes(volume) === true)) await this.#volumes.remove(this.#volumes.nameOf(volume));
     if (sockets !== this.#records.folderOf(id)) await removeFolder(sockets);
     await this.#records.remove(id);
   }
@@ -449,7 +460,7 @@ export class DockerEngine implements SandboxEngine {
     if (wanted === "open") await this.#networks.createOpen();
     const [from, to] = wanted === "open" ? ["none", open] : [open, "none"];
     // A container in a private network is not in the network `none`.
-    const isPrivate = sandbox.record.network !== undefined;
+    const isPrivate = (sandbox.record.networks ?? []).length > 0;
     if (!isPrivate || from === open) await this.#networks.disconnect(from, container);
     if (!isPrivate || to === open) await this.#networks.connect(to, container);
     if (wanted === "none") this.#write(sandbox, { egress: wanted });
@@ -483,16 +494,21 @@ export class DockerEngine implements SandboxEngine {
     }
     const lost = [...running.keys()].filter((id) => !ids.includes(id));
     for (const id of lost) removals.push(this.#removeContainer(id).then(() => this.#removeOpenNetwork(id)));
-    if (lost.length > 0) removals.push(Promise.allSettled(removals).then(() => this.#removeLostNetworks()));
+    if (lost.length > 0) removals.push(Promise.allSettled(removals).then(() => this.#removeLostShares()));
     // What cannot be removed now is tried again at the next call.
     await Promise.allSettled(removals);
   }
 
-  /** Removes the private networks that no record names. A record is written before its network is created. */
-  async #removeLostNetworks(): Promise<void> {
-    const found = await this.#networks.listPrivate();
-    const named = this.#records.ids().map((id) => this.#networks.nameOf(this.#records.find(id)?.network ?? ""));
-    for (const name of found) if (!named.includes(name)) await this.#networks.remove(name);
+  /** Removes the private networks and volumes that no record names. A record is written before they are created. */
+  async #removeLostShares(): Promise<void> {
+    const [networks, volumes] = [await this.#networks.listPrivate(), await this.#volumes.list()];
+    const records = this.#records.ids().map((id) => this.#records.find(id));
+    const named = records.flatMap((record) => [
+      ...(record?.networks ?? []).map((id) => this.#networks.nameOf(id)),
+      ...(record?.volumes ?? []).map((id) => this.#volumes.nameOf(id)),
+    ]);
+    for (const name of networks) if (!named.includes(name)) await this.#networks.remove(name);
+    for (const name of volumes) if (!named.includes(name)) await this.#volumes.remove(name);
   }
 
   /** Stands for a record that is damaged, as far as removing the sandbox needs it. */
@@ -548,7 +564,7 @@ function assertNetworks(id: string, { isPodman }: Daemon, runtime: SandboxRuntim
   if (!isPodman && runtime === "runc") return;
   throw new PlatformError(
     "sandbox.unsupported",
-    `sandbox '${id}' cannot be in a private network: that needs Docker and the runtime runc, not ${isPodman ? "Podman" : runtime}`,
+    `sandbox '${id}' cannot share a private network or a volume: that needs Docker and the runtime runc, not ${isPodman ? "Podman" : runtime}`,
   );
 }
 

@@ -35,8 +35,8 @@ export class DockerNetworks {
     });
   }
 
-  connect(name: string, container: string): Promise<unknown> {
-    return this.#api.call("POST", `/networks/${name}/connect`, { body: { Container: container } });
+  connect(name: string, container: string, aliases: readonly string[] = []): Promise<unknown> {
+    return this.#api.call("POST", `/networks/${name}/connect`, { body: { Container: container, EndpointConfig: { Aliases: aliases } } });
   }
 
   disconnect(name: string, container: string): Promise<unknown> {

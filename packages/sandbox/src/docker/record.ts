@@ -16,8 +16,10 @@ export interface DockerRecord {
   readonly memoryMb: number | null;
   readonly runtime: SandboxRuntime;
   readonly egress: "none" | "open";
-  /** The id of its private network. */
-  readonly network?: string;
+  /** The ids of its private networks. */
+  readonly networks?: readonly string[];
+  /** The ids of its volumes. */
+  readonly volumes?: readonly string[];
   /** The port on which the program listens in the sandbox; null if it does not listen. */
   readonly port: number | null;
   /** Empty while it starts. The variables are those of the image, not of the instance, which may hold secrets. */

@@ -23,7 +23,13 @@ const environment = defineEnvironment({
       input: z.object({ name: z.string() }),
       run: async ({ name }, { sandboxes }) => {
         const program = { command: ["serve"], user: "app" };
-        await sandboxes.open({ name, network: { name: "task", aliases: [name] }, program, env: { A: "1" } });
+        await sandboxes.open({
+          name,
+          networks: [{ name: "task", aliases: [name] }],
+          volumes: [{ name: "data", path: "/data" }],
+          program,
+          env: { A: "1" },
+        });
       },
     },
     { name: "close", input: z.object({ name: z.string() }), run: ({ name }, { sandboxes }) => sandboxes.get(name).close() },
@@ -61,16 +67,21 @@ it("sandboxes are opened with the image, the limits and the policy of the enviro
   expect(await tasks()).toEqual([]);
 });
 
-it("sandboxes of an episode share a network, on engines that have networks", async () => {
+it("sandboxes of an episode share a network and a volume, on engines that have networks", async () => {
   const world = openWorld({ images: true, egress: true, networks: true }, environment);
   const server = openTestServer(world);
   const ref = await world.publish(ada, "shop", IMAGES);
   const rows = [await server.create(ref), await server.create(ref)] as const;
   for (const row of rows) for (const name of ["db", "web"]) await server.call(row, "service", { name });
   const tasks = world.started.filter(({ labels }) => labels.role === "task");
-  expect(tasks[0]).toMatchObject({ network: { aliases: ["db"] }, program: { command: ["serve"], user: "app" }, variables: { A: "1" } });
-  const networks = tasks.map(({ network }) => network?.id);
-  expect([networks[0] === networks[1], new Set(networks).size]).toEqual([true, 2]);
+  expect(tasks[0]).toMatchObject({
+    networks: [{ aliases: ["db"] }],
+    volumes: [{ path: "/data", isReadOnly: false }],
+    program: { command: ["serve"], user: "app" },
+    variables: { A: "1" },
+  });
+  for (const shared of [tasks.map(({ networks }) => networks?.[0]?.id), tasks.map(({ volumes }) => volumes?.[0]?.id)])
+    expect([shared[0] === shared[1], new Set(shared).size]).toEqual([true, 2]);
   // Variables of programs may be secrets.
   expect(JSON.stringify(tasks[0]?.labels)).not.toContain('"A"');
 

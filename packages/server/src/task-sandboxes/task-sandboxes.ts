@@ -81,8 +81,9 @@ export class TaskSandboxes {
         "the environment declares no sandboxes; set deployConfig.taskSandboxes in config.json",
       );
     if (!engine.can.images) throw noImages(engine, "the environment's code opens a sandbox");
-    if (request.network !== undefined && !engine.can.networks)
+    if (request.networks !== undefined && !engine.can.networks)
       throw noNetworks(engine, "the sandboxes of the task need a network of their own");
+    if (request.volumes !== undefined && !engine.can.networks) throw noNetworks(engine, "the sandboxes of the task share a volume");
     if (request.program !== undefined && !engine.can.networks) throw noNetworks(engine, "a sandbox of the task is a service for others");
     const known = this.#instances.get(instanceId);
     const spec = this.#specFor(instance.owner, policy, request, known);
@@ -292,7 +293,8 @@ export class TaskSandboxes {
       episode,
       purpose,
       snapshot,
-      network,
+      networks,
+      volumes,
       program,
       spec,
       policy,
@@ -303,6 +305,8 @@ export class TaskSandboxes {
     const { image, ...limits } = spec;
     const { env: variables = {}, ...own } = program ?? {};
     const mounts = [{ source: sharedFolders.pathOf(instanceId), target: SHARED_PATH, isReadOnly: false }];
+    // No other episode, also of the same instance, has this network or volume.
+    const sharedId = (name: string) => digestOf(instanceId, episode, name);
     const create = () =>
       engine.create(
         {
@@ -317,7 +321,10 @@ export class TaskSandboxes {
           ...limits,
           ...(policy.runtime !== undefined && { runtime: policy.runtime }),
           ...(snapshot !== undefined && { snapshot }),
-          ...(network !== undefined && { network: { id: networkId(instanceId, episode, network.name), aliases: network.aliases } }),
+          ...(networks !== undefined && { networks: networks.map(({ name, aliases }) => ({ id: sharedId(name), aliases })) }),
+          ...(volumes !== undefined && {
+            volumes: volumes.map(({ name, path, is_read_only }) => ({ id: sharedId(name), path, isReadOnly: is_read_only })),
+          }),
           ...(program !== undefined && { program: own }),
           ...(purpose === "second" && policy.hasSharedFolder && { mounts }),
         },
@@ -375,12 +382,8 @@ export class TaskSandboxes {
   }
 }
 
-/** No other episode, also of the same instance, has this network. */
-function networkId(instanceId: string, episode: string, name: string): string {
-  return createHash("sha256")
-    .update(JSON.stringify([instanceId, episode, name]))
-    .digest("hex")
-    .slice(0, 20);
+function digestOf(...parts: readonly string[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 20);
 }
 
 function noRoom(why: string): PlatformError {

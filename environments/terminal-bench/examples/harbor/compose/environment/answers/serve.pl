@@ -7,7 +7,7 @@ while (accept(my $client, $server)) {
   my $request = "";
   while ($request !~ m{\r\n\r\n} && sysread($client, $request, 4096, length $request)) {}
   my ($path) = $request =~ m{^GET (\S+)};
-  open(my $log, ">>", "requests.txt") or die $!;
+  open(my $log, ">>", "requests/paths.txt") or die $!;
   print {$log} "$path\n";
   close($log);
   syswrite($client, "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n$ENV{ANSWER}\n");
