@@ -56,13 +56,10 @@ export function appendedTest(commands: readonly string[], testPatch: string, id:
   return test == null ? null : `printf '\\n${test}\\n' >> ${file}`;
 }
 
-/** As a path, as the name of a module, or as a file in a package of Go. */
+/** As a path, as the name of a module, in Django one of the folder `tests`, or as a file in a package of Go. */
 function isRun(command: string, path: string): boolean {
   if (path.endsWith(".go")) return true;
-  const module = path
-    .replace(/^tests\//, "")
-    .replace(/\.py$/, "")
-    .replaceAll("/", ".");
-  const words = command.split(" ");
-  return words.some((word) => word === path || word === `./${path}` || (path.endsWith(".py") && word === module));
+  const module = path.replace(/\.py$/, "").replaceAll("/", ".");
+  const names = [path, `./${path}`, ...(path.endsWith(".py") ? [module, module.replace(/^tests\./, "")] : [])];
+  return command.split(" ").some((word) => names.includes(word));
 }

@@ -12,7 +12,8 @@ import { evalSandbox } from "../evaluate/task-sandbox.ts";
 import { gradeOutput } from "../grading/report.ts";
 import { type EvalSpec, makeSpec } from "../spec/spec.ts";
 import { addCanary, type Canary } from "./canary.ts";
-import { forgeryOf, type Signs, signsIn } from "./forgery.ts";
+import { hasEndedRun, missingAfter } from "./early-end.ts";
+import { forgeryOf, signsIn } from "./forgery.ts";
 import { forgedMarkers, TESTS_ERRORED } from "./markers.ts";
 
 const RETRY_MS = 2_000;
@@ -62,6 +63,22 @@ export async function gradeEpisode(options: GradeOptions, agents: TaskSandbox, i
   if (!isStrict) return await run(options, clean, patch, spec, log);
   const canary = addCanary(spec, randomUUID().slice(0, 8), String(row.get("test_patch") ?? ""));
   const graded = await run(options, clean, patch, canary?.spec ?? spec, log);
+  if (canary === null || !(await isCutShort(options, graded.evaluation, canary))) return await doubt(options, graded, spec, canary, log);
+  log.info(`the tests of ${spec.instanceId} end at the first failure, so they are run again without ${canary.test}`);
+  await using another = await openClean(options);
+  return await doubt(options, await run(options, another, patch, spec, log), spec, null, log);
+}
+
+/** Whether the additional test has kept other tests from being run. */
+async function isCutShort(options: GradeOptions, evaluation: Evaluation | null, canary: Canary): Promise<boolean> {
+  const { output = null, grade = null } = evaluation ?? {};
+  if (output === null || grade?.report.resolved !== false) return false;
+  const missing = missingAfter(canary, output);
+  return missing.length > 0 && hasEndedRun(missing, canary, await controlOutput(options, canary.spec));
+}
+
+/** The results, if they are believed. */
+async function doubt(options: GradeOptions, graded: Graded, spec: EvalSpec, canary: Canary | null, log: InstanceLog): Promise<Graded> {
   const forgery = await findForgery(options, graded.evaluation, canary);
   return forgery === null ? graded : withoutResults(graded, forgery, spec, log);
 }
@@ -111,13 +128,13 @@ async function findForgery(options: GradeOptions, evaluation: Evaluation | null,
   if (markers.length > 0) return `the output contains markers that are not the script's: ${markers.join(", ")}`;
   const spec = canary?.spec ?? makeSpec(options.row);
   const signs = grade?.report.resolved === true ? signsIn(spec, canary, output) : null;
-  return signs === null ? null : forgeryOf(signs, canary, await controlSigns(options, spec, canary));
+  return signs === null ? null : forgeryOf(signs, canary, signsIn(spec, canary, await controlOutput(options, spec)));
 }
 
-/** The same signs in a run of the same tests without the patch. */
-async function controlSigns(options: GradeOptions, spec: EvalSpec, canary: Canary | null): Promise<Signs | null> {
+/** The output of the same tests without the patch. */
+async function controlOutput(options: GradeOptions, spec: EvalSpec): Promise<string> {
   await using sandbox = await openClean(options);
   const { output, isTimedOut } = await runTests(testsOf(options, sandbox, spec), new InstanceLog(() => new Date()));
   if (isTimedOut) throw new Error(`the tests of ${spec.instanceId} take too long without a patch, so results cannot be compared`);
-  return signsIn(spec, canary, output);
+  return output;
 }

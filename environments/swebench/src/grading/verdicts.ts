@@ -71,6 +71,11 @@ function findName(map: StatusMap, test: string): string | null {
   return passed === 0 || passed === candidates.length ? (candidates[0]?.[0] ?? null) : null;
 }
 
+/** Whether the log has the test, with whatever status. */
+export function hasResult(map: StatusMap, test: string): boolean {
+  return map.has(test) || (isTruncated(test) && [...map.keys()].some((name) => name.startsWith(test)));
+}
+
 /** Whether the name lacks the end of its parameters. */
 export function isTruncated(test: string): boolean {
   return count(test, "[") > count(test, "]");

@@ -31,10 +31,20 @@ function describeAttacks(world: () => World, task: string, chosen: readonly Atta
 
 /** The first of the list, which are the simplest ones, or all. */
 function describeRollouts(world: () => World, attacked = attacks.length): void {
-  it("rewards the oracle of a rollout, and no attacker", { timeout: 600_000 }, async () => {
+  it("rewards the oracle of a rollout", { timeout: 300_000 }, async () => {
     expect(await rollOut(world(), "--agent", "oracle")).toEqual([1, 1, 1]);
-    const attack = ["--agent", "module", "--agent-file", attacker, "--task", TASK, "-n", String(attacked)];
-    expect(await rollOutAttacks(world(), ...attack)).toEqual(Object.fromEntries(attacks.slice(0, attacked).map(({ name }) => [name, 0])));
+  });
+
+  describe(`an attacker of a rollout gets no reward in ${TASK} for`, () => {
+    let rewards: Readonly<Record<string, unknown>>;
+    beforeAll(async () => {
+      const attack = ["--agent", "module", "--agent-file", attacker, "--task", TASK, "-n", String(attacked)];
+      rewards = await rollOutAttacks(world(), ...attack);
+    }, 600_000);
+
+    it.each(attacks.slice(0, attacked))("$name", ({ name }) => {
+      expect(rewards[name]).toBe(0);
+    });
   });
 }
 
