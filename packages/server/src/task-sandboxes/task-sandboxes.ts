@@ -1,11 +1,13 @@
-import { createHash, randomBytes } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { type LinkParameters, PlatformError, TASK_SANDBOX } from "@aenv/contract";
 import type { Sandbox, SandboxEngine, SandboxSubject } from "@aenv/sandbox";
 import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections.ts";
-import { InstanceSandboxes, instanceOf, labelsOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
+import { admit, requireRoom } from "./admission.ts";
+import { Disposal } from "./disposal.ts";
+import { InstanceSandboxes, instanceOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
 import { noImages, noNetworks, specFor, type TaskSandboxLimits, type TaskSandboxPolicy, type TaskSandboxSpec } from "./policy.ts";
-import { SHARED_PATH, type SharedFolders } from "./shared-folders.ts";
+import { sandboxSpec, type WantedSandbox } from "./sandbox-spec.ts";
+import type { SharedFolders } from "./shared-folders.ts";
 
 /** The part of an instance's row that is needed here. */
 export interface TaskInstance {
@@ -47,12 +49,10 @@ const ENDED_KEPT = 32;
 export class TaskSandboxes {
   readonly #options: TaskSandboxesOptions;
   readonly #instances = new Map<string, InstanceSandboxes>();
-  /** Sandboxes that could not be destroyed; they are tried again. */
-  readonly #undestroyed = new Set<Sandbox>();
+  readonly #disposal = new Disposal();
   /** Stored sandboxes, for copies of them. */
   readonly #stored = new Map<string, { readonly owner: string; readonly spec: TaskSandboxSpec }>();
   readonly #releasing = new Map<string, Promise<void>>();
-  readonly #destroying = new Set<Promise<void>>();
 
   constructor(options: TaskSandboxesOptions) {
     this.#options = options;
@@ -71,7 +71,7 @@ export class TaskSandboxes {
     request: LinkParameters<"/open">,
     signal: AbortSignal,
   ): Promise<TaskSandbox & { id: string }> {
-    const { engine, findInstance } = this.#options;
+    const { engine, findInstance, limits, hasMemory } = this.#options;
     const instance = await findInstance(instanceId);
     const policy = instance?.policy;
     if (instance === null || !instance.isLive || !this.#isIn(instance, hostId)) throw notHere(instanceId);
@@ -89,8 +89,9 @@ export class TaskSandboxes {
     const spec = this.#specFor(instance.owner, policy, request, known);
     const mine = known ?? new InstanceSandboxes(instance.owner, hostId);
     this.#instances.set(instanceId, mine);
-    this.#admit(instance, mine, policy, request.episode);
-    if (mine.count === 0) this.#requireRoom(spec);
+    const all = [...this.#instances.values()];
+    admit(instanceId, mine, request.episode, { atOnce: policy.atOnce, perOwner: limits.perOwner, all });
+    if (mine.count === 0) requireRoom(spec, limits.totalMemoryMb, hasMemory, all);
     const starting = this.#start(instance, mine, { ...request, spec, policy }, AbortSignal.any([signal, mine.released.signal]));
     mine.starting.set(starting, { episode: request.episode, spec });
     try {
@@ -150,7 +151,7 @@ export class TaskSandboxes {
     const found = mine.open.get(id);
     mine.open.delete(id);
     mine.ended.delete(id);
-    if (found !== undefined) await this.#destroy(found.sandbox);
+    if (found !== undefined) await this.#disposal.destroy(found.sandbox);
   }
 
   /** The task's sandbox with this name, for the instance's owner; also of an instance of another server at this location. */
@@ -188,7 +189,7 @@ export class TaskSandboxes {
   async #release(instanceId: string, mine: InstanceSandboxes): Promise<void> {
     mine.released.abort(new PlatformError("instance.gone", `instance '${instanceId}' has ended`));
     await Promise.allSettled(mine.starting.keys());
-    await Promise.all([...mine.open.values()].map(({ sandbox }) => this.#destroy(sandbox)));
+    await Promise.all([...mine.open.values()].map(({ sandbox }) => this.#disposal.destroy(sandbox)));
   }
 
   /** The same for all instances of a process that has ended. */
@@ -206,7 +207,7 @@ export class TaskSandboxes {
   }
 
   holds(sandboxId: string): boolean {
-    return this.instanceOf(sandboxId) !== null || [...this.#undestroyed].some(({ id }) => id === sandboxId);
+    return this.instanceOf(sandboxId) !== null || this.#disposal.holds(sandboxId);
   }
 
   async freeze(instanceId: string): Promise<void> {
@@ -221,10 +222,8 @@ export class TaskSandboxes {
   }
 
   /** Destroys what could not be destroyed before. */
-  async retry(): Promise<void> {
-    const left = [...this.#undestroyed];
-    this.#undestroyed.clear();
-    await Promise.all(left.map((sandbox) => this.#destroy(sandbox)));
+  retry(): Promise<void> {
+    return this.#disposal.retry();
   }
 
   /** Destroys what belongs to instances that have ended, for example on another server. */
@@ -243,97 +242,23 @@ export class TaskSandboxes {
       released.abort(new PlatformError("server.draining", "the server is shutting down"));
     await Promise.allSettled(starting);
     this.#instances.clear();
-    await Promise.all(this.#destroying);
-  }
-
-  /** Destroys a sandbox; a failure is retried later. */
-  async #destroy(sandbox: Sandbox): Promise<void> {
-    const destroying = sandbox
-      .destroy()
-      .catch(() => void this.#undestroyed.add(sandbox))
-      .finally(() => this.#destroying.delete(destroying));
-    this.#destroying.add(destroying);
-    await destroying;
-  }
-
-  #admit({ owner, id }: TaskInstance, mine: InstanceSandboxes, { atOnce }: TaskSandboxPolicy, episode: string): void {
-    const { perOwner } = this.#options.limits;
-    // Twice as many while an episode is reset.
-    if (mine.countOf(episode) >= atOnce || mine.count >= 2 * atOnce)
-      throw new PlatformError(
-        "environment.invalid",
-        `instance '${id}' has ${mine.count} open sandboxes, as many as it may have: the smaller of deployConfig.taskSandboxes.atOnce and the server's taskSandboxesPerInstance; close one first`,
-      );
-    let count = 0;
-    for (const other of this.#instances.values()) if (other.owner === owner) count += other.count;
-    if (count >= perOwner)
-      throw new PlatformError("quota.exceeded", `the owner has ${count} open sandboxes of tasks, the server's limit (maxTaskSandboxes)`, {
-        details: { limit: perOwner, retryAfterSeconds: 5 },
-      });
-  }
-
-  /**
-   * For the first sandbox of an instance. Further ones, such as those of rewards, are always admitted: the instance holds its memory
-   * until it has them, so that instances which wait for each other would never end. A sandbox larger than all memory runs alone.
-   */
-  #requireRoom({ memoryMb }: TaskSandboxSpec): void {
-    const { limits, hasMemory } = this.#options;
-    let used = 0;
-    for (const other of this.#instances.values()) used += other.memoryMb;
-    if (limits.totalMemoryMb !== null && used > 0 && used + memoryMb > limits.totalMemoryMb)
-      throw noRoom(`it may use ${memoryMb} MiB, and ${used} of ${limits.totalMemoryMb} MiB are taken (taskMemoryTotalMb)`);
-    if (used > 0 && !hasMemory()) throw noRoom("the machine is short of memory (minAvailableMemoryMb)");
+    await this.#disposal.settled();
   }
 
   async #start(
-    { id: instanceId, owner, subject }: TaskInstance,
+    instance: TaskInstance,
     mine: InstanceSandboxes,
-    {
-      name,
-      episode,
-      purpose,
-      snapshot,
-      networks,
-      volumes,
-      program,
-      spec,
-      policy,
-    }: LinkParameters<"/open"> & { readonly spec: TaskSandboxSpec; readonly policy: TaskSandboxPolicy },
+    wanted: WantedSandbox,
     signal: AbortSignal,
   ): Promise<TaskSandbox & { id: string }> {
     const { engine, serverId, start, startTimeoutMs, sharedFolders } = this.#options;
-    const { image, ...limits } = spec;
-    const { env: variables = {}, ...own } = program ?? {};
-    const mounts = [{ source: sharedFolders.pathOf(instanceId), target: SHARED_PATH, isReadOnly: false }];
-    // No other episode, also of the same instance, has this network or volume.
-    const sharedId = (name: string) => digestOf(instanceId, episode, name);
-    const create = () =>
-      engine.create(
-        {
-          id: `task-${randomBytes(10).toString("hex")}`,
-          command: [],
-          listening: { kind: "none" },
-          variables,
-          labels: labelsOf(serverId, { instance: instanceId, owner, host: mine.hostId, name, episode, spec }),
-          startTimeoutMs,
-          ...(subject !== undefined && { subject }),
-          ...(image !== null && { image }),
-          ...limits,
-          ...(policy.runtime !== undefined && { runtime: policy.runtime }),
-          ...(snapshot !== undefined && { snapshot }),
-          ...(networks !== undefined && { networks: networks.map(({ name, aliases }) => ({ id: sharedId(name), aliases })) }),
-          ...(volumes !== undefined && {
-            volumes: volumes.map(({ name, path, is_read_only }) => ({ id: sharedId(name), path, isReadOnly: is_read_only })),
-          }),
-          ...(program !== undefined && { program: own }),
-          ...(purpose === "second" && policy.hasSharedFolder && { mounts }),
-        },
-        signal,
-      );
-    const inside = purpose === "second" ? await this.#secondInside(mine, policy) : null;
-    const sandbox = inside ?? (await start(owner, create, signal));
+    const { name, episode, spec, policy } = wanted;
+    const settings = { serverId, hostId: mine.hostId, startTimeoutMs, sharedFolder: sharedFolders.pathOf(instance.id) };
+    const create = () => engine.create(sandboxSpec(instance, wanted, settings), signal);
+    const inside = wanted.purpose === "second" ? await this.#secondInside(mine, policy) : null;
+    const sandbox = inside ?? (await start(instance.owner, create, signal));
     if (!signal.aborted) return { ...this.#watch(mine, { sandbox, name, episode, spec }), id: sandbox.id };
-    await this.#destroy(sandbox);
+    await this.#disposal.destroy(sandbox);
     throw signal.reason;
   }
 
@@ -364,7 +289,7 @@ export class TaskSandboxes {
       const [oldest] = mine.ended.keys();
       if (mine.ended.size > ENDED_KEPT && oldest !== undefined) mine.ended.delete(oldest);
       // It has left its files.
-      await this.#destroy(sandbox);
+      await this.#disposal.destroy(sandbox);
     });
     return one;
   }
@@ -380,16 +305,6 @@ export class TaskSandboxes {
   #isIn({ id, hostId }: TaskInstance, host: string): boolean {
     return hostId === host || this.#options.isOccupant(host, id);
   }
-}
-
-function digestOf(...parts: readonly string[]): string {
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 20);
-}
-
-function noRoom(why: string): PlatformError {
-  return new PlatformError("sandbox.no_capacity", `the server has no room for another sandbox of a task now: ${why}`, {
-    details: { retryAfterSeconds: 5 },
-  });
 }
 
 function ended(id: string, mine: InstanceSandboxes | undefined): PlatformError {

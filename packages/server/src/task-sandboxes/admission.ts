@@ -1,0 +1,45 @@
+import { PlatformError } from "@aenv/contract";
+import type { InstanceSandboxes } from "./instance-sandboxes.ts";
+import type { TaskSandboxLimits, TaskSandboxPolicy, TaskSandboxSpec } from "./policy.ts";
+
+/** The sandboxes of all instances. */
+type All = Iterable<InstanceSandboxes>;
+
+/** Refuses a sandbox more than an instance, or all of its owner, may have. */
+export function admit(
+  instanceId: string,
+  mine: InstanceSandboxes,
+  episode: string,
+  { atOnce, perOwner, all }: Pick<TaskSandboxPolicy, "atOnce"> & Pick<TaskSandboxLimits, "perOwner"> & { readonly all: All },
+): void {
+  // Twice as many while an episode is reset.
+  if (mine.countOf(episode) >= atOnce || mine.count >= 2 * atOnce)
+    throw new PlatformError(
+      "environment.invalid",
+      `instance '${instanceId}' has ${mine.count} open sandboxes, as many as it may have: the smaller of deployConfig.taskSandboxes.atOnce and the server's taskSandboxesPerInstance; close one first`,
+    );
+  let count = 0;
+  for (const other of all) if (other.owner === mine.owner) count += other.count;
+  if (count >= perOwner)
+    throw new PlatformError("quota.exceeded", `the owner has ${count} open sandboxes of tasks, the server's limit (maxTaskSandboxes)`, {
+      details: { limit: perOwner, retryAfterSeconds: 5 },
+    });
+}
+
+/**
+ * For the first sandbox of an instance. Further ones, such as those of rewards, are always admitted: the instance holds its memory
+ * until it has them, so that instances which wait for each other would never end. A sandbox larger than all memory runs alone.
+ */
+export function requireRoom({ memoryMb }: TaskSandboxSpec, totalMemoryMb: number | null, hasMemory: () => boolean, all: All): void {
+  let used = 0;
+  for (const other of all) used += other.memoryMb;
+  if (totalMemoryMb !== null && used > 0 && used + memoryMb > totalMemoryMb)
+    throw noRoom(`it may use ${memoryMb} MiB, and ${used} of ${totalMemoryMb} MiB are taken (taskMemoryTotalMb)`);
+  if (used > 0 && !hasMemory()) throw noRoom("the machine is short of memory (minAvailableMemoryMb)");
+}
+
+function noRoom(why: string): PlatformError {
+  return new PlatformError("sandbox.no_capacity", `the server has no room for another sandbox of a task now: ${why}`, {
+    details: { retryAfterSeconds: 5 },
+  });
+}

@@ -1,0 +1,56 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { LinkParameters } from "@aenv/contract";
+import type { SandboxSpec, SandboxSubject } from "@aenv/sandbox";
+import { labelsOf } from "./instance-sandboxes.ts";
+import type { TaskSandboxPolicy, TaskSandboxSpec } from "./policy.ts";
+import { SHARED_PATH } from "./shared-folders.ts";
+
+/** What the code of an instance asks for, and what it gets of it. */
+export interface WantedSandbox extends LinkParameters<"/open"> {
+  readonly spec: TaskSandboxSpec;
+  readonly policy: TaskSandboxPolicy;
+}
+
+export interface SpecSettings {
+  readonly serverId: string;
+  readonly hostId: string;
+  readonly startTimeoutMs: number;
+  /** Of the instance, for a second container. */
+  readonly sharedFolder: string;
+}
+
+/** The sandbox that an engine creates for an instance. */
+export function sandboxSpec(
+  { id, owner, subject }: { readonly id: string; readonly owner: string; readonly subject?: SandboxSubject },
+  { name, episode, purpose, snapshot, networks, volumes, program, spec, policy }: WantedSandbox,
+  { serverId, hostId, startTimeoutMs, sharedFolder }: SpecSettings,
+): SandboxSpec {
+  const { image, ...limits } = spec;
+  const { env: variables = {}, ...own } = program ?? {};
+  const mounts = [{ source: sharedFolder, target: SHARED_PATH, isReadOnly: false }];
+  // No other episode, also of the same instance, has this network or volume.
+  const sharedId = (shared: string) =>
+    createHash("sha256")
+      .update(JSON.stringify([id, episode, shared]))
+      .digest("hex")
+      .slice(0, 20);
+  return {
+    id: `task-${randomBytes(10).toString("hex")}`,
+    command: [],
+    listening: { kind: "none" },
+    variables,
+    labels: labelsOf(serverId, { instance: id, owner, host: hostId, name, episode, spec }),
+    startTimeoutMs,
+    ...(subject !== undefined && { subject }),
+    ...(image !== null && { image }),
+    ...limits,
+    ...(policy.runtime !== undefined && { runtime: policy.runtime }),
+    ...(snapshot !== undefined && { snapshot }),
+    ...(networks !== undefined && { networks: networks.map((one) => ({ id: sharedId(one.name), aliases: one.aliases })) }),
+    ...(volumes !== undefined && {
+      volumes: volumes.map((one) => ({ id: sharedId(one.name), path: one.path, isReadOnly: one.is_read_only })),
+    }),
+    ...(program !== undefined && { program: own }),
+    ...(purpose === "second" && policy.hasSharedFolder && { mounts }),
+  };
+}
