@@ -8,6 +8,7 @@ import asyncio
 import json
 import sys
 
+from openenv import AutoEnv
 from openenv.cli._validation import validate_running_environment
 from openenv.core import GenericEnvClient
 from openenv.core.env_server.mcp_types import CallToolAction, ListToolsAction
@@ -52,8 +53,8 @@ async def generic():
 
 
 def in_sync():
-    """A URL with the token in its path, for clients that cannot set headers; with a slash at the end."""
-    env = GenericEnvClient(base_url=f"{KEYED_URL}/").sync()
+    """The client that AutoEnv chooses. The token is in the URL's path, for clients that cannot set headers; a slash is at its end."""
+    env = AutoEnv.from_env("echo", base_url=f"{KEYED_URL}/", skip_install=True).sync()
     with env:
         env.reset(split="test", index=0)
         env.step(call("remember", name="password"))

@@ -14,6 +14,7 @@ const http = (path: string, body?: unknown, headers: Headers = { authorization: 
 describe("OpenEnv's plain HTTP routes", () => {
   it("describe the environment", async () => {
     expect(await http("echo@1.0.0/health")).toEqual({ status: 200, body: { status: "healthy" } });
+    expect((await http("echo@1.0.0//health")).status).toBe(200);
     expect((await http("echo@1.0.0/metadata/")).body).toMatchObject({ name: "echo", version: "1.0.0", description: expect.any(String) });
     expect((await http("echo/schema")).body).toMatchObject({ action: { title: "CallToolAction" }, observation: {}, state: {} });
     expect((await http("echo/openapi.json")).body).toMatchObject({

@@ -31,8 +31,9 @@ function readPath(url: string): Omit<Admitted, "caller"> & { readonly token: str
   const token = segments[0]?.startsWith("aenv_") === true ? (segments.shift() ?? null) : null;
   const [ref = "", ...below] = segments;
   if (ref === "") throw new PlatformError("route.not_found", `write ${OPENENV}<name@version> before the path`);
-  while (below.at(-1) === "") below.pop();
-  return { token, ref, path: `/${below.join("/")}`, query: new URLSearchParams(query) };
+  // Some clients append paths to a base URL that ends with a slash.
+  const path = below.filter((segment) => segment !== "").join("/");
+  return { token, ref, path: `/${path}`, query: new URLSearchParams(query) };
 }
 
 function decode(segment: string): string {
