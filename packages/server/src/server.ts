@@ -142,11 +142,11 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
           log: (line) => logger.info(line),
           onRefused: (refused) => {
             logger.warn(refused, "the egress policy of a sandbox refused an outgoing connection");
-            instances.noteRefused(refused).catch(logFailure("a refused connection could not be noted"));
+            instances.sandboxEvents.refused(refused).catch(logFailure("a refused connection could not be noted"));
           },
           onLimit: (reached) => {
             logger.warn(reached, "a sandbox has reached a limit");
-            instances.noteLimit(reached).catch(logFailure("a limit that was reached could not be noted"));
+            instances.sandboxEvents.reachedLimit(reached).catch(logFailure("a limit that was reached could not be noted"));
           },
           onReady: (durationMs) => metrics.podReady(durationMs),
         })
@@ -314,7 +314,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     find: (sandboxId) => slots.find(sandboxId),
     onFailure: logFailure("the policy for outgoing connections could not be set back after a reward"),
   });
-  const calls = { onUse: (row: InstanceRow) => instances.use(row), onUsed: (row: InstanceRow) => instances.release(row) };
+  const calls = { onUse: (row: InstanceRow) => instances.uses.begin(row), onUsed: (row: InstanceRow) => instances.uses.end(row) };
   const gateway = openGateway({
     config,
     targets,

@@ -34,7 +34,7 @@ export class SandboxAccess {
     const row = await instances.get(id, caller);
     const slot = slotOf(row);
     if (!engine.can.commands) throw unsupported(engine.name === "process" ? PROCESS_HINT : `the engine '${engine.name}' runs no commands`);
-    instances.use(row);
+    instances.uses.begin(row);
     try {
       const sandbox = await this.#find(row, slot, container);
       if (sandbox.initAddress === undefined) throw unsupported("this sandbox was started without an init; create a new instance");
@@ -43,11 +43,11 @@ export class SandboxAccess {
         ...opened,
         release: once(() => {
           opened.release();
-          instances.release(row);
+          instances.uses.end(row);
         }),
       };
     } catch (error) {
-      instances.release(row);
+      instances.uses.end(row);
       throw error;
     }
   }

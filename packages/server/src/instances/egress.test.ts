@@ -109,8 +109,8 @@ describe("a sandbox", () => {
     const { server, ref } = await open({ isolation: "instance" });
     const row = await server.create(ref);
     const sandboxId = row.slot?.sandboxId ?? "";
-    await server.instances.noteRefused({ sandboxId, host: "pypi.org", port: null });
-    for (let port = 1; port < 10; port++) await server.instances.noteRefused({ sandboxId, host: "1.2.3.4", port });
+    await server.instances.sandboxEvents.refused({ sandboxId, host: "pypi.org", port: null });
+    for (let port = 1; port < 10; port++) await server.instances.sandboxEvents.refused({ sandboxId, host: "1.2.3.4", port });
     const { events } = await server.instances.get(row.id, ada);
     const refused = events.map(({ what }) => what).filter((what) => what.startsWith("egress"));
     expect(refused).toHaveLength(5);

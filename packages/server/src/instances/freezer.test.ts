@@ -25,9 +25,9 @@ describe("an idle instance", () => {
     expect(await isFrozen()).toEqual([true]);
     const frozen = await server.instances.get(row.id, ada);
     expect(frozen.isFrozen).toBe(true);
-    server.instances.use(frozen);
+    server.instances.uses.begin(frozen);
     expect(await server.count(frozen)).toBeDefined();
-    server.instances.release(frozen);
+    server.instances.uses.end(frozen);
     await expect.poll(async () => (await server.instances.get(row.id, ada)).isFrozen).toBe(false);
     expect(server.instances.frozenTotals.frozenMs).toBeGreaterThan(0);
     expect(server.failures).toEqual([]);
@@ -37,11 +37,11 @@ describe("an idle instance", () => {
     const { world, ref, isFrozen } = await open();
     const server = openTestServer(world, { freezeSeconds: 60 });
     const row = await server.create(ref);
-    server.instances.use(row);
+    server.instances.uses.begin(row);
     world.later(300);
     await server.instances.sweep();
     expect(await isFrozen()).toEqual([false]);
-    server.instances.release(row);
+    server.instances.uses.end(row);
     const used = async () => (await server.instances.get(row.id, ada)).lastUsedAt;
     await expect.poll(used).toBe(world.clock.now.toISOString());
     world.later(60);
@@ -71,7 +71,7 @@ describe("an idle instance", () => {
     world.later(60);
     await one.instances.sweep();
     expect(await isFrozen()).toEqual([true]);
-    two.instances.use(before);
+    two.instances.uses.begin(before);
     expect(await two.count(before)).toBeDefined();
     await expect.poll(isFrozen).toEqual([false]);
   });
@@ -87,7 +87,7 @@ describe("an idle instance", () => {
     expect(await next.recovery.run()).toMatchObject({ adopted: 1, failed: 0 });
     const adopted = await next.instances.get(row.id, ada);
     expect(adopted).toMatchObject({ status: "Running", server: next.serverId });
-    next.instances.use(adopted);
+    next.instances.uses.begin(adopted);
     expect(await next.count(adopted)).toBeDefined();
   });
 

@@ -53,6 +53,13 @@ export class InstanceTable {
     return row;
   }
 
+  /** The live instances in a sandbox, those of other servers included. */
+  async inSandbox(sandboxId: string): Promise<InstanceRow[]> {
+    const found: InstanceRow[] = [];
+    for await (const { value } of this.rows.each({ index: "sandbox", value: sandboxId })) found.push(value);
+    return found;
+  }
+
   get #shown(): ShownText {
     return this.#options.shown ?? ((text) => text);
   }

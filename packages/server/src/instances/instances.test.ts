@@ -145,13 +145,13 @@ describe("an instance", () => {
   it("ends after its idle time, but not during a call", async () => {
     const { world, server, ref } = await open(APART, { idleSeconds: 60 });
     const row = await server.create(ref);
-    server.instances.use(row);
+    server.instances.uses.begin(row);
     world.later(300);
     await server.instances.sweep();
     await vi.waitFor(async () =>
       expect(await server.instances.get(row.id, ada)).toMatchObject({ lastUsedAt: world.clock.now.toISOString() }),
     );
-    server.instances.release(row);
+    server.instances.uses.end(row);
     await setImmediate();
     world.later(59);
     await server.instances.sweep();

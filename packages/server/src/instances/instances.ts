@@ -10,7 +10,6 @@ import {
   type SnapshotRequest,
   type Variables,
 } from "@aenv/contract";
-import type { ReachedLimit, RefusedConnection } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
@@ -33,8 +32,10 @@ import { InstanceTable, type InstanceTableOptions } from "./instance-table.ts";
 import { asContinued, asReplica, expiryOf, type NewRowOptions, newInstanceRow } from "./new-row.ts";
 import type { RequestContext } from "./request-context.ts";
 import { type InstanceRow, isLive, isSettled, LIVE, slotOf, withEvent, withStatus } from "./row.ts";
+import { SandboxEvents } from "./sandbox-events.ts";
 import type { Secrets } from "./secrets.ts";
 import { Starter } from "./starter.ts";
+import { Uses } from "./uses.ts";
 import { waitAtMost } from "./wait-at-most.ts";
 
 export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptions, "now" | "onChange" | "onRead" | "onFailure" | "shown"> {
@@ -69,19 +70,25 @@ export class Instances {
   readonly #starter: Starter;
   readonly #forks: Forks;
   readonly #freezer: Freezer;
-  /** Calls in progress, by instance, for instances that end or are frozen when they are idle. */
-  readonly #inUse = new Map<string, number>();
+  readonly uses: Uses;
+  readonly sandboxEvents: SandboxEvents;
   #isDraining = false;
 
   constructor(options: InstancesOptions) {
     this.#options = options;
     this.#table = new InstanceTable({ ...options, onDue: (row, what) => this.#onDue(row, what) });
     this.#starter = new Starter({ ...options, table: this.#table });
+    this.uses = new Uses({
+      table: this.#table,
+      now: options.now,
+      thaw: (row) => void this.#freezer.thaw(row).catch(options.onFailure),
+    });
+    this.sandboxEvents = new SandboxEvents(this.#table, options.tasks);
     this.#freezer = new Freezer({
       table: this.#table,
       slots: options.slots,
       tasks: options.tasks,
-      isInUse: (id) => this.#inUse.has(id),
+      isInUse: (id) => this.uses.has(id),
       measureMs: options.freezeMeasureMs ?? MEASURE_MS,
       monotonicMs: () => performance.now(),
     });
@@ -197,24 +204,24 @@ export class Instances {
   async store(id: string, request: SnapshotRequest, { caller, signal }: RequestContext): Promise<SnapshotRow> {
     this.#assertNotDraining();
     const row = await this.get(id, caller);
-    this.use(row);
+    this.uses.begin(row);
     try {
       const stored = await this.#starter.track(this.#options.snapshots.take({ ...row, slot: slotOf(row) }, request, signal));
       const what = `stored as the snapshot ${stored.name} with its ${stored.fidelity}`;
       await this.#table.change(id, (latest, now) => withEvent(latest, what, now)).catch(() => {});
       return stored;
     } finally {
-      this.release(row);
+      this.uses.end(row);
     }
   }
 
   async #request(id: string, name: "reset" | "snapshot", body: unknown, { caller, signal }: RequestContext): Promise<unknown> {
     const row = await this.get(id, caller);
-    this.use(row);
+    this.uses.begin(row);
     try {
       return await this.#options.slots.request(slotOf(row), name, body, signal);
     } finally {
-      this.release(row);
+      this.uses.end(row);
     }
   }
 
@@ -266,35 +273,6 @@ export class Instances {
     }
   }
 
-  /** Marks the instances of a sandbox that has ended as failed. */
-  async onSandboxExit(sandboxId: string, ids: readonly string[], reason: string): Promise<void> {
-    const cause = new PlatformError("sandbox.lost", reason);
-    for (const id of ids) await this.#table.fail(id, cause);
-    // Other servers may have forked into it.
-    await this.#table.retryUntilStored(async () => {
-      for await (const { key } of this.#table.rows.each({ index: "sandbox", value: sandboxId })) await this.#table.fail(key, cause);
-    });
-  }
-
-  /** Tells the owners of a sandbox's instances why a connection failed, a few times. */
-  async noteRefused({ sandboxId, host, port }: RefusedConnection): Promise<void> {
-    const to = port === null ? `the name ${host}` : `${host}:${port}`;
-    const task = this.#options.tasks.instanceOf(sandboxId);
-    const row = task === null ? null : await this.#table.find(task);
-    const field = task === null ? "deployConfig.egress" : "deployConfig.taskSandboxes.egress";
-    for (const { id, events } of row === null ? await this.inSandbox(sandboxId) : [row]) {
-      if (events.filter(({ what }) => what.startsWith(REFUSED)).length >= REFUSALS_KEPT) continue;
-      const what = `${REFUSED} to ${to}; the environment allows it with ${field}`;
-      await this.#table.change(id, (row, now) => withEvent(row, what, now));
-    }
-  }
-
-  /** Tells the owners of a sandbox's instances that it reached a limit. */
-  async noteLimit({ sandboxId, reason }: ReachedLimit): Promise<void> {
-    for (const { id } of await this.inSandbox(sandboxId))
-      await this.#table.change(id, (row, now) => withEvent(row, `limit: ${reason}`, now));
-  }
-
   /** Makes this server the one that manages an instance of a dead server. */
   async adopt({ id }: InstanceRow): Promise<void> {
     const { serverId } = this.#options;
@@ -317,37 +295,9 @@ export class Instances {
     }
   }
 
-  /** A call begins: the instance is not idle until the call ends. */
-  use(row: InstanceRow): void {
-    if (!isWatched(row)) return;
-    this.#inUse.set(row.id, (this.#inUse.get(row.id) ?? 0) + 1);
-    this.#touch(row);
-  }
-
-  release(row: InstanceRow): void {
-    const left = (this.#inUse.get(row.id) ?? 0) - 1;
-    if (left > 0) this.#inUse.set(row.id, left);
-    else this.#inUse.delete(row.id);
-    // The row is from the beginning of the call, which has continued a frozen sandbox.
-    if (isWatched(row)) this.#touch({ ...row, isFrozen: false });
-  }
-
   /** What freezing has saved on this server. */
   get frozenTotals(): FreezerTotals {
     return this.#freezer.totals;
-  }
-
-  /** Continues the sandbox of a frozen instance. The call itself needs not wait: it is answered when the sandbox goes on. */
-  #thaw(row: InstanceRow): void {
-    this.#freezer.thaw(row).catch(this.#options.onFailure);
-  }
-
-  /** Stores the last use of instances with calls in progress, because another server may check their idle time. */
-  async touchUsed(): Promise<void> {
-    for (const id of this.#inUse.keys()) {
-      const row = await this.#table.find(id);
-      if (row !== null) this.#touch(row);
-    }
   }
 
   async find(id: string): Promise<InstanceRow | null> {
@@ -359,10 +309,8 @@ export class Instances {
   }
 
   /** The live instances in a sandbox, those of other servers included. */
-  async inSandbox(sandboxId: string): Promise<InstanceRow[]> {
-    const found: InstanceRow[] = [];
-    for await (const { value } of this.#table.rows.each({ index: "sandbox", value: sandboxId })) found.push(value);
-    return found;
+  inSandbox(sandboxId: string): Promise<InstanceRow[]> {
+    return this.#table.inSandbox(sandboxId);
   }
 
   /** Releases the slots of instances of these servers that other servers have ended. */
@@ -435,26 +383,9 @@ export class Instances {
 
   async #onDue(row: InstanceRow, what: "expire" | "idle" | "freeze"): Promise<void> {
     if (what === "expire") return this.end(row.id, `its time to live of ${row.ttl} was over`);
-    if (what === "freeze" && !this.#inUse.has(row.id)) return this.#freezer.freeze(row);
-    if (!this.#inUse.has(row.id)) return this.end(row.id, `it was idle for ${row.idleSeconds} s`);
-    this.#touch(row);
-  }
-
-  /** Stored at intervals, not for every call. */
-  #touch(row: InstanceRow): void {
-    if (row.isFrozen === true) {
-      this.#thaw(row);
-      return;
-    }
-    const isStale = ({ lastUsedAt, idleSeconds, freezeSeconds }: InstanceRow, now: Date) =>
-      now.getTime() - Date.parse(lastUsedAt) >=
-      Math.min(idleSeconds ?? Number.POSITIVE_INFINITY, freezeSeconds ?? Number.POSITIVE_INFINITY) * 250;
-    if (!isStale(row, this.#options.now())) return;
-    const touched = this.#table.change(row.id, (latest, now) =>
-      isLive(latest) && isStale(latest, now) ? { ...latest, lastUsedAt: now.toISOString() } : null,
-    );
-    // Another server may have frozen it since the row was read.
-    touched.then((latest) => latest.isFrozen === true && this.#thaw(latest)).catch(() => {});
+    if (what === "freeze" && !this.uses.has(row.id)) return this.#freezer.freeze(row);
+    if (!this.uses.has(row.id)) return this.end(row.id, `it was idle for ${row.idleSeconds} s`);
+    this.uses.touch(row);
   }
 
   #assertNotDraining(): void {
@@ -463,16 +394,8 @@ export class Instances {
   }
 }
 
-/** Whether it matters when the instance was last used. */
-export function isWatched({ idleSeconds, freezeSeconds }: InstanceRow): boolean {
-  return idleSeconds !== null || freezeSeconds != null;
-}
-
 /** Before a sandbox is frozen, its CPU use is measured for this long. */
 const MEASURE_MS = 1_000;
-/** Begins the events of refused connections. Others are kept too, so there are few of them. */
-const REFUSED = "egress: refused a connection";
-const REFUSALS_KEPT = 5;
 const POLL_MS = 100;
 const AT_ONCE = 64;
 

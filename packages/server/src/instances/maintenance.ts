@@ -37,7 +37,7 @@ export class Maintenance {
   /** One round. A step that fails does not stop the others. */
   async tidy(): Promise<void> {
     const { recovery, instances, slots, onFailure } = this.#options;
-    const steps = [() => this.#takeOver(), () => recovery.settle(), () => instances.touchUsed(), ...slots.maintenance()];
+    const steps = [() => this.#takeOver(), () => recovery.settle(), () => instances.uses.touchAll(), ...slots.maintenance()];
     for (const step of steps) await attempt(step, onFailure);
   }
 

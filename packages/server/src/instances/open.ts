@@ -87,7 +87,7 @@ export function openInstances(options: OpenInstancesOptions) {
     isOccupied: async (sandboxId) => (await rows.count("sandbox", sandboxId)) > 0,
     bundleFolder: (digest) => hub.bundleFolder(digest),
     startTimeoutMs,
-    onExit: (sandboxId, ids, exit) => void instances.onSandboxExit(sandboxId, ids, exit.reason).catch(onFailure),
+    onExit: (sandboxId, ids, exit) => void instances.sandboxEvents.exited(sandboxId, ids, exit.reason).catch(onFailure),
     now,
   });
   const snapshots = openSnapshots({ ...options, slots, livingServers: () => peers.livingIds() });

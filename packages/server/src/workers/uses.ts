@@ -1,5 +1,5 @@
-import { isWatched } from "../instances/instances.ts";
 import type { InstanceRow } from "../instances/row.ts";
+import { isWatched } from "../instances/uses.ts";
 
 export interface UsesOptions {
   readonly onUsed: (row: InstanceRow) => void;
