@@ -39,19 +39,21 @@ describe("an environment that says nothing about its episodes", () => {
   };
 
   it("begins with the task's instruction as the user's message, or with no message", async () => {
-    expect(await (await begin(plain, { task: "a" })).prompt(quietHooks())).toEqual({ messages: [{ role: "user", content: "Say hello." }] });
-    expect(await (await begin({})).prompt(quietHooks())).toEqual({ messages: [] });
+    expect(await (await begin(plain, { task: "a" })).authorEpisode.prompt(quietHooks())).toEqual({
+      messages: [{ role: "user", content: "Say hello." }],
+    });
+    expect(await (await begin({})).authorEpisode.prompt(quietHooks())).toEqual({ messages: [] });
   });
 
   it("begins with what observe returns", async () => {
     const observing = await begin({ setup: () => ({ n: 3 }), observe: async ({ state }: { state: object }) => state });
-    expect(await observing.prompt(quietHooks())).toEqual({ messages: [{ role: "user", content: '{"n":3}' }] });
+    expect(await observing.authorEpisode.prompt(quietHooks())).toEqual({ messages: [{ role: "user", content: '{"n":3}' }] });
   });
 
   it("ends when the agent speaks, and is never over before", async () => {
     const instance = await begin(plain);
-    expect(await instance.status(quietHooks())).toEqual({ done: false, reason: null });
-    expect(await instance.reply(say("Hello."), quietHooks())).toEqual({
+    expect(await instance.authorEpisode.status(quietHooks())).toEqual({ done: false, reason: null });
+    expect(await instance.authorEpisode.reply(say("Hello."), quietHooks())).toEqual({
       messages: [],
       status: { done: true, reason: "the agent has answered" },
     });
@@ -59,12 +61,12 @@ describe("an environment that says nothing about its episodes", () => {
 
   it("knows no solution, and sends no status with a tool's result", async () => {
     const instance = await begin(plain);
-    expect(await instance.oracle(quietHooks())).toEqual({ actions: null });
+    expect(await instance.authorEpisode.oracle(quietHooks())).toEqual({ actions: null });
     expect(await call(instance, "go")).toEqual({ content: [{ type: "text", text: "gone" }] });
   });
 
   it("has no step rewards, and the error names what to add", async () => {
-    await expect((await begin(plain)).stepReward(quietHooks())).rejects.toMatchObject({
+    await expect((await begin(plain)).authorEpisode.stepReward(quietHooks())).rejects.toMatchObject({
       code: "reward.missing",
       message: expect.stringMatching(/'game' defines no reward per step; add 'stepReward'/),
     });
@@ -72,17 +74,17 @@ describe("an environment that says nothing about its episodes", () => {
 
   it("has the digest of its snapshot: equal for equal states", async () => {
     const [a, b, other] = [await begin(plain), await begin(plain), await begin({ setup: () => ({ n: 1 }) })];
-    const digest = await a.digest(quietHooks());
-    expect(await b.digest(quietHooks())).toEqual(digest);
-    expect(await other.digest(quietHooks())).not.toEqual(digest);
+    const digest = await a.authorEpisode.digest(quietHooks());
+    expect(await b.authorEpisode.digest(quietHooks())).toEqual(digest);
+    expect(await other.authorEpisode.digest(quietHooks())).not.toEqual(digest);
   });
 
   it("has a digest only if its state is a value", async () => {
     takeRegistered();
     registerTool({ name: "go" }, () => "gone");
     const instance = await begin(takeRegistered() ?? {});
-    await expect(instance.digest(quietHooks())).rejects.toMatchObject({ code: "instance.unsupported" });
-    expect(await instance.prompt(quietHooks())).toEqual({ messages: [] });
+    await expect(instance.authorEpisode.digest(quietHooks())).rejects.toMatchObject({ code: "instance.unsupported" });
+    expect(await instance.authorEpisode.prompt(quietHooks())).toEqual({ messages: [] });
   });
 
   it("is described as such, with a digest that changes with the code and the weight of a reward", async () => {
@@ -137,16 +139,18 @@ const game = defineEnvironment({
 describe("an environment that says all about its episodes", () => {
   it("answers from its state and task", async () => {
     const instance = await begin(game, { task: "a", seed: 5 });
-    expect(await instance.prompt(quietHooks())).toEqual({ messages: [{ role: "user", content: "Move 2 times from 0." }] });
+    expect(await instance.authorEpisode.prompt(quietHooks())).toEqual({ messages: [{ role: "user", content: "Move 2 times from 0." }] });
     await call(instance, "move");
-    expect(await instance.stepReward(quietHooks())).toEqual({ reward: 0.5, components: {} });
-    expect(await instance.status(quietHooks())).toEqual({ done: false, reason: "1 moves" });
-    expect(await instance.oracle(quietHooks())).toEqual({ actions: [{ tool: "move", arguments: { seed: 5 } }, { say: "Done." }] });
+    expect(await instance.authorEpisode.stepReward(quietHooks())).toEqual({ reward: 0.5, components: {} });
+    expect(await instance.authorEpisode.status(quietHooks())).toEqual({ done: false, reason: "1 moves" });
+    expect(await instance.authorEpisode.oracle(quietHooks())).toEqual({
+      actions: [{ tool: "move", arguments: { seed: 5 } }, { say: "Done." }],
+    });
   });
 
   it("replies to the text of a message, and may change the state", async () => {
     const instance = await begin(game);
-    expect(await instance.reply(say("hello"), quietHooks())).toEqual({
+    expect(await instance.authorEpisode.reply(say("hello"), quietHooks())).toEqual({
       messages: [{ role: "user", content: "assistant said hello." }],
       status: { done: false, reason: "two messages" },
     });
@@ -157,7 +161,7 @@ describe("an environment that says all about its episodes", () => {
         { type: "text", text: "bye" },
       ],
     };
-    expect(await instance.reply(parts, quietHooks())).toMatchObject({
+    expect(await instance.authorEpisode.reply(parts, quietHooks())).toMatchObject({
       messages: [{ content: "assistant said goodbye." }],
       status: { done: true },
     });
@@ -166,27 +170,27 @@ describe("an environment that says all about its episodes", () => {
   it("hears what the agent writes beside its calls", async () => {
     const instance = await begin({ ...game, digest: ({ heard }: { heard: string[] }) => heard });
     const call = { id: "c", type: "function" as const, function: { name: "move", arguments: "{}" } };
-    await instance.hear({ ...say("I move."), tool_calls: [call] }, quietHooks());
-    expect(await instance.digest(quietHooks())).toEqual(digestFrom(["I move. beside 1 calls"]));
+    await instance.authorEpisode.hear({ ...say("I move."), tool_calls: [call] }, quietHooks());
+    expect(await instance.authorEpisode.digest(quietHooks())).toEqual(digestFrom(["I move. beside 1 calls"]));
     await expect(
-      (await begin({ ...game, hear: () => Promise.reject(new Error("deaf")) })).hear(say("Hello."), quietHooks()),
+      (await begin({ ...game, hear: () => Promise.reject(new Error("deaf")) })).authorEpisode.hear(say("Hello."), quietHooks()),
     ).rejects.toMatchObject({ code: "episode.failed", message: expect.stringContaining("deaf") });
   });
 
   it("compares states by its digest only", async () => {
     const [a, b] = [await begin(game, { seed: 1 }), await begin(game, { seed: 2 })];
-    await a.reply(say("hello"), quietHooks());
-    expect(await a.digest(quietHooks())).toEqual(await b.digest(quietHooks()));
-    await a.reply(say("hello"), quietHooks());
+    await a.authorEpisode.reply(say("hello"), quietHooks());
+    expect(await a.authorEpisode.digest(quietHooks())).toEqual(await b.authorEpisode.digest(quietHooks()));
+    await a.authorEpisode.reply(say("hello"), quietHooks());
     await call(a, "move");
-    expect(await a.digest(quietHooks())).not.toEqual(await b.digest(quietHooks()));
+    expect(await a.authorEpisode.digest(quietHooks())).not.toEqual(await b.authorEpisode.digest(quietHooks()));
   });
 
   it("answers for the new episode after a reset", async () => {
     const instance = await begin(game);
     await call(instance, "move");
     await instance.reset({ ...instance.episode, task: { id: "a", goal: 9 } });
-    expect(await instance.prompt(quietHooks())).toEqual({ messages: [{ role: "user", content: "Move 9 times from 0." }] });
+    expect(await instance.authorEpisode.prompt(quietHooks())).toEqual({ messages: [{ role: "user", content: "Move 9 times from 0." }] });
   });
 });
 
@@ -257,7 +261,7 @@ describe("the status", () => {
     const instance = await begin({ ...game, status: own });
     expect(await call(instance, "move")).toEqual({ content: [{ type: "text", text: "1" }] });
     expect(logged).toEqual([expect.stringContaining(message)]);
-    await expect(instance.status(quietHooks())).rejects.toMatchObject({
+    await expect(instance.authorEpisode.status(quietHooks())).rejects.toMatchObject({
       code: "episode.failed",
       message: expect.stringContaining(message),
     });
@@ -282,13 +286,13 @@ describe("a part that fails", () => {
     throw new Error("the dice are lost");
   };
   const ask: Readonly<Record<string, (instance: Instance) => Promise<unknown>>> = {
-    prompt: (instance) => instance.prompt(quietHooks()),
-    observe: (instance) => instance.prompt(quietHooks()),
-    reply: (instance) => instance.reply(say("hello"), quietHooks()),
-    status: (instance) => instance.status(quietHooks()),
-    stepReward: (instance) => instance.stepReward(quietHooks()),
-    digest: (instance) => instance.digest(quietHooks()),
-    oracle: (instance) => instance.oracle(quietHooks()),
+    prompt: (instance) => instance.authorEpisode.prompt(quietHooks()),
+    observe: (instance) => instance.authorEpisode.prompt(quietHooks()),
+    reply: (instance) => instance.authorEpisode.reply(say("hello"), quietHooks()),
+    status: (instance) => instance.authorEpisode.status(quietHooks()),
+    stepReward: (instance) => instance.authorEpisode.stepReward(quietHooks()),
+    digest: (instance) => instance.authorEpisode.digest(quietHooks()),
+    oracle: (instance) => instance.authorEpisode.oracle(quietHooks()),
   };
 
   it.each(Object.keys(ask))("is named in the error of '%s', and in the log", async (part) => {
@@ -318,7 +322,7 @@ describe("a part that fails", () => {
   it("ends when its client cancels", async () => {
     const controller = new AbortController();
     const instance = await begin({ reply: () => new Promise(() => {}) });
-    const answer = instance.reply(say("hello"), quietHooks(controller));
+    const answer = instance.authorEpisode.reply(say("hello"), quietHooks(controller));
     expect(instance.callsInFlight).toBe(1);
     controller.abort(new Error("the client disconnected"));
     await expect(answer).rejects.toMatchObject({ message: expect.stringContaining("the client disconnected") });

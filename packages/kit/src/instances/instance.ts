@@ -1,19 +1,12 @@
 import {
   type CallToolResult,
-  type ChatMessage,
-  type EpisodePrompt,
-  type EpisodeReply,
-  type EpisodeStatus,
   isObject,
   type Json,
   messageOf,
-  type OracleAction,
   PlatformError,
-  type Reward,
   type SandboxGrant,
   STATUS_META,
   type Task,
-  textOf,
 } from "@aenv/contract";
 import type { CompiledEndpoint, CompiledReward, CompiledTool, Toolset } from "../compile/environment.ts";
 import { type Checked, type CompiledSchema, check } from "../compile/schema.ts";
@@ -22,11 +15,12 @@ import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition
 import { jsonOrThrow } from "../json/to-json.ts";
 import { EpisodeSandboxes, type SandboxCopies } from "../sandboxes/episode-sandboxes.ts";
 import { isPlatformFault } from "../sandboxes/faults.ts";
-import { type CallHooks, isPromise, startTimer, toolTimeout, untilAborted } from "./call.ts";
+import { AuthorEpisode } from "./author-episode.ts";
+import { type CallHooks, isPromise, untilAborted } from "./call.ts";
 import { Changes } from "./changes.ts";
-import { digestFrom, oracleFrom, promptFrom, promptFromObservation, replyFrom, statusFrom, stepRewardFrom } from "./episode-parts.ts";
+import { statusFrom } from "./episode-parts.ts";
 import { defaultHealth, runHealthCheck } from "./health.ts";
-import { observe } from "./observation.ts";
+import { RunningCalls } from "./running-calls.ts";
 import { toScore, totalOf } from "./score.ts";
 import {
   type Episode,
@@ -60,7 +54,6 @@ export interface OpenInstanceOptions {
 export class Instance {
   #id: string;
   readonly createdAt = new Date();
-  lastActiveAt = 0;
   readonly #host: HostContext;
   #episode: EpisodeContext;
   #sandboxes: EpisodeSandboxes;
@@ -69,7 +62,8 @@ export class Instance {
   #tools: Toolset;
   /** Whether tools return observations instead of their whole results. A snapshot and a fork keep it. */
   #observationsOnly: boolean;
-  #running = new Set<AbortController>();
+  readonly #calls = new RunningCalls();
+  #authorEpisode: AuthorEpisode | undefined;
   readonly #changes = new Changes();
   #isClosed = false;
 
@@ -128,7 +122,25 @@ export class Instance {
   }
 
   get callsInFlight(): number {
-    return this.#running.size;
+    return this.#calls.count;
+  }
+
+  /** When a call began or ended last; 0 before the first. */
+  get lastActiveAt(): number {
+    return this.#calls.lastActiveAt;
+  }
+
+  /** What the environment says about the episode. */
+  get authorEpisode(): AuthorEpisode {
+    this.#authorEpisode ??= new AuthorEpisode({
+      environment: this.#host.environment,
+      calls: this.#calls,
+      state: () => this.#stateContext(),
+      context: (hooks) => this.#context(hooks, {}),
+      takeSnapshot: (signal) => this.#takeSnapshot(signal),
+      logFailure: (what, error, controller) => this.#logFailure(what, error, controller),
+    });
+    return this.#authorEpisode;
   }
 
   /** Runs a tool. A failure of its code becomes a result with `isError`; only a failure of the platform is thrown. */
@@ -152,7 +164,7 @@ export class Instance {
     const { name, timeoutMs } = tool.definition;
     try {
       const run = () => tool.definition.run(input as never, this.#context(hooks, input));
-      const value = this.#run(run, hooks.controller, timeoutMs, `tool '${name}'`);
+      const value = this.#calls.run(run, hooks.controller, timeoutMs, `tool '${name}'`);
       const finish = (done: unknown) => toToolResult(this.#shown(done), tool.output, name);
       const result = isPromise(value) ? value.then(finish) : finish(value);
       if (!isPromise(result)) return this.#withStatus(result, hooks);
@@ -196,7 +208,7 @@ export class Instance {
         endpoint.kind === "reward"
           ? this.#runScore(endpoint.definition as RewardDefinition, { ...context, input: input as never })
           : (endpoint.definition as FunctionDefinition).run(input as never, context);
-      return await this.#run(run, hooks.controller, endpoint.definition.timeoutMs, what);
+      return await this.#calls.run(run, hooks.controller, endpoint.definition.timeoutMs, what);
     } catch (error) {
       if (error instanceof PlatformError) throw error;
       this.#logFailure(what, error, hooks.controller);
@@ -240,71 +252,6 @@ export class Instance {
     );
   }
 
-  /** The messages that an agent begins with. */
-  prompt(hooks: CallHooks): Promise<EpisodePrompt> {
-    const { prompt } = this.#host.environment.definition;
-    if (prompt !== undefined) return this.#part("prompt", hooks, async () => promptFrom(await prompt(this.#stateContext())));
-    return this.#part("observe", hooks, async ({ signal }) => {
-      const context = { ...this.#episode, ...this.#sandboxes.for(signal), signal };
-      const observation = await observe(this.#host.environment, this.#state, context);
-      return promptFromObservation(jsonOrThrow("episode.failed", observation ?? null, "what observe returned"));
-    });
-  }
-
-  /** What the other side says to the agent's words, which end the episode where the environment has no reply. */
-  reply(message: ChatMessage, hooks: CallHooks): Promise<EpisodeReply> {
-    const { reply } = this.#host.environment.definition;
-    if (reply === undefined) return Promise.resolve({ messages: [], status: { done: true, reason: "the agent has answered" } });
-    return this.#part("reply", hooks, async () => replyFrom(await reply(textOf(message), { ...this.#context(hooks, {}), message })));
-  }
-
-  /** Takes what the agent writes beside tool calls; nothing happens where the environment does not want it. */
-  hear(message: ChatMessage, hooks: CallHooks): Promise<void> {
-    const { hear } = this.#host.environment.definition;
-    if (hear === undefined) return Promise.resolve();
-    return this.#part("hear", hooks, async () => void (await hear(textOf(message), { ...this.#context(hooks, {}), message })));
-  }
-
-  /** Whether the episode is over; never, as far as an environment without `status` says. */
-  status(hooks: CallHooks): Promise<EpisodeStatus> {
-    const { status } = this.#host.environment.definition;
-    return this.#part("status", hooks, async () => statusFrom(status === undefined ? false : await status(this.#stateContext())));
-  }
-
-  async stepReward(hooks: CallHooks): Promise<Reward> {
-    const { name, definition } = this.#host.environment;
-    const { stepReward } = definition;
-    if (stepReward === undefined) {
-      throw new PlatformError("reward.missing", `environment '${name}' defines no reward per step; add 'stepReward' to its definition`);
-    }
-    return this.#part("stepReward", hooks, async () => stepRewardFrom(await stepReward(this.#stateContext())));
-  }
-
-  /** The actions that solve the task; null if the environment does not know them. */
-  oracle(hooks: CallHooks): Promise<{ readonly actions: readonly OracleAction[] | null }> {
-    const { oracle } = this.#host.environment.definition;
-    return this.#part("oracle", hooks, async () => oracleFrom(oracle === undefined ? null : await oracle(this.#stateContext())));
-  }
-
-  /** The digest of what the environment says stands for the state, else of its snapshot. */
-  async digest(hooks: CallHooks): Promise<{ readonly digest: string }> {
-    const { digest } = this.#host.environment.definition;
-    if (digest !== undefined) return this.#part("digest", hooks, async () => digestFrom(await digest(this.#state)));
-    return digestFrom((await this.#takeSnapshot(hooks.controller.signal)).data);
-  }
-
-  /** Runs one of the author's functions about an episode. */
-  async #part<T>(part: string, hooks: CallHooks, work: (controller: AbortController) => Promise<T>): Promise<T> {
-    const what = `'${part}' of environment '${this.#host.environment.name}'`;
-    try {
-      return (await this.#run(() => work(hooks.controller), hooks.controller, undefined, what)) as T;
-    } catch (error) {
-      if (error instanceof PlatformError) throw error;
-      this.#logFailure(what, error, hooks.controller);
-      throw new PlatformError("episode.failed", `${what} failed: ${messageOf(error)}`, { cause: error });
-    }
-  }
-
   #stateContext(): EpisodeContext & { readonly state: unknown } {
     return { ...this.#episode, state: this.#state };
   }
@@ -320,7 +267,7 @@ export class Instance {
       return result;
     };
     try {
-      const value = this.#run(() => status(this.#stateContext()), controller, undefined, "'status'");
+      const value = this.#calls.run(() => status(this.#stateContext()), controller, undefined, "'status'");
       return isPromise(value) ? value.then(add).catch(fail) : add(value);
     } catch (error) {
       return fail(error);
@@ -407,12 +354,8 @@ export class Instance {
 
   /** Aborts calls, resets and restores: a setup that hangs must not block the end of the instance. */
   abort(reason: string): void {
-    this.#abortCalls(reason);
+    this.#calls.abort(reason);
     this.#changes.abort(reason);
-  }
-
-  #abortCalls(reason: string): void {
-    for (const controller of this.#running) controller.abort(new PlatformError("request.cancelled", reason));
   }
 
   #context(hooks: CallHooks, input: unknown): ToolContext<unknown> {
@@ -432,23 +375,9 @@ export class Instance {
     };
   }
 
-  /** Runs author code. The result of synchronous code is returned at once; asynchronous code gets a timeout and can be aborted. */
-  #run(code: () => unknown, controller: AbortController, timeoutMs: number | undefined, what: string): unknown {
-    this.lastActiveAt = Date.now();
-    const value = code();
-    if (!isPromise(value)) return value;
-    this.#running.add(controller);
-    const stopTimer = startTimer(controller, timeoutMs, () => toolTimeout(what, timeoutMs));
-    return untilAborted(value, controller.signal).finally(() => {
-      stopTimer();
-      this.#running.delete(controller);
-      this.lastActiveAt = Date.now();
-    });
-  }
-
   #replace({ context, sandboxes }: Episode, { state, tools }: EpisodeStart, observationsOnly: boolean, reason: string): void {
     const old = { state: this.#state, sandboxes: this.#sandboxes };
-    this.#abortCalls(reason);
+    this.#calls.abort(reason);
     this.#episode = context;
     this.#sandboxes = sandboxes;
     this.#state = state;

@@ -52,20 +52,20 @@ const handlers: Readonly<Record<RouteName, Handler>> = {
     await call.instance.restore((await bodyOf(call, maxBodyBytes)).snapshot, disconnectSignal(call.response));
     return null;
   },
-  digest: async (call) => call.instance.digest(hooksFor(call)),
+  digest: async (call) => call.instance.authorEpisode.digest(hooksFor(call)),
   abilities: async (_, host) => host.environment.abilities,
-  prompt: async (call) => call.instance.prompt(hooksFor(call)),
+  prompt: async (call) => call.instance.authorEpisode.prompt(hooksFor(call)),
   reply: async (call, _, maxBodyBytes) => {
     const { message } = parseRequest(replyRequest, await bodyOf(call, maxBodyBytes));
-    return call.instance.reply(message, hooksFor(call));
+    return call.instance.authorEpisode.reply(message, hooksFor(call));
   },
   hear: async (call, _, maxBodyBytes) => {
     const { message } = parseRequest(replyRequest, await bodyOf(call, maxBodyBytes));
-    return call.instance.hear(message, hooksFor(call));
+    return call.instance.authorEpisode.hear(message, hooksFor(call));
   },
-  status: async (call) => call.instance.status(hooksFor(call)),
-  stepReward: async (call) => call.instance.stepReward(hooksFor(call)),
-  oracle: async (call) => call.instance.oracle(hooksFor(call)),
+  status: async (call) => call.instance.authorEpisode.status(hooksFor(call)),
+  stepReward: async (call) => call.instance.authorEpisode.stepReward(hooksFor(call)),
+  oracle: async (call) => call.instance.authorEpisode.oracle(hooksFor(call)),
 };
 
 /** Route names by `METHOD /path`. */
