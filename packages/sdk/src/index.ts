@@ -24,13 +24,8 @@ export {
 } from "@aenv/contract";
 export { type Clock, systemClock } from "./async/clock.ts";
 export { type BatchItem, EnvironmentBatch } from "./environment/batch.ts";
-export {
-  type CallToolOptions,
-  Environment,
-  type EnvironmentInfo,
-  type ForkOptions,
-  type SnapshotOptions,
-} from "./environment/environment.ts";
+export type { CallToolOptions, EnvironmentInfo, ForkOptions, SnapshotOptions } from "./environment/call-options.ts";
+export { Environment } from "./environment/environment.ts";
 export { EpisodeClient } from "./environment/episode.ts";
 export type { Logger } from "./environment/logger.ts";
 export type { InstanceRuntime } from "./environment/open-instance.ts";

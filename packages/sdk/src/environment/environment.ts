@@ -1,6 +1,5 @@
 import {
   type Catalogue,
-  type EpisodeTask,
   type ForkFidelity,
   forkFidelities,
   type Json,
@@ -12,11 +11,11 @@ import {
   type ToolDescriptor,
 } from "@aenv/contract";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
-import type { ToolLog, ToolProgress } from "../mcp/client.ts";
 import type { ToolResult } from "../mcp/tool-result.ts";
 import type { ToolSource } from "../mcp/tool-source.ts";
 import { InstanceSandbox } from "../sandbox/sandbox.ts";
 import { EnvironmentBatch } from "./batch.ts";
+import type { CallToolOptions, EnvironmentInfo, ForkOptions, NewEpisode, SnapshotOptions } from "./call-options.ts";
 import { type Clients, Connection } from "./connection.ts";
 import { EpisodeClient } from "./episode.ts";
 import { InstanceLifecycle } from "./instance-lifecycle.ts";
@@ -26,47 +25,12 @@ import type { CallOptions } from "./sandbox-client.ts";
 import { toReward } from "./score.ts";
 import { checkArguments, plainToolName } from "./tool-caller.ts";
 
-export interface CallToolOptions extends CallOptions {
-  readonly onProgress?: (progress: ToolProgress) => void;
-  readonly onLog?: (log: ToolLog) => void;
-}
-
-export interface EnvironmentInfo {
-  readonly name: string;
-  readonly instanceId: string;
-  readonly status: string;
-  readonly ip: string;
-  /** Empty if the server does not report it. */
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
-
-export interface ForkOptions extends Pick<CallOptions, "signal"> {
-  /** What the copies continue with. The default is `state`. */
-  readonly fidelity?: ForkFidelity;
-}
-
-export interface SnapshotOptions {
-  /** For the platform that stores it; its id if only the fidelity is given. */
-  readonly name?: string;
-  /** What is stored. The default is `state`. */
-  readonly fidelity?: ForkFidelity;
-}
-
 type Arguments = Readonly<Record<string, unknown>>;
 type Work<T> = (env: Environment) => Promise<T> | T;
 
 const READY_TIMEOUT_MS = 300_000;
 const MAX_FORKS = 1_000;
 const MAX_BATCH = 100_000;
-
-/** What a reset changes. */
-interface NewEpisode {
-  /** The id of a listed task, or a task of your own, for environments that take such tasks. */
-  readonly task?: EpisodeTask | null;
-  readonly seed?: number;
-  readonly observationsOnly?: boolean;
-}
 
 /**
  * One instance of an environment, opened on first use.

@@ -1,0 +1,38 @@
+import type { EpisodeTask, ForkFidelity } from "@aenv/contract";
+import type { ToolLog, ToolProgress } from "../mcp/client.ts";
+import type { CallOptions } from "./sandbox-client.ts";
+
+export interface CallToolOptions extends CallOptions {
+  readonly onProgress?: (progress: ToolProgress) => void;
+  readonly onLog?: (log: ToolLog) => void;
+}
+
+export interface EnvironmentInfo {
+  readonly name: string;
+  readonly instanceId: string;
+  readonly status: string;
+  readonly ip: string;
+  /** Empty if the server does not report it. */
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface ForkOptions extends Pick<CallOptions, "signal"> {
+  /** What the copies continue with. The default is `state`. */
+  readonly fidelity?: ForkFidelity;
+}
+
+export interface SnapshotOptions {
+  /** For the platform that stores it; its id if only the fidelity is given. */
+  readonly name?: string;
+  /** What is stored. The default is `state`. */
+  readonly fidelity?: ForkFidelity;
+}
+
+/** What a reset changes. */
+export interface NewEpisode {
+  /** The id of a listed task, or a task of your own, for environments that take such tasks. */
+  readonly task?: EpisodeTask | null;
+  readonly seed?: number;
+  readonly observationsOnly?: boolean;
+}
