@@ -1,25 +1,22 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, realpath } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { freemem, hostname, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { hostRuleFor, isLoopback, PlatformError, parseDuration } from "@aenv/contract";
+import { hostRuleFor, isLoopback, parseDuration } from "@aenv/contract";
 import { KubernetesEngine, type SandboxEngine } from "@aenv/sandbox";
 import { Access, exposureWarning } from "./access/access.ts";
 import { useAdminToken } from "./access/admin-token.ts";
 import { Delegates } from "./access/delegates.ts";
+import { createFirstToken } from "./access/first-token.ts";
 import { Quotas } from "./access/quotas.ts";
 import { Tokens, tokenRows } from "./access/tokens.ts";
 import { openApps } from "./api/open.ts";
 import { Closers } from "./closers.ts";
-import { Commands } from "./commands/commands.ts";
-import { Files } from "./commands/files.ts";
-import { Listeners } from "./commands/listeners.ts";
-import { SandboxAccess } from "./commands/sandbox-access.ts";
-import { Terminals } from "./commands/terminals.ts";
-import { parseEgressLimit, type ServerConfig } from "./config.ts";
+import { openCommands } from "./commands/open.ts";
+import type { ServerConfig } from "./config.ts";
 import { DiskProbe } from "./disk.ts";
 import { openEngine } from "./engine.ts";
 import { openGateway } from "./gateway/open.ts";
@@ -31,7 +28,8 @@ import { openHub } from "./hub/open.ts";
 import { maxRowAgeMs, openInstances } from "./instances/open.ts";
 import { RewardPhases } from "./instances/reward-phases.ts";
 import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
-import { Secrets } from "./instances/secrets.ts";
+import { instanceSettings } from "./instances/settings.ts";
+import { assertSafe, locationOf } from "./location.ts";
 import { Loopback, loopbackUrl } from "./loopback/loopback.ts";
 import { OPENENV } from "./openenv/admission.ts";
 import { OpenEnv } from "./openenv/openenv.ts";
@@ -154,8 +152,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   closers.add(() => engine.close());
   const clients = new SandboxClients((sandboxId) => workers()?.sandboxEnded(sandboxId));
   closers.add(() => clients.close());
-  const startTimeoutMs = parseDuration(config.startTimeout);
-  const roundMs = parseDuration(config.round);
+  const settings = instanceSettings(config);
+  const { roundMs, egressLimit } = settings;
 
   const rows = instanceRows(store);
   const serviceTable = serviceRows(store);
@@ -217,31 +215,9 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     serverId,
     location: await locationOf(config),
     machine: hostname(),
-    blobs: join(config.home, "blobs"),
     isAlone,
-    maxHosts: config.maxHosts,
-    // Empty hosts are ready processes like those of the pool.
-    maxEmptyHosts: config.poolTotal,
-    defaultTtl: config.defaultTtl,
-    egressLimit: parseEgressLimit(config.egressLimit) ?? "none",
-    taskLimits: {
-      perInstance: config.taskSandboxesPerInstance,
-      perOwner: config.maxTaskSandboxes,
-      totalMemoryMb: config.taskMemoryTotalMb,
-      memoryMb: config.taskMemoryMb,
-      defaultMemoryMb: Math.min(config.memoryMb, config.taskMemoryMb),
-    },
-    home: config.home,
-    commandTimeoutMs: parseDuration(config.commandTimeout),
-    commandsAtOnce: config.commandsPerInstance,
-    secrets: new Secrets(config.secretsDir),
-    defaultIdleSeconds: config.idleAfter === null ? null : parseDuration(config.idleAfter) / 1_000,
-    defaultFreezeSeconds: config.freezeAfter === null ? null : parseDuration(config.freezeAfter) / 1_000,
+    ...settings,
     memoryGate,
-    startTimeoutMs,
-    roundMs,
-    // With a long heartbeat interval the lease must be longer too.
-    leaseMs: Math.max(parseDuration(config.silence), 3 * roundMs),
     now,
     shown,
     onEnded: (id) => workers()?.ended(id),
@@ -256,7 +232,6 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     onTakeOver: (recovered) => logger.warn(recovered, "another server is dead; its instances were taken over"),
     onFailure: logFailure("maintenance of the instances failed; it is retried"),
   });
-  const egressLimit = parseEgressLimit(config.egressLimit) ?? "none";
   const services = new Services({
     rows: serviceTable,
     instanceRows: rows,
@@ -297,16 +272,16 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     requestMs: parseDuration(config.requestTimeout),
     connections: config.maxConnections,
   };
-  const sandboxAccess = new SandboxAccess({ instances, slots, engine, connections, tasks: taskRoom.sandboxes });
-  closers.add(() => connections.close());
-  const commands = new Commands(sandboxAccess, {
-    atOnce: config.commandsPerInstance,
-    timeoutMs: parseDuration(config.commandTimeout),
+  const { commands, terminals, listeners, files, ...opened } = openCommands({
+    config,
+    instances,
+    slots,
+    engine,
+    connections,
+    tasks: taskRoom.sandboxes,
   });
-  const terminals = new Terminals(commands);
-  closers.add(() => terminals.close());
-  const listeners = new Listeners(sandboxAccess);
-  closers.add(() => listeners.close());
+  closers.add(() => connections.close());
+  closers.add(() => opened.close());
   const links = new PortLinks(store, now);
   const ports = new PortClients((sandboxId) => slots.find(sandboxId));
   closers.add(() => ports.close());
@@ -403,7 +378,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     commands,
     terminals,
     listeners,
-    files: new Files(sandboxAccess),
+    files,
     presign: new Presign({ instances, hub, links, engine }),
     rollouts,
     services,
@@ -493,30 +468,11 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     access,
     workerPids: () => dataPort.workers?.pids ?? [],
     loopback,
-    firstToken: async () => {
-      if (!access.isOn || (await tokens.list()).length > 0) return null;
-      const { token, row } = await tokens.create({ owner: "admin", roles: ["admin"], note: "created at the first start" });
-      audit.change("token.created", [row.id], { owner: null, requestId: null, client: null });
-      return token;
-    },
+    firstToken: () =>
+      createFirstToken(access, tokens, ({ id }) => audit.change("token.created", [id], { owner: null, requestId: null, client: null })),
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-/** Where the sandboxes are. Pods of a group are reached from every machine. */
-async function locationOf({ engine, home, kubeNamespace, kubeGroup }: ServerConfig): Promise<string> {
-  if (engine === "kubernetes" && kubeGroup !== null) return `kubernetes:${kubeNamespace}/${kubeGroup}`;
-  return `${hostname()}:${await realpath(home)}`;
-}
-
-/** Plain processes isolate little, so listening beyond loopback needs an explicit setting. */
-function assertSafe(config: ServerConfig): void {
-  if (isLoopback(config.host) || config.engine !== "process" || config.allowProcessEngine) return;
-  throw new PlatformError(
-    "request.invalid",
-    `listening on ${config.host} lets others run code in plain processes of this machine, which isolate little; use the engine oci or docker, set allowProcessEngine to allow it, or listen on 127.0.0.1`,
-  );
 }
 
 function ageOf(row: InstanceRow): number {

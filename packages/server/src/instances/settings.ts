@@ -1,0 +1,54 @@
+import { join } from "node:path";
+import { parseDuration } from "@aenv/contract";
+import { parseEgressLimit, type ServerConfig } from "../config.ts";
+import type { OpenInstancesOptions } from "./open.ts";
+import { Secrets } from "./secrets.ts";
+
+type Settings = Pick<
+  OpenInstancesOptions,
+  | "blobs"
+  | "commandTimeoutMs"
+  | "commandsAtOnce"
+  | "defaultFreezeSeconds"
+  | "defaultIdleSeconds"
+  | "defaultTtl"
+  | "egressLimit"
+  | "home"
+  | "leaseMs"
+  | "maxEmptyHosts"
+  | "maxHosts"
+  | "roundMs"
+  | "secrets"
+  | "startTimeoutMs"
+  | "taskLimits"
+>;
+
+/** What the configuration of the server says about instances. */
+export function instanceSettings(config: ServerConfig): Settings {
+  const roundMs = parseDuration(config.round);
+  return {
+    home: config.home,
+    blobs: join(config.home, "blobs"),
+    maxHosts: config.maxHosts,
+    // Empty hosts are ready processes like those of the pool.
+    maxEmptyHosts: config.poolTotal,
+    defaultTtl: config.defaultTtl,
+    defaultIdleSeconds: config.idleAfter === null ? null : parseDuration(config.idleAfter) / 1_000,
+    defaultFreezeSeconds: config.freezeAfter === null ? null : parseDuration(config.freezeAfter) / 1_000,
+    egressLimit: parseEgressLimit(config.egressLimit) ?? "none",
+    taskLimits: {
+      perInstance: config.taskSandboxesPerInstance,
+      perOwner: config.maxTaskSandboxes,
+      totalMemoryMb: config.taskMemoryTotalMb,
+      memoryMb: config.taskMemoryMb,
+      defaultMemoryMb: Math.min(config.memoryMb, config.taskMemoryMb),
+    },
+    commandTimeoutMs: parseDuration(config.commandTimeout),
+    commandsAtOnce: config.commandsPerInstance,
+    secrets: new Secrets(config.secretsDir),
+    startTimeoutMs: parseDuration(config.startTimeout),
+    roundMs,
+    // With a long heartbeat interval the lease must be longer too.
+    leaseMs: Math.max(parseDuration(config.silence), 3 * roundMs),
+  };
+}
