@@ -84,7 +84,7 @@ class ModelPlayer implements Player {
       headers: { ...dialect.headers(apiKey), ...headers },
       body: { ...dialect.body(turn), ...extraBody },
     };
-    const answer = await this.#http.post(request, streams ? (body) => readStream(body, dialect) : readJson, signal);
+    const answer = await this.#http.post(request, (body) => (streams ? readStream(body, dialect) : readWhole(body, dialect)), signal);
     const written = dialect.read(answer);
     if (wantsTokens && this.#model.tokenSupport === undefined && !hasTokens(written)) throw noTokens(baseUrl);
     return written;
@@ -95,9 +95,9 @@ class ModelPlayer implements Player {
   }
 }
 
-async function readJson(body: ModelAnswer): Promise<unknown> {
+async function readWhole(body: ModelAnswer, dialect: Dialect): Promise<unknown> {
   try {
-    return await body.json();
+    return dialect.parse(await body.text());
   } catch (cause) {
     throw new ModelError("the model's answer is not JSON, or broke off", { retryable: true, cause });
   }

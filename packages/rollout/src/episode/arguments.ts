@@ -11,6 +11,11 @@ const { parse, rawJSON } = JSON as unknown as {
  * `2`. `value` is the parsed text.
  */
 export function asWritten(text: string, value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  if (!SPECIAL_NUMBER.test(text)) return value;
+  return withNotation(text) ?? value;
+}
+
+/** The parsed text, whose numbers are written again in their notation; null if JavaScript writes all of them so anyway. */
+export function withNotation(text: string): Readonly<Record<string, unknown>> | null {
+  if (!SPECIAL_NUMBER.test(text)) return null;
   return parse(text, (_, part, { source }) => (typeof part === "number" ? rawJSON(source) : part));
 }

@@ -35,6 +35,8 @@ export interface Dialect {
   readonly path: string;
   headers(apiKey: string): Record<string, string>;
   body(request: TurnRequest): Record<string, unknown>;
+  /** The JSON of an answer. Throws if it is none. */
+  parse(text: string): unknown;
   read(answer: unknown): AgentMessage;
   /** The conversation and the tools that a request shows to the model; null if it cannot be read. */
   conversationOf(request: Readonly<Record<string, unknown>>): Conversation | null;

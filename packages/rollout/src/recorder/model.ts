@@ -78,7 +78,7 @@ export class ModelRecorder implements ExchangeRecorder {
    */
   #written(dialect: Dialect, text: string): AgentMessage | null {
     try {
-      if (!this.#isStream) return dialect.read(parsed(text));
+      if (!this.#isStream) return dialect.read(dialect.parse(text));
       const stream = dialect.openStream();
       for (const event of eventsOf(text)) stream.add(event);
       return stream.answer === null ? null : dialect.read(stream.answer);

@@ -16,6 +16,7 @@ export const chatDialect: Dialect = {
   path: "/chat/completions",
   headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
   body,
+  parse: JSON.parse,
   read: readCompletion,
   conversationOf,
   openStream: () => new ChatStream(),

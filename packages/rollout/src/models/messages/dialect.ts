@@ -2,6 +2,7 @@ import { type ChatMessage, type Conversation, isObject, textOf } from "@aenv/con
 import { parseArguments } from "@aenv/sdk/adapters";
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
+import { withNotation } from "../../episode/arguments.ts";
 import { ModelError } from "../../episode/failure.ts";
 import { chatContent, type Dialect, offeredTools, parametersOf, type TurnRequest, tokenDetails, tokenLimit } from "../dialect.ts";
 import { MessagesStream } from "./stream.ts";
@@ -12,6 +13,7 @@ export const messagesDialect: Dialect = {
   path: "/messages",
   headers: (apiKey) => ({ "x-api-key": apiKey, "anthropic-version": "2023-06-01" }),
   body,
+  parse,
   read,
   conversationOf,
   openStream: () => new MessagesStream(),
@@ -86,6 +88,13 @@ const message = z.looseObject({
 
 const FINISH: Readonly<Record<string, string>> = { end_turn: "stop", stop_sequence: "stop", tool_use: "tool_calls", max_tokens: "length" };
 
+/** The inputs of tool calls are values in this API, not texts; their numbers keep the notation of the model. */
+function parse(text: string): unknown {
+  const answer: unknown = JSON.parse(text);
+  const exact = withNotation(text);
+  return isObject(answer) && exact !== null ? { ...answer, content: exact.content } : answer;
+}
+
 function read(answer: unknown): AgentMessage {
   const parsed = message.safeParse(answer);
   if (!parsed.success) throw new ModelError(`the model's answer is not a message: ${z.prettifyError(parsed.error)}`, { retryable: true });
@@ -133,7 +142,7 @@ function messageOf(content: readonly Block[]): ChatMessage {
     content: content.flatMap((block) => (block.type === "text" && typeof block.text === "string" ? [block.text] : [])).join(""),
     ...(calls.length > 0 && { tool_calls: calls }),
     ...(thinking !== "" && { reasoning_content: thinking }),
-    [BLOCKS]: content,
+    [BLOCKS]: content.map((block) => ("input" in block ? { ...block, input: JSON.parse(JSON.stringify(block.input)) } : block)),
   };
 }
 

@@ -1,4 +1,5 @@
 import { isObject } from "@aenv/contract";
+import { withNotation } from "../../episode/arguments.ts";
 import { ModelError } from "../../episode/failure.ts";
 import type { StreamReader } from "../dialect.ts";
 
@@ -56,7 +57,7 @@ export class MessagesStream implements StreamReader {
     const text = this.#inputs.get(index);
     if (text === undefined || text === "") return block;
     try {
-      return { ...block, input: JSON.parse(text) };
+      return { ...block, input: withNotation(text) ?? JSON.parse(text) };
     } catch (cause) {
       throw new ModelError("the model's stream holds a tool call whose input is not JSON", { retryable: true, cause });
     }

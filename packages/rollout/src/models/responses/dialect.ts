@@ -19,6 +19,7 @@ export const responsesDialect: Dialect = {
   path: "/responses",
   headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
   body,
+  parse: JSON.parse,
   read,
   conversationOf,
   openStream: () => new ResponsesStream(),
