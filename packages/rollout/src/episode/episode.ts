@@ -208,11 +208,18 @@ export class Episode {
     const calls = message.tool_calls ?? [];
     if (calls.length === 0) return textOf(message).trim() === "" ? "empty_reply" : this.#reply(message);
     const at = this.record.messages.length - 1;
-    if (this.#beginning.abilities.hear && textOf(message).trim() !== "") {
-      await this.#options.instance.episode.hear(message, { signal: this.#signal });
-    }
+    if (this.isHeard(message)) await this.hear(message);
     for (const call of calls) await this.#call(call, at);
     return this.#isDone ? "done" : null;
+  }
+
+  /** Whether the environment wants to know what the agent writes here beside tool calls. */
+  isHeard(message: ChatMessage): boolean {
+    return this.#beginning.abilities.hear && (message.tool_calls ?? []).length > 0 && textOf(message).trim() !== "";
+  }
+
+  hear(message: ChatMessage): Promise<void> {
+    return this.#options.instance.episode.hear(message, { signal: this.#signal });
   }
 
   /** Records a message of a program that plays the episode by itself. */

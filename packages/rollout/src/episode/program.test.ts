@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { type ChatMessage, type Trajectory, trajectory as trajectorySchema } from "@aenv/contract";
+import { defineEnvironment, type EnvironmentDefinition, serve } from "@aenv/kit";
 import { Environment } from "@aenv/sdk";
 import { scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
@@ -159,6 +160,35 @@ describe("a program that plays an episode", () => {
     expect(trajectory.usage.completion_tokens).toBeGreaterThan(0);
     expect(endpoint.requests.map(({ headers }) => headers.authorization)).toEqual(["Bearer the-real-key", "Bearer the-real-key"]);
     expect(readFileSync(seen, "utf8")).not.toContain("the-real-key");
+  });
+
+  it("is heard by an environment that wants to know what it writes beside tool calls, before these are made", async () => {
+    const events: string[] = [];
+    const listener = defineEnvironment({
+      setup: () => ({}),
+      prompt: () => "Echo twice.",
+      hear: (text) => void events.push(text),
+      tools: [{ name: "echo", run: () => `event ${events.push("echo")}` }],
+      rewards: [{ name: "done", score: () => 1 }],
+    }) as EnvironmentDefinition;
+    await using served = await serve(listener, { port: 0 });
+    const instance = new (class extends Environment {
+      override async agentUrl() {
+        return `${served.url}/mcp`;
+      }
+    })("listener@1.0.0", { instanceUrl: served.url });
+    await using endpoint = await scriptedOpenAi([
+      { text: "I echo.", toolCalls: [{ name: "echo", arguments: {} }] },
+      { toolCalls: [{ name: "echo", arguments: {} }] },
+      "Done.",
+    ]);
+    const provenance = { environment: "listener@1.0.0", environment_digest: null, engine: null, isolation: null, server_version: null };
+    const { outcome } = await play(program("model.mjs", join(tree.path, "environment.json")), {
+      model: { baseUrl: endpoint.baseUrl, apiKey: "k", name: "m" },
+      acquire: async () => ({ instance, provenance, task: { id: null, split: null, index: null }, release: () => instance.release() }),
+    });
+    expect(outcome).toMatchObject({ kind: "scored", reward: 1 });
+    expect(events).toEqual(["I echo.", "echo", "echo"]);
   });
 
   it("has the token ids of its model's answers if they are wanted", async () => {

@@ -3,7 +3,6 @@ import type { ProgramAgent } from "../agents/agent.ts";
 import { hasTokens, noTokens } from "../models/tokens.ts";
 import type { RecordingServer, UpstreamModel } from "../recorder/server.ts";
 import type { Episode } from "./episode.ts";
-import type { ModelError } from "./failure.ts";
 import type { EpisodeSandbox } from "./instance.ts";
 import { LimitReached } from "./limits.ts";
 
@@ -28,7 +27,13 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
   await agent.prepare?.({ sandbox, engine, signal: episode.signal });
   const stop = new AbortController();
   let reason: StopReason | null = null;
-  let failure: ModelError | null = null;
+  let failure: unknown = null;
+  /** What the agent writes beside tool calls is heard before these are passed on. */
+  let heard: Promise<void> = Promise.resolve();
+  const fail = (error: unknown) => {
+    failure ??= error;
+    stop.abort();
+  };
   const end = (why: StopReason) => {
     reason ??= why;
     stop.abort();
@@ -47,7 +52,10 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
     instanceUrl: agentUrl,
     model,
     onToolCall: {
-      begin: () => guard(() => episode.meter.beginToolCall()),
+      begin: async () => {
+        await heard;
+        guard(() => episode.meter.beginToolCall());
+      },
       end: (call) => {
         episode.addStep(call);
         if (episode.isDone) end("done");
@@ -57,9 +65,9 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
       begin: () => guard(() => episode.meter.beginTurn()),
       end: (exchange) => {
         episode.addExchange(exchange);
-        if (model?.wantsTokens !== true || hasTokens(exchange.written)) return;
-        failure ??= noTokens(model.baseUrl);
-        stop.abort();
+        const { message } = exchange.written;
+        if (episode.isHeard(message)) heard = heard.then(() => episode.hear(message)).catch(fail);
+        if (model?.wantsTokens === true && !hasTokens(exchange.written)) fail(noTokens(model.baseUrl));
       },
     },
   });
@@ -85,6 +93,7 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
               },
         signal,
       });
+      await heard;
       if (failure !== null) throw failure;
       if (text !== null && model === null) episode.addMessage({ role: "assistant", content: text });
       return reason ?? "done";

@@ -5,7 +5,7 @@ import { type Dispatcher, request as send } from "undici";
 /** Sees a request and its answer as they pass. */
 export interface ExchangeRecorder {
   /** Called with the whole body of the request; may throw to refuse it. What it returns is sent on. */
-  request(body: Buffer): Buffer;
+  request(body: Buffer): Buffer | Promise<Buffer>;
   answer(status: number, contentType: string): void;
   /** Called with each piece of the answer's body. */
   piece(bytes: Buffer): void;
@@ -38,7 +38,7 @@ const DROPPED = new Set([
 
 /** Passes a request on and its answer back, piece by piece, and shows both to the recorder. */
 export async function forward({ request, response, url, headers, dispatcher, recorder }: Forwarding): Promise<void> {
-  const body = recorder.request(await readAll(request));
+  const body = await recorder.request(await readAll(request));
   const left = new AbortController();
   if (response.destroyed) left.abort();
   else response.once("close", () => left.abort());

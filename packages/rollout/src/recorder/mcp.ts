@@ -11,7 +11,7 @@ export interface RecordedToolCall {
 
 export interface McpListener {
   /** Called before a tool call is passed on; may throw to refuse it. */
-  begin(name: string): void;
+  begin(name: string): void | Promise<void>;
   end(call: RecordedToolCall): void;
 }
 
@@ -28,12 +28,12 @@ export class McpRecorder implements ExchangeRecorder {
     this.#listener = listener;
   }
 
-  request(body: Buffer): Buffer {
+  async request(body: Buffer): Promise<Buffer> {
     for (const message of messagesIn(body.toString("utf8"))) {
       const { id, method, params } = message;
       if (method !== "tools/call" || (typeof id !== "string" && typeof id !== "number") || !isObject(params)) continue;
       const name = String(params.name);
-      this.#listener.begin(name);
+      await this.#listener.begin(name);
       this.#calls.set(id, { name, arguments: isObject(params.arguments) ? params.arguments : {} });
     }
     return body;
