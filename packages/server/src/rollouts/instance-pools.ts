@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { isPlatformError, type RolloutRequest, type Trajectory } from "@aenv/contract";
+import { isPlatformError, newKey, type RolloutRequest, type Trajectory } from "@aenv/contract";
 import { type EpisodeSpec, Instances, type Lease } from "@aenv/rollout";
 import { type Environment, SchedulerClient } from "@aenv/sdk";
 import type { Caller } from "../access/access.ts";
@@ -23,6 +23,7 @@ export interface PoolSpec {
 
 /** Instances are created with this label, so that those of a lost server can be found. */
 const SERVER_LABEL = "aenv-rollouts";
+const POOL_LABEL = "aenv-rollouts-pool";
 
 /** An unused pool is closed after this time; the next rollouts of a trainer usually come sooner. */
 const KEEP_UNUSED_MS = 10_000;
@@ -60,9 +61,7 @@ export class InstancePools {
 
   /** Ends the caller's instances that a lost server used for rollouts; otherwise they would live until their time to live is over. */
   async endThoseOf(server: string, caller: Caller): Promise<void> {
-    using access = this.#options.loopback.as(caller);
-    const client = new SchedulerClient(access.controlUrl, { apiKey: access.apiKey });
-    for await (const { id } of client.eachInstance({ labels: { [SERVER_LABEL]: server } })) await client.deleteInstance(id);
+    await endInstances({ [SERVER_LABEL]: server }, caller, this.#options.loopback);
   }
 
   /** Ends all instances that wait for another episode. */
@@ -78,6 +77,9 @@ export interface HeldPool extends Disposable {
 }
 
 class Pool {
+  readonly #id = newKey();
+  readonly #caller: Caller;
+  readonly #loopback: Loopback;
   readonly #access: CallerAccess;
   readonly #instances: Instances;
   #tasks: Promise<TaskList> | null = null;
@@ -86,6 +88,8 @@ class Pool {
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ caller, environment, environmentDigest, variables }: PoolSpec, ttlMinutes: number, options: PoolsOptions) {
+    this.#caller = caller;
+    this.#loopback = options.loopback;
     this.#access = options.loopback.as(caller);
     const { controlUrl, dataUrl, apiKey } = this.#access;
     this.#instances = new Instances({
@@ -98,7 +102,7 @@ class Pool {
         variables,
         maxRetries: 0,
         ttl: `${ttlMinutes}m`,
-        labels: { [SERVER_LABEL]: options.serverId },
+        labels: { [SERVER_LABEL]: options.serverId, [POOL_LABEL]: this.#id },
       },
       provenance: {
         environment,
@@ -156,6 +160,9 @@ class Pool {
     clearTimeout(this.#timer);
     await this.#instances.close();
     this.#access[Symbol.dispose]();
+    if (this.#caller.tokenId === null) return;
+    // A token that was revoked or has expired cannot end its instances, so the owner's are ended without it. Those that stay end by their ttl.
+    await endInstances({ [POOL_LABEL]: this.#id }, { ...this.#caller, tokenId: null }, this.#loopback).catch(() => {});
   }
 
   /** The task with its split and its place there, which the environment's list of tasks tells. It is read once for all rollouts. */
@@ -179,4 +186,11 @@ class Pool {
     });
     return listing;
   }
+}
+
+async function endInstances(labels: Readonly<Record<string, string>>, caller: Caller, loopback: Loopback): Promise<void> {
+  using access = loopback.as(caller);
+  const client = new SchedulerClient(access.controlUrl, { apiKey: access.apiKey });
+  for await (const { id, status } of client.eachInstance({ labels }))
+    if (status !== "Terminated" && status !== "Failed") await client.deleteInstance(id);
 }
