@@ -7,7 +7,7 @@ import type { KubernetesEngineOptions } from "./options.ts";
 import { templateCommand } from "./pod/container.ts";
 import { startsEarly } from "./pod/early-start.ts";
 import { ID_ANNOTATION, podName } from "./pod/names.ts";
-import { type PodInput, PROGRAM_PORT } from "./pod/pod.ts";
+import { bundlesIn, type PodInput, PROGRAM_PORT } from "./pod/pod.ts";
 import { secondOf } from "./pod/second.ts";
 import { type PodState, stateOf } from "./pod/state.ts";
 import { DEFAULT_TEMPLATE, DUAL_TEMPLATE, type PodTemplates } from "./pod/templates.ts";
@@ -48,7 +48,7 @@ export class PodCreation {
       spec,
       template,
       baseImage,
-      state: newState(spec, template),
+      state: newState(spec, template, baseImage),
       initKey,
       egress: hasEgress ? egressOf(spec) : "open",
       ...((spec.runtime ?? runtime) === "runsc" && runscClass !== undefined && { runtimeClass: runscClass }),
@@ -80,13 +80,15 @@ export class PodCreation {
   }
 }
 
-function newState(spec: SandboxSpec, template: Pod): PodState {
+function newState(spec: SandboxSpec, template: Pod, baseImage: string): PodState {
   const listening = spec.listening ?? { kind: "appended" };
+  // Only the node knows the program of an image. It is the init's task if the sandbox names one, or needs none.
+  const hasInit = spec.command.length > 0 || listening.kind === "none" || templateCommand(template).length > 0;
   return {
     format: 1,
     port: listening.kind === "none" ? null : listening.kind === "port" ? listening.port : PROGRAM_PORT,
-    // Only the node knows the program of an image. It is the init's task if the sandbox names one, or needs none.
-    hasInit: spec.command.length > 0 || listening.kind === "none" || templateCommand(template).length > 0,
+    hasInit,
+    ...(hasInit && { bundles: bundlesIn(template, (spec.image ?? baseImage) === baseImage) }),
     ...(startsEarly(spec) && { startsEarly: true }),
     memoryMb: spec.memoryMb ?? null,
     ...(spec.second !== undefined && { second: secondOf(template).name }),

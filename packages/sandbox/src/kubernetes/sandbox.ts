@@ -142,7 +142,7 @@ export class KubernetesSandbox implements Sandbox {
         "sandbox.unsupported",
         `sandbox '${this.id}' runs the image's own program and takes no folder: name the program in runtime.command of config.json`,
       );
-    return sendFolder(await this.init(), folder, signal, { parent: BUNDLES, isNamedByContent: true });
+    return sendFolder(await this.init(), folder, signal, { parent: this.state.bundles ?? BUNDLES, isNamedByContent: true });
   }
 
   destroy(): Promise<void> {

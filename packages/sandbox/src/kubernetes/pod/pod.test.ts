@@ -4,7 +4,7 @@ import type { SandboxSpec } from "../../engine.ts";
 import { templateCommand } from "./container.ts";
 import { defaultTemplates } from "./default-templates.ts";
 import { isLabelValue, labelsOf, podName, readLabels, subjectMarks } from "./names.ts";
-import { type PodInput, podOf } from "./pod.ts";
+import { bundlesIn, type PodInput, podOf } from "./pod.ts";
 import { cpuQuantity, mebibytes, quantityValue } from "./quantity.ts";
 import type { PodState } from "./state.ts";
 import type { Container, Pod } from "./types.ts";
@@ -163,7 +163,7 @@ describe("the pod of a sandbox", () => {
       },
     ]);
     expect(pod.spec.containers[1]?.args).toBeUndefined();
-    expect(mainOf(pod).volumeMounts?.map(({ mountPath }) => mountPath)).toEqual(["/shared", "/aenv/bundles"]);
+    expect(mainOf(pod).volumeMounts?.map(({ mountPath }) => mountPath)).toEqual(["/shared"]);
     expect(pod.spec.initContainers).toHaveLength(1);
     expect(() => podOf(input({ second }))).toThrow(/dualContainer has one container/);
   });
@@ -176,12 +176,13 @@ describe("the pod of a sandbox", () => {
     expect(mainOf(podOf(input({ listening }, { template }))).livenessProbe).toEqual(livenessProbe);
   });
 
-  it("mounts the folders of bundles itself unless the template does", () => {
-    expect(mainOf(podOf(input())).volumeMounts).toEqual([{ name: "aenv-bundles", mountPath: "/aenv/bundles" }]);
-    const mount = { name: "node", mountPath: "/aenv/bundles" };
-    const pod = podOf(input({}, { template: withMain(single, { volumeMounts: [mount] }) }));
-    expect(mainOf(pod).volumeMounts).toEqual([mount]);
-    expect(pod.spec.volumes).toBeUndefined();
+  it("has a volume for the folders of bundles, unless it can write to the files of the base image", () => {
+    expect(bundlesIn(single, true)).toBe("/tmp/aenv-bundles");
+    expect(podOf(input({}, { state: { ...state, bundles: "/tmp/aenv-bundles" } })).spec.volumes).toBeUndefined();
+    expect(bundlesIn(withMain(single, { securityContext: { readOnlyRootFilesystem: true } }), true)).toBe("/aenv/bundles");
+    expect(bundlesIn(single, false)).toBe("/aenv/bundles");
+    const pod = podOf(input({ image: "shop:1" }, { state: { ...state, bundles: "/aenv/bundles" } }));
+    expect(mainOf(pod).volumeMounts).toContainEqual({ name: "aenv-bundles", mountPath: "/aenv/bundles" });
   });
 });
 

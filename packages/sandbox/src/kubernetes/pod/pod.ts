@@ -26,12 +26,16 @@ export interface PodInput {
 export const INIT_PORT = 61_080;
 /** Where programs listen that the engine tells it. */
 export const PROGRAM_PORT = 8081;
-/** Where folders are that the server adds. A template may mount a volume of its own there. */
+/** Where folders are that the server adds, if that is a volume. */
 export const BUNDLES = "/aenv/bundles";
+/** Where they are in the base image, which has a folder for everyone: a node takes some hundred milliseconds to mount a volume. */
+const BASE_BUNDLES = "/tmp/aenv-bundles";
 
-const INIT_VOLUME = "aenv-init";
-const BUNDLES_VOLUME = "aenv-bundles";
+export const INIT_VOLUME = "aenv-init";
+export const BUNDLES_VOLUME = "aenv-bundles";
 const INIT_FOLDER = INIT_PATH.slice(0, INIT_PATH.lastIndexOf("/"));
+/** Of a container whose image does not have the init. */
+export const initMount: VolumeMount = { name: INIT_VOLUME, mountPath: INIT_FOLDER, readOnly: true };
 
 /** The pod of a sandbox: what the template says, what the platform needs, and what the specification asks for. */
 export function podOf(input: PodInput): Pod {
@@ -44,15 +48,14 @@ export function podOf(input: PodInput): Pod {
   const needsOwnCopy = state.hasInit && image !== input.baseImage;
   const needsCopy = needsOwnCopy || (second !== null && (spec.second?.image ?? input.baseImage) !== input.baseImage);
   const { containers, initContainers = [], volumes = [], ...rest } = template.spec;
-  const hasBundles = (main.volumeMounts ?? []).some(({ mountPath }) => mountPath === BUNDLES);
+  const hasVolume = state.bundles === BUNDLES;
   const ownVolumes: Volume[] = [
     ...(needsCopy ? [{ name: INIT_VOLUME, emptyDir: {} }] : []),
-    ...(hasBundles || !state.hasInit ? [] : [{ name: BUNDLES_VOLUME, emptyDir: {} }]),
+    ...(hasVolume ? [{ name: BUNDLES_VOLUME, emptyDir: {} }] : []),
   ];
-  const initMount: VolumeMount = { name: INIT_VOLUME, mountPath: INIT_FOLDER, readOnly: true };
   const ownMounts: VolumeMount[] = [
     ...(needsOwnCopy ? [initMount] : []),
-    ...(hasBundles || !state.hasInit ? [] : [{ name: BUNDLES_VOLUME, mountPath: BUNDLES }]),
+    ...(hasVolume ? [{ name: BUNDLES_VOLUME, mountPath: BUNDLES }] : []),
   ];
   return {
     apiVersion: "v1",
@@ -104,6 +107,12 @@ export function podOf(input: PodInput): Pod {
   };
 }
 
+/** Where the server adds folders to a pod. */
+export function bundlesIn(template: Pod, isBase: boolean): string {
+  const isReadOnly = mainOf(template).securityContext?.readOnlyRootFilesystem === true;
+  return isBase && !isReadOnly ? BASE_BUNDLES : BUNDLES;
+}
+
 function mainContainer(
   { spec, state, initKey, baseImage }: PodInput,
   template: Container,
@@ -138,7 +147,7 @@ function mainContainer(
 }
 
 /** Copies the init out of the base image, for images that do not have it. */
-function copyContainer(baseImage: string, main: Container): Container {
+export function copyContainer(baseImage: string, main: Container): Container {
   return {
     name: INIT_VOLUME,
     image: baseImage,

@@ -8,6 +8,8 @@ export interface PodState {
   readonly port: number | null;
   /** Process 1 is our init. Without it, the image's own program. */
   readonly hasInit: boolean;
+  /** Where the server adds folders; set if there is an init. */
+  readonly bundles?: string;
   /** The init starts the program by itself, as soon as the container runs. */
   readonly startsEarly?: boolean;
   readonly memoryMb: number | null;
