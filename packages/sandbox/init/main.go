@@ -27,6 +27,8 @@ func main() {
 	key := flag.String("key", "", "the server's ed25519 public key, 32 bytes in base64")
 	root := flag.String("mount-root", "", "on the machine: mount the root of a sandbox that this JSON describes, and exit")
 	restacked := flag.String("restack-root", "", "on the machine: give a sandbox the root that this JSON describes, and exit")
+	await := flag.String("await", "", "start the program when this path exists: a client sends it, or a former init of the pod received it")
+	cwd := flag.String("cwd", "", "the working directory of the program; by default that of this process")
 	copyTo := flag.String("copy-to", "", "copy this program to a file, and exit: so an image without it gets it from a volume")
 	flag.Parse()
 	if *copyTo != "" {
@@ -42,14 +44,14 @@ func main() {
 	if *restacked != "" {
 		os.Exit(restackMain(*restacked))
 	}
-	if err := run(*listen, *key, flag.Args()); err != nil {
+	if err := run(*listen, *key, commandLine{argv: flag.Args(), await: *await, cwd: *cwd}); err != nil {
 		fmt.Fprintf(os.Stderr, "init: %v\n", err)
 		os.Exit(1)
 	}
 }
 
 // run serves clients until the end of the sandbox. It starts the program, if one is given, without waiting for a client.
-func run(listen, key string, program []string) error {
+func run(listen, key string, program commandLine) error {
 	publicKey, err := parseKey(key)
 	if err != nil {
 		return err
@@ -67,7 +69,7 @@ func run(listen, key string, program []string) error {
 	}
 	init := newServer(publicKey)
 	go init.watchSignals()
-	if len(program) > 0 {
+	if len(program.argv) > 0 {
 		if err := init.startProgram(program); err != nil {
 			return err
 		}

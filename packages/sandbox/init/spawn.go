@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -67,18 +68,50 @@ func spawnMain(s *server, on *stream, r mainRequest) (any, error) {
 	return s.follow(p, on, map[string]any{"process": p.id, "pid": p.pid})
 }
 
-// startProgram starts the program of the command line, with the environment and the folder of the init. Its end is the end of the sandbox.
-func (s *server) startProgram(argv []string) error {
+// commandLine is the program behind the options of the init.
+type commandLine struct {
+	argv  []string
+	await string
+	cwd   string
+}
+
+const awaitEvery = 20 * time.Millisecond
+
+// startProgram starts the program of the command line with the environment of the init, at once or when what it awaits exists. Its end is
+// the end of the sandbox.
+func (s *server) startProgram(program commandLine) error {
+	if program.await == "" {
+		return s.startNow(program)
+	}
+	go func() {
+		for {
+			if _, err := os.Stat(program.await); err == nil {
+				break
+			}
+			time.Sleep(awaitEvery)
+		}
+		if err := s.startNow(program); err != nil {
+			fmt.Fprintf(os.Stderr, "init: %v\n", err)
+			s.shutdown(defaultGrace, 127)
+		}
+	}()
+	return nil
+}
+
+func (s *server) startNow(program commandLine) error {
 	env := map[string]string{}
 	for _, variable := range os.Environ() {
 		name, value, _ := strings.Cut(variable, "=")
 		env[name] = value
 	}
-	cwd, err := os.Getwd()
-	if err != nil {
-		return err
+	cwd := program.cwd
+	if cwd == "" {
+		var err error
+		if cwd, err = os.Getwd(); err != nil {
+			return err
+		}
 	}
-	p, err := s.spawn(spawnRequest{Argv: argv, Env: env, Cwd: cwd, inheritOutput: true, oneOutput: true})
+	p, err := s.spawn(spawnRequest{Argv: program.argv, Env: env, Cwd: cwd, inheritOutput: true, oneOutput: true})
 	if err != nil {
 		return err
 	}

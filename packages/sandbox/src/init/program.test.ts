@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmodSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -71,6 +71,19 @@ describeNeeding("go", "the init program of a checkout", () => {
       promisify(execFile)(await initProgram("x64"), [...options, "--", ...program], { env: { CODE: "7" } });
     await expect(run("/bin/sh", "-c", "echo started; exit $CODE")).rejects.toMatchObject({ code: 7, stdout: "started\n" });
     await expect(run("/no/such/program")).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("/no/such/program") });
+  });
+
+  it("starts it where a client has put its files, when they are there", { timeout: 300_000 }, async () => {
+    using tree = temporaryTree({ "part/src/README": "" });
+    const at = (name: string) => join(tree.path, name);
+    const options = ["--listen", `unix:${at("socket")}`, "--key", initKeyArgument(openInitKey(tree.path))];
+    const waiting = promisify(execFile)(await initProgram("x64"), [
+      ...[...options, "--await", at("bundle"), "--cwd", at("bundle/src")],
+      ...["--", "/bin/pwd"],
+    ]);
+    await expect.poll(() => existsSync(at("socket"))).toBe(true);
+    renameSync(at("part"), at("bundle"));
+    expect((await waiting).stdout).toBe(`${at("bundle/src")}\n`);
   });
 
   it("passes its own tests", { timeout: 300_000 }, async () => {
