@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import {
   KubernetesEngine,
+  type KubernetesEngineOptions,
   type KubernetesObject,
   NO_EGRESS,
   probeCluster,
@@ -24,7 +25,9 @@ interface Engines {
   readonly limited: KubernetesEngine;
   readonly full: KubernetesEngine;
   readonly namespace: TestNamespace;
-  /** What the limited one has logged. */
+  /** Another one with the account of the limited one, in a group of its own, with waiting pods. */
+  readonly withPool: () => KubernetesEngine;
+  /** What the limited ones have logged. */
   readonly lines: readonly string[];
 }
 
@@ -77,6 +80,15 @@ const operations: Readonly<Record<string, (engines: Engines) => Promise<unknown>
     const findRefused = () => lines.find((line) => line.startsWith("events about pods are not written"));
     const isWritten = async () => JSON.stringify(await namespace.api.list(namespace.path("events"), {})).includes(id);
     await expect.poll(async () => findRefused() !== undefined || (await isWritten()), { timeout: 60_000 }).toBe(true);
+    const refused = findRefused();
+    if (refused !== undefined) throw new Error(refused);
+  },
+  // The pool goes on without the quotas, and logs it.
+  "list resourcequotas": async ({ withPool, namespace, lines }) => {
+    await withPool().create(sandboxOf(), signal);
+    const findRefused = () => lines.find((line) => line.startsWith(`the quotas of namespace ${namespace.name} are not known`));
+    const isFilled = async () => (await namespace.pods()).some(({ metadata }) => metadata.labels?.["aenv.io/waiting"] !== undefined);
+    await expect.poll(async () => findRefused() !== undefined || (await isFilled()), { timeout: 60_000 }).toBe(true);
     const refused = findRefused();
     if (refused !== undefined) throw new Error(refused);
   },
@@ -135,7 +147,7 @@ describeNeeding("kubernetes", "the account of the server", () => {
     let baseImage: string;
     let home: Tree;
     let rights: readonly Right[];
-    let full: KubernetesEngine;
+    let full: Pick<Engines, "limited" | "withPool">;
     const lines: string[] = [];
     const opened: KubernetesEngine[] = [];
 
@@ -156,7 +168,7 @@ describeNeeding("kubernetes", "the account of the server", () => {
     }, 60_000);
 
     /** An engine with an account that has these rights. The API server takes a moment to know them. */
-    async function open(name: string, granted: readonly Right[]): Promise<KubernetesEngine> {
+    async function open(name: string, granted: readonly Right[]): Promise<typeof full> {
       const access = await createAccount(namespace, name, granted);
       const refused = rights.filter((right) => !granted.includes(right)).map(nameOf);
       const expected =
@@ -164,9 +176,13 @@ describeNeeding("kubernetes", "the account of the server", () => {
       const probe = async () => expect(await probeCluster({ access, namespace: namespace.name })).toMatchObject(expected);
       await vi.waitFor(probe, { timeout: 30_000 });
       const log = (line: string) => void lines.push(line);
-      const engine = new KubernetesEngine({ home: home.path, access, namespace: namespace.name, baseImage, group: "rights", log });
-      opened.push(engine);
-      return engine;
+      const engine = (more: Partial<KubernetesEngineOptions>) => {
+        const made = new KubernetesEngine({ home: home.path, access, namespace: namespace.name, baseImage, log, ...more });
+        opened.push(made);
+        return made;
+      };
+      const pool = { min: 1, max: 1, total: 1, idleMs: 3_600_000, roundMs: 500 };
+      return { limited: engine({ group: "rights" }), withPool: () => engine({ group: `pool-${name}`, pool }) };
     }
 
     it("has no right that no operation needs", () => {
@@ -176,7 +192,7 @@ describeNeeding("kubernetes", "the account of the server", () => {
     it("can do everything with the rights of the chart", { timeout: 180_000 }, async () => {
       const operated = Object.entries(operations).map(async ([name, operate]) => {
         // These two ask whose an object of the same name is, and refuse then.
-        const own = await operate({ limited: full, full, namespace, lines }).then(
+        const own = await operate({ ...full, full: full.limited, namespace, lines }).then(
           () => "done",
           (error: { code?: string }) => error.code,
         );
@@ -190,11 +206,13 @@ describeNeeding("kubernetes", "the account of the server", () => {
     it.each(Object.keys(operations))("names the right that it lacks: %s", { timeout: 180_000 }, async (name) => {
       const [, verb, resource] = /^(\w+) (\S+)$/.exec(name) ?? [];
       lines.length = 0;
-      const limited = await open(
+      const engines = await open(
         `no-${name.replace(/\W/g, "-")}`,
         rights.filter((right) => nameOf(right) !== name),
       );
-      await expect(operations[name]?.({ limited, full, namespace, lines })).rejects.toThrow(`cannot ${verb} resource "${resource}"`);
+      await expect(operations[name]?.({ ...engines, full: full.limited, namespace, lines })).rejects.toThrow(
+        `cannot ${verb} resource "${resource}"`,
+      );
     });
   });
 });

@@ -220,10 +220,11 @@ export class KubernetesEngine implements SandboxEngine {
     return (await this.#pool?.claim(kind, pod, signal)) ?? null;
   }
 
-  #openPool({ pool, group, unschedulableMs = UNSCHEDULABLE_MS, log }: KubernetesEngineOptions): PodPool | null {
+  #openPool({ pool, group, namespace, unschedulableMs = UNSCHEDULABLE_MS, log }: KubernetesEngineOptions): PodPool | null {
     if (pool === undefined) return null;
     const onCreated = (pod: Pod) => this.#events.note(pod, waitingNote);
     return new PodPool(this.#api, this.#pods, {
+      namespace,
       limits: pool,
       unschedulableMs,
       isShared: group !== undefined,

@@ -1,78 +1,27 @@
-import { rmSync } from "node:fs";
 import { get } from "node:http";
 import { PlatformError } from "@aenv/contract";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import type { Sandbox, SandboxSpec } from "../engine.ts";
-import { TEST_PROGRAM } from "../fixtures/test-root.ts";
+import { expect, it } from "vitest";
+import type { Sandbox } from "../engine.ts";
 import { connectInit } from "../init/connection.ts";
 import type { KubernetesObject } from "./api/client.ts";
-import { KubernetesEngine } from "./engine.ts";
-import type { KubernetesEngineOptions } from "./options.ts";
+import type { KubernetesEngine } from "./engine.ts";
 import { defaultTemplates } from "./pod/default-templates.ts";
 import type { PodTemplates } from "./pod/templates.ts";
 import type { Pod } from "./pod/types.ts";
 import type { KubernetesSandbox } from "./sandbox.ts";
 import { BreakableProxy } from "./testing/breakable-proxy.ts";
-import { openTestNamespace, type TestNamespace } from "./testing/namespace.ts";
+import { START_MS, TIMEOUT_MS, useTestCluster } from "./testing/cluster.ts";
 import { loadTestImage } from "./testing/test-image.ts";
 
 const { signal } = new AbortController();
-const TIMEOUT_MS = 180_000;
-const START_MS = 120_000;
 /** Loaded into the test cluster by its script; it has a shell, and no init. */
 const OTHER_IMAGE = "aenv.local/busybox:1";
 const PORT = 8090;
 
 describeNeeding("kubernetes", "a pod", () => {
-  const ends: (() => unknown)[] = [];
-  let namespace: TestNamespace;
-  let image: string;
-  let serverImage: string;
-
-  beforeAll(async () => {
-    namespace = await openTestNamespace();
-    image = await loadTestImage();
-    serverImage = await loadTestImage(PORT);
-  }, TIMEOUT_MS);
-
-  afterEach(async () => {
-    for (const end of ends.splice(0).reverse()) await end();
-  }, TIMEOUT_MS);
-
-  afterAll(async () => {
-    await namespace?.[Symbol.asyncDispose]();
-  }, TIMEOUT_MS);
-
-  function open(options: Partial<KubernetesEngineOptions> = {}): KubernetesEngine {
-    const home = temporaryTree();
-    const engine = new KubernetesEngine({
-      home: home.path,
-      access: namespace.access,
-      namespace: namespace.name,
-      baseImage: image,
-      ...options,
-    });
-    ends.push(async () => {
-      for (const sandbox of await engine.list()) await sandbox.destroy();
-      await engine.close();
-      rmSync(home.path, { recursive: true, force: true });
-    });
-    return engine;
-  }
-
-  async function make(engine: KubernetesEngine, more: Partial<SandboxSpec> = {}): Promise<KubernetesSandbox> {
-    const command = ["/usr/bin/node", TEST_PROGRAM, "serve"];
-    const spec = {
-      id: `pod-${Math.random().toString(36).slice(2, 10)}`,
-      command,
-      variables: {},
-      labels: {},
-      startTimeoutMs: START_MS,
-      ...more,
-    };
-    return (await engine.create(spec, signal)) as KubernetesSandbox;
-  }
+  const cluster = useTestCluster();
+  const { open, create: make } = cluster;
 
   async function run(engine: KubernetesEngine, sandbox: Sandbox, script: string): Promise<string> {
     await using init = await connectInit(sandbox.initAddress as never, engine.initKey, signal);
@@ -82,7 +31,7 @@ describeNeeding("kubernetes", "a pod", () => {
 
   /** Nothing is left of a start that failed. */
   async function expectNoPods(): Promise<void> {
-    await expect.poll(async () => (await namespace.pods()).map(({ metadata }) => metadata.name), { timeout: 30_000 }).toEqual([]);
+    await expect.poll(async () => (await cluster.namespace.pods()).map(({ metadata }) => metadata.name), { timeout: 30_000 }).toEqual([]);
   }
 
   it("gets the init from the base image if its own lacks it, keeps variables out of the cluster, and takes folders by content", {
@@ -100,16 +49,18 @@ describeNeeding("kubernetes", "a pod", () => {
       subject: { environment: "shop", version: "1.0.0", owner: "ada@example.com", labels: { team: "blue" } },
     });
     await expect.poll(() => sandbox.tail(1), { timeout: 10_000 }).toEqual(["started s3cret-value"]);
-    const pod = await namespace.api.get<Pod>(namespace.path("pods", sandbox.podName));
+    const pod = await cluster.namespace.api.get<Pod>(cluster.namespace.path("pods", sandbox.podName));
     expect(JSON.stringify(pod)).not.toContain("s3cret-value");
     expect(pod.metadata.labels).toMatchObject({ "business/aenv-name": "shop", "business/aenv-version": "1.0.0" });
     expect(pod.metadata.annotations).toMatchObject({ "business/aenv-owner": "ada@example.com" });
     expect(pod.metadata.name).toMatch(/^shop-[a-z0-9]{6}$/);
     await sandbox.describe({ instance: "shop-1", owner: "grace", labels: { team: "red" } });
-    const described = await namespace.api.get<Pod>(namespace.path("pods", sandbox.podName));
+    const described = await cluster.namespace.api.get<Pod>(cluster.namespace.path("pods", sandbox.podName));
     const messages = async () => {
       const fieldSelector = `involvedObject.name=${sandbox.podName},source=aenv`;
-      const { items } = await namespace.api.list<KubernetesObject & { message: string }>(namespace.path("events"), { fieldSelector });
+      const { items } = await cluster.namespace.api.list<KubernetesObject & { message: string }>(cluster.namespace.path("events"), {
+        fieldSelector,
+      });
       return items.map(({ message }) => message);
     };
     const created = `Created for sandbox ${sandbox.id} for environment shop@1.0.0 (owner ada@example.com)`;
@@ -129,6 +80,7 @@ describeNeeding("kubernetes", "a pod", () => {
   });
 
   it("runs the image's own program without an init, with its variables", { timeout: TIMEOUT_MS }, async () => {
+    const serverImage = await loadTestImage(PORT);
     const engine = open();
     const listening = { kind: "port", port: PORT, healthPath: "/health" } as const;
     const sandbox = await make(engine, { image: serverImage, command: [], listening, variables: { GREETING: "hello" } });
@@ -175,7 +127,7 @@ describeNeeding("kubernetes", "a pod", () => {
     const stop = new AbortController();
     const spec = { id: "unwanted", command: [], variables: {}, labels: {}, startTimeoutMs: START_MS, listening: { kind: "none" } } as const;
     const starting = engine.create({ ...spec, template: "nowhere" }, stop.signal);
-    const isSeen = async () => JSON.stringify((await namespace.pods()).map(({ status }) => status));
+    const isSeen = async () => JSON.stringify((await cluster.namespace.pods()).map(({ status }) => status));
     await expect.poll(isSeen, { timeout: 30_000 }).toContain("Unschedulable");
     await expect.poll(() => engine.podsByPhase.Pending, { timeout: 30_000 }).toBe(1);
     stop.abort();
@@ -187,12 +139,12 @@ describeNeeding("kubernetes", "a pod", () => {
   it("beyond the quota of the namespace is refused for now", { timeout: TIMEOUT_MS }, async () => {
     const engine = open();
     const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "few" }, spec: { hard: { pods: "0" } } };
-    await namespace.api.create<KubernetesObject>(namespace.path("resourcequotas"), quota);
+    await cluster.namespace.api.create<KubernetesObject>(cluster.namespace.path("resourcequotas"), quota);
     try {
       await expect(make(engine)).rejects.toMatchObject({ code: "sandbox.no_capacity", message: expect.stringMatching(/quota.*few/) });
       await expectNoPods();
     } finally {
-      await namespace.api.delete(namespace.path("resourcequotas", "few"));
+      await cluster.namespace.api.delete(cluster.namespace.path("resourcequotas", "few"));
     }
   });
 
@@ -200,14 +152,14 @@ describeNeeding("kubernetes", "a pod", () => {
     const engine = open();
     const [hungry, deleted, evicted] = await Promise.all([make(engine, { memoryMb: 128 }), make(engine), make(engine)]);
     await textAt(hungry, "/allocate?mb=300", "POST").catch(() => undefined);
-    await namespace.api.delete(namespace.path("pods", deleted.podName), { graceSeconds: 1 });
+    await cluster.namespace.api.delete(cluster.namespace.path("pods", deleted.podName), { graceSeconds: 1 });
     const eviction = {
       apiVersion: "policy/v1",
       kind: "Eviction",
       metadata: { name: evicted.podName },
       deleteOptions: { gracePeriodSeconds: 1 },
     };
-    await namespace.api.create<KubernetesObject>(`${namespace.path("pods", evicted.podName)}/eviction`, eviction);
+    await cluster.namespace.api.create<KubernetesObject>(`${cluster.namespace.path("pods", evicted.podName)}/eviction`, eviction);
     expect((await hungry.exited).reason).toMatch(/memory.*its limit is 128 MB/);
     expect((await deleted.exited).reason).toBe("the pod was deleted by another client of the cluster");
     expect((await evicted.exited).reason).toMatch(/EvictionByEvictionAPI/);
@@ -217,19 +169,19 @@ describeNeeding("kubernetes", "a pod", () => {
   });
 
   it("is followed again after the API server was away, and after a watch that got stuck", { timeout: TIMEOUT_MS }, async () => {
-    await using proxy = await BreakableProxy.open(new URL(namespace.access.server));
-    const access = { ...namespace.access, server: `https://127.0.0.1:${proxy.port}` };
+    await using proxy = await BreakableProxy.open(new URL(cluster.namespace.access.server));
+    const access = { ...cluster.namespace.access, server: `https://127.0.0.1:${proxy.port}` };
     const engine = open({ access, watch: { watchSeconds: 5 } });
     const sandboxes = await Promise.all([make(engine), make(engine), make(engine)]);
     const [first, second, third] = sandboxes as [KubernetesSandbox, KubernetesSandbox, KubernetesSandbox];
     proxy.cut();
-    await namespace.api.delete(namespace.path("pods", first.podName), { graceSeconds: 0 });
+    await cluster.namespace.api.delete(cluster.namespace.path("pods", first.podName), { graceSeconds: 0 });
     const destroying = second.destroy();
     proxy.restore();
     expect((await first.exited).reason).toMatch(/deleted by another client/);
     await destroying;
     proxy.stick();
-    await namespace.api.delete(namespace.path("pods", third.podName), { graceSeconds: 0 });
+    await cluster.namespace.api.delete(cluster.namespace.path("pods", third.podName), { graceSeconds: 0 });
     proxy.restore();
     expect((await third.exited).reason).toMatch(/deleted by another client/);
     expect(await engine.list()).toEqual([]);
@@ -247,7 +199,7 @@ describeNeeding("kubernetes", "a pod", () => {
       const { state, podName } = await make(open({ group }), { listening: { kind: "none" } });
       const past = { ...state, startsUntil: Date.now() - 3_600_000 };
       const annotations = { "aenv.io/ready": null, "aenv.io/state": JSON.stringify(past) };
-      await namespace.api.patch(namespace.path("pods", podName), { metadata: { annotations } });
+      await cluster.namespace.api.patch(cluster.namespace.path("pods", podName), { metadata: { annotations } });
     };
     const other = open({ group: "swept", sweepEveryMs: 500 });
     await other.list();

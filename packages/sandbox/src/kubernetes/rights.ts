@@ -10,6 +10,7 @@ export const requiredRights: readonly RightsRule[] = [
   { apiGroups: [""], resources: ["pods"], verbs: ["get", "list", "watch", "create", "patch", "delete"] },
   { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
   { apiGroups: [""], resources: ["events"], verbs: ["create"] },
+  { apiGroups: [""], resources: ["resourcequotas"], verbs: ["list"] },
   // For services.
   { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list", "create", "update", "delete"] },
   { apiGroups: [""], resources: ["services"], verbs: ["get", "list", "create", "update", "delete"] },

@@ -1,8 +1,7 @@
-import { readTemplates } from "@aenv/sandbox";
+import { readTemplates, roomIn } from "@aenv/sandbox";
 import { describe, expect, it } from "vitest";
 import { clusterChecks, grantCommands } from "./checks.ts";
 import type { ClusterFacts } from "./facts.ts";
-import { roomIn } from "./quota.ts";
 
 const template = readTemplates(null).get("singleContainer");
 const config = { kubeNamespace: "pods-of-aenv", runtime: "runc", runscClass: null } as const;

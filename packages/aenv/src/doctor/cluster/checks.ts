@@ -1,8 +1,7 @@
-import type { PodTemplates } from "@aenv/sandbox";
+import { type PodTemplates, roomIn } from "@aenv/sandbox";
 import type { ServerConfig } from "@aenv/server";
 import type { Check } from "../check.ts";
 import type { ClusterFacts } from "./facts.ts";
-import { roomIn } from "./quota.ts";
 
 export interface ClusterQuestion {
   readonly config: Pick<ServerConfig, "kubeNamespace" | "runtime" | "runscClass">;

@@ -1,4 +1,12 @@
-import { isKubernetesError, type KubernetesApi, type KubernetesObject, type RefusedRight, refusedRights } from "@aenv/sandbox";
+import {
+  isKubernetesError,
+  type KubernetesApi,
+  type KubernetesObject,
+  listQuotas,
+  type Quota,
+  type RefusedRight,
+  refusedRights,
+} from "@aenv/sandbox";
 import type { ServerConfig } from "@aenv/server";
 
 /** What the API server says about a namespace and its cluster. Null where this account may not read it. */
@@ -12,12 +20,6 @@ export interface ClusterFacts {
   readonly storageClasses: readonly StorageClass[] | null;
 }
 
-export interface Quota {
-  readonly name: string;
-  readonly hard: Readonly<Record<string, string>>;
-  readonly used: Readonly<Record<string, string>>;
-}
-
 export interface StorageClass {
   readonly name: string;
   readonly isDefault: boolean;
@@ -25,11 +27,6 @@ export interface StorageClass {
 
 interface SelfReview extends KubernetesObject {
   readonly status?: { readonly userInfo?: { readonly username?: string } };
-}
-
-interface QuotaObject extends KubernetesObject {
-  readonly spec?: { readonly hard?: Readonly<Record<string, string>> };
-  readonly status?: { readonly hard?: Readonly<Record<string, string>>; readonly used?: Readonly<Record<string, string>> };
 }
 
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
@@ -45,7 +42,7 @@ export async function readFacts(
     readable(() => accountName(api, signal)),
     refusedRights(api, { namespace, networkPolicies }, signal),
     readable(() => api.find(`/api/v1/namespaces/${namespace}`, signal)),
-    readable(() => list<QuotaObject>(`/api/v1/namespaces/${namespace}/resourcequotas`)),
+    readable(() => listQuotas(api, namespace, signal)),
     readable(() => list("/apis/node.k8s.io/v1/runtimeclasses")),
     readable(() => list("/apis/storage.k8s.io/v1/storageclasses")),
   ]);
@@ -53,7 +50,7 @@ export async function readFacts(
     account,
     refused,
     namespaceLabels: space?.metadata.labels ?? null,
-    quotas: quotas?.map(quotaOf) ?? null,
+    quotas,
     runtimeClasses: runtimes?.map(({ metadata }) => metadata.name) ?? null,
     storageClasses:
       storage?.map(({ metadata }) => ({ name: metadata.name, isDefault: metadata.annotations?.[DEFAULT_CLASS] === "true" })) ?? null,
@@ -65,10 +62,6 @@ async function accountName(api: KubernetesApi, signal: AbortSignal): Promise<str
   const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview", metadata: { name: "" } };
   const answer = await api.create<SelfReview>("/apis/authentication.k8s.io/v1/selfsubjectreviews", review, signal);
   return answer.status?.userInfo?.username ?? null;
-}
-
-function quotaOf({ metadata, spec, status }: QuotaObject): Quota {
-  return { name: metadata.name, hard: status?.hard ?? spec?.hard ?? {}, used: status?.used ?? {} };
 }
 
 async function readable<T>(read: () => Promise<T>): Promise<T | null> {

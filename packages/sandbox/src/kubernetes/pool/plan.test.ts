@@ -18,6 +18,7 @@ describe("the number of waiting pods", () => {
       uses.map(([perSecond, usedAt], at) => ({ digest: String(at), perSecond, usedAt })),
       limits,
       100_000,
+      (_, wanted) => wanted,
     ),
   ];
 

@@ -21,15 +21,21 @@ export interface KindUse {
 /** How long a new pod takes until its init answers, at most in most clusters: as many pods wait as are needed in this time. */
 const REPLACE_SECONDS = 5;
 
-/** How many pods of each kind should wait. If there are more than `total`, those in use most have theirs first. */
-export function targetsOf(kinds: readonly KindUse[], limits: PoolLimits, now: number): ReadonlyMap<string, number> {
+/** How many pods of each kind should wait. If there are more than `total` or than fit, those in use most have theirs first. */
+export function targetsOf(
+  kinds: readonly KindUse[],
+  limits: PoolLimits,
+  now: number,
+  fit: (digest: string, wanted: number) => number,
+): ReadonlyMap<string, number> {
   const targets = new Map<string, number>();
   let left = limits.total;
   for (const { digest, perSecond, usedAt } of kinds.toSorted((one, other) => other.perSecond - one.perSecond)) {
     const isIdle = now - usedAt >= limits.idleMs;
     const wanted = isIdle ? 0 : Math.min(limits.max, Math.max(limits.min, Math.ceil(perSecond * REPLACE_SECONDS - 0.5)));
-    targets.set(digest, Math.min(wanted, left));
-    left -= Math.min(wanted, left);
+    const target = fit(digest, Math.min(wanted, left));
+    targets.set(digest, target);
+    left -= target;
   }
   return targets;
 }

@@ -1,14 +1,19 @@
+import { messageOf } from "@aenv/contract";
 import type { KubernetesApi } from "../api/client.ts";
 import { isKubernetesError } from "../api/error.ts";
 import { isQuotaRefusal } from "../failures.ts";
+import { hasTerminated } from "../pod/progress.ts";
 import { stateOf } from "../pod/state.ts";
 import type { Pod } from "../pod/types.ts";
 import type { PodTable } from "../pods.ts";
+import { listQuotas } from "../quota.ts";
+import { QuotaBudget, type SeenQuotas } from "./budget.ts";
 import { PodDemand } from "./demand.ts";
 import { claimOf, digestOf, freeNames, isWaiting, type PodKind } from "./kind.ts";
 import { choose, type PoolLimits, surplusOf, targetsOf, usabilityOf } from "./plan.ts";
 
 export interface PodPoolOptions {
+  readonly namespace: string;
   readonly limits: PoolLimits;
   /** How long a waiting pod may be without a node. */
   readonly unschedulableMs: number;
@@ -54,6 +59,9 @@ export class PodPool {
   #isListed = false;
   #isClosed = false;
   #pausedUntil = 0;
+  #quotas: SeenQuotas = { quotas: [], pods: [] };
+  #quotasReadAt = 0;
+  #quotaProblem = "";
   #filling: Promise<void> | null = null;
 
   constructor(api: KubernetesApi, pods: PodTable, options: PodPoolOptions) {
@@ -164,16 +172,46 @@ export class PodPool {
       await this.#remove(pod);
     }
     const uses = [...this.#kinds].map(([digest, { demand }]) => ({ digest, perSecond: demand.perSecond(now), usedAt: demand.usedAt }));
-    for (const [digest, target] of targetsOf(uses, limits, now)) {
+    const budget = await this.#budget(now);
+    const limited = new Set<string>();
+    const fit = (digest: string, wanted: number) => {
+      const pod = this.#kindOf(digest).made?.waiting("") ?? this.#waiting().find((one) => digestOf(one) === digest);
+      const count = pod === undefined ? wanted : budget.take(pod, wanted);
+      if (count < wanted) limited.add(digest);
+      return count;
+    };
+    for (const [digest, target] of targetsOf(uses, limits, now, fit)) {
       const waiting = this.#waiting().filter((pod) => digestOf(pod) === digest);
-      if (waiting.length > target) await this.#shrink(digest, waiting, target);
+      if (waiting.length > target) await this.#shrink(digest, waiting, target, limited.has(digest));
       else await this.#grow(digest, target - waiting.length);
       if (target === 0 && now - this.#kindOf(digest).demand.usedAt >= limits.idleMs) this.#kinds.delete(digest);
     }
   }
 
-  async #shrink(digest: string, waiting: readonly Pod[], target: number): Promise<void> {
-    const isSure = target === 0 || (this.#kindOf(digest).made !== null && Date.now() - this.#startedAt >= LEARN_MS);
+  /** The quotas are read at most once a round. Without them, the pool only makes room when a quota refuses a sandbox. */
+  async #budget(now: number): Promise<QuotaBudget> {
+    const { namespace, roundMs = ROUND_MS, log } = this.#options;
+    if (this.#kinds.size > 0 && now >= this.#quotasReadAt + roundMs) {
+      this.#quotasReadAt = now;
+      try {
+        this.#quotas = { quotas: await listQuotas(this.#api, namespace), pods: this.#countedPods() };
+        this.#quotaProblem = "";
+      } catch (error) {
+        const problem = messageOf(error);
+        if (problem !== this.#quotaProblem) log?.(`the quotas of namespace ${namespace} are not known: ${problem}`);
+        this.#quotaProblem = problem;
+      }
+    }
+    return new QuotaBudget(this.#quotas, this.#quotas.quotas.length === 0 ? [] : this.#countedPods().filter((pod) => !isWaiting(pod)));
+  }
+
+  /** Quotas do not count pods that have ended. */
+  #countedPods(): Pod[] {
+    return this.#pods.all().filter((pod) => !hasTerminated(pod));
+  }
+
+  async #shrink(digest: string, waiting: readonly Pod[], target: number, isLimited: boolean): Promise<void> {
+    const isSure = target === 0 || isLimited || (this.#kindOf(digest).made !== null && Date.now() - this.#startedAt >= LEARN_MS);
     if (isSure) for (const pod of surplusOf(waiting, target)) await this.#remove(pod);
   }
 

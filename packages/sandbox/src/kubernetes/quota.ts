@@ -1,7 +1,33 @@
-import { type PodTemplates, quantityValue } from "@aenv/sandbox";
-import type { Quota } from "./facts.ts";
+import type { KubernetesApi, KubernetesObject } from "./api/client.ts";
+import { quantityValue } from "./pod/quantity.ts";
+import type { Pod } from "./pod/types.ts";
 
-type Pod = ReturnType<PodTemplates["get"]>;
+/** A ResourceQuota. */
+export interface Quota {
+  readonly name: string;
+  readonly hard: Readonly<Record<string, string>>;
+  readonly used: Readonly<Record<string, string>>;
+}
+
+interface QuotaObject extends KubernetesObject {
+  readonly spec?: {
+    readonly hard?: Readonly<Record<string, string>>;
+    readonly scopes?: readonly string[];
+    readonly scopeSelector?: object;
+  };
+  readonly status?: Partial<Pick<Quota, "hard" | "used">>;
+}
+
+/** Scopes that every sandbox is in: it has limits, and no deadline of its own. */
+const OWN_SCOPES = new Set(["NotTerminating", "NotBestEffort"]);
+
+/** The quotas of a namespace that count sandboxes. */
+export async function listQuotas(api: KubernetesApi, namespace: string, signal?: AbortSignal): Promise<readonly Quota[]> {
+  const { items } = await api.list<QuotaObject>(`/api/v1/namespaces/${namespace}/resourcequotas`, {}, signal);
+  return items
+    .filter(({ spec = {} }) => spec.scopeSelector === undefined && (spec.scopes ?? []).every((scope) => OWN_SCOPES.has(scope)))
+    .map(({ metadata, spec, status }) => ({ name: metadata.name, hard: status?.hard ?? spec?.hard ?? {}, used: status?.used ?? {} }));
+}
 
 export interface QuotaRoom {
   /** How many more pods of the template the quotas admit. */
@@ -26,7 +52,7 @@ export function roomIn(quotas: readonly Quota[], template: Pod): QuotaRoom | nul
 }
 
 /** How much one pod counts against a resource of a quota; 0 if it does not. */
-function needOf(resource: string, template: Pod): number {
+export function needOf(resource: string, template: Pod): number {
   if (resource === "pods" || resource === "count/pods") return 1;
   const [, kind = "requests", name = ""] = /^(?:(requests|limits)\.)?(cpu|memory|ephemeral-storage)$/.exec(resource) ?? [];
   if (name === "") return 0;
@@ -39,6 +65,6 @@ function needOf(resource: string, template: Pod): number {
   return sum;
 }
 
-function amountOf(quantity: unknown): number {
+export function amountOf(quantity: unknown): number {
   return quantityValue(String(quantity), "a quota");
 }
