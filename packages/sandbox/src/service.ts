@@ -16,7 +16,19 @@ export interface ServiceResources {
   readonly ephemeralStorage?: string | undefined;
 }
 
-/** Equal replicas of an image that the engine itself keeps running behind one address. */
+/** Files of a program that are not in its image. The platform sends them to every new replica, which starts when it has them. */
+export interface ServiceBundle {
+  /** The name of their folder in replicas: the same on every server, and another one for other files. */
+  readonly name: string;
+  /** The folder of this machine that has them. */
+  readonly open: () => Promise<string>;
+  /** Where the program runs, inside of the folder. */
+  readonly cwd: string;
+  /** The image that has the init, which receives them. */
+  readonly baseImage: string;
+}
+
+/** Equal replicas of a program that the engine itself keeps running behind one address. */
 export interface ServiceSpec {
   readonly id: string;
   readonly owner: string;
@@ -25,6 +37,8 @@ export interface ServiceSpec {
   readonly image: string;
   /** Empty: the program of the image. */
   readonly command: readonly string[];
+  /** Undefined: the image has the whole program. */
+  readonly bundle?: ServiceBundle | undefined;
   readonly port: number;
   /** A path that succeeds when a replica is ready; null: it is ready when it accepts connections. */
   readonly healthPath: string | null;
@@ -65,6 +79,8 @@ export interface SeenServices {
 export interface ServiceEngine {
   /** Names the place of these services. Engines with the same one see each other's. */
   readonly location: string;
+  /** Of replicas without an image of their own. It has Node and the init. */
+  readonly baseImage: string;
   /** The address of a service for programs near the engine, without a scheme. */
   urlOf(id: string, port: number): string;
   /** Throws if there can be no such service, with what to do. */

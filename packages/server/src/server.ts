@@ -240,7 +240,16 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     quotas,
     storage: new Storage(config.home),
     ...(engine.services !== undefined && {
-      workloads: new Workloads({ services: engine.services, engine, rows: serviceTable, hub, egressLimit, runtimes, shown }),
+      workloads: new Workloads({
+        services: engine.services,
+        engine,
+        rows: serviceTable,
+        hub,
+        egressLimit,
+        runtimes,
+        shown,
+        bundleFolder: (digest) => hub.bundleFolder(digest),
+      }),
     }),
     now,
     shown,

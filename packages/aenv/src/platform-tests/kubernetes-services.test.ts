@@ -4,7 +4,9 @@ import { loadTestImage } from "@aenv/sandbox/test-image";
 import { openTestNamespace, type TestNamespace } from "@aenv/sandbox/test-namespace";
 import { describeNeeding, kubeconfigPath, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { type Platform, startPlatform } from "./platform.ts";
+import { loadBaseImage } from "../testing/base-image.ts";
+import { callTool } from "./calls.ts";
+import { type Platform, projects, publish, startPlatform } from "./platform.ts";
 
 /** A server that says what it was given, and remembers what it is told in its storage. */
 const server = `
@@ -56,16 +58,17 @@ interface Deployed extends KubernetesObject {
 describeNeeding("kubernetes", "services of a platform with the engine kubernetes", () => {
   let namespace: TestNamespace;
   let image: string;
+  let baseImage: string;
   let platform: Platform;
   let templates: Tree;
 
   beforeAll(async () => {
-    [namespace, image] = await Promise.all([openTestNamespace(), loadTestImage()]);
+    [namespace, image, baseImage] = await Promise.all([openTestNamespace(), loadTestImage(), loadBaseImage()]);
     const labels = { "pod-security.kubernetes.io/enforce": "baseline" };
     await namespace.api.patch(`/api/v1/namespaces/${namespace.name}`, { metadata: { labels } });
     templates = temporaryTree({ "deployment.yaml": template });
     const cluster = { engine: "kubernetes", kubeconfig: kubeconfigPath(), kubeNamespace: namespace.name, podTemplates: templates.path };
-    platform = await startPlatform({ flags: { ...cluster, baseImage: image, round: "500ms" } });
+    platform = await startPlatform({ flags: { ...cluster, baseImage, dataDir: "/var/lib/aenv", round: "500ms" } });
     const artifacts = [{ type: "image", content: image }];
     const runtime = { command: ["/usr/bin/node", "-e", server] };
     await platform.demand("POST", "/env", { name: "shop", version: "1.0.0", artifacts, runtime });
@@ -161,5 +164,47 @@ describeNeeding("kubernetes", "services of a platform with the engine kubernetes
     expect(await call("till")).toMatchObject({ envNAME: "shop" });
     await platform.demand("DELETE", "/env-service/till");
     expect(await namespace.api.find(deployments("till"))).toBeNull();
+  });
+
+  it("of a bundle are the same, and every new pod is sent the bundle", { timeout: 300_000 }, async () => {
+    const envName = await publish(platform, projects.probe);
+    const variableOf = async (name: string) =>
+      (await callTool(`${platform.dataUrl}/env-service/desk/mcp`, "variable", { name })).text?.replaceAll('"', "");
+    const until = (name: string, value: string) => vi.waitFor(async () => expect(await variableOf(name)).toBe(value), soon);
+    const podsOf = async () => (await namespace.pods()).filter(({ metadata }) => metadata.labels?.["aenv.io/service"] === "desk");
+    const storage = { storage_size: "64Mi", pvc_name: "drawer", mount_path: "/data" };
+    const made = { envName, service_name: "desk", environment_variables: { GREETING: "hello" }, ...storage };
+    expect((await platform.demand("POST", "/env-service", made)) as ServiceRecord).toMatchObject({
+      status: "Creating",
+      service_url: `desk.${namespace.name}.svc.cluster.local:8081`,
+    });
+    await untilRunning("desk", 1);
+    expect([await variableOf("GREETING"), await variableOf("AENV_STORAGE")]).toEqual(["hello", "/data"]);
+    expect(await findClaim("drawer")).not.toBeNull();
+    expect(await platform.ask("PUT", "/env-service/desk", { replicas: 2 })).toMatchObject({ message: /replicas must be 1/ });
+
+    // A program that ends is started again in its pod, which still has the bundle.
+    const [first] = await podsOf();
+    await callTool(`${platform.dataUrl}/env-service/desk/mcp`, "crash").catch(() => undefined);
+    await vi.waitFor(async () => expect((await podsOf())[0]?.status?.containerStatuses?.[0]?.restartCount).toBe(1), soon);
+    await until("GREETING", "hello");
+    expect((await podsOf()).map(({ metadata }) => metadata.uid)).toEqual([first?.metadata.uid]);
+
+    await namespace.api.delete(namespace.path("pods", first?.metadata.name), { graceSeconds: 0 });
+    await vi.waitFor(async () => expect((await podsOf())[0]?.metadata.uid).not.toBe(first?.metadata.uid), soon);
+    await until("GREETING", "hello");
+    await platform.demand("PUT", "/env-service/desk", { environment_variables: { GREETING: "bye" } });
+    await until("GREETING", "bye");
+
+    // An image has the whole program.
+    await platform.demand("PUT", "/env-service/desk", { image: "aenv.local/no-such-image:1" });
+    await vi.waitFor(async () => {
+      const { spec } = await namespace.api.get<Deployed>(deployments("desk"));
+      expect(spec.template.spec.containers).toMatchObject([{ image: "aenv.local/no-such-image:1" }]);
+      expect(spec.template.spec.containers[0]).not.toHaveProperty("command");
+    }, soon);
+    await platform.demand("DELETE", "/env-service/desk?deleteStorage=true");
+    expect(await namespace.api.find(deployments("desk"))).toBeNull();
+    await vi.waitFor(async () => expect(await findClaim("drawer")).toBeNull(), soon);
   });
 });

@@ -15,6 +15,8 @@ export interface SendOptions {
   readonly parent?: string;
   /** The same content has the same path, from whatever folder and server it comes: for parents that sandboxes share. */
   readonly isNamedByContent?: boolean;
+  /** The name of the copy, if a program expects it there. */
+  readonly name?: string;
 }
 
 /**
@@ -25,9 +27,9 @@ export async function sendFolder(
   { files }: Pick<InitConnection, "files">,
   folder: string,
   abort: AbortSignal,
-  { parent = PARENT, isNamedByContent = false }: SendOptions = {},
+  { parent = PARENT, isNamedByContent = false, name }: SendOptions = {},
 ): Promise<string> {
-  const path = posix.join(parent, isNamedByContent ? `content-${await contentDigest(folder)}` : nameOf(folder));
+  const path = posix.join(parent, name ?? (isNamedByContent ? `content-${await contentDigest(folder)}` : nameOf(folder)));
   const exists = () => files.stat({ path, abort }).then(() => true, orFalse);
   if (await exists()) return path;
   const part = `${path}.${randomBytes(6).toString("hex")}`;

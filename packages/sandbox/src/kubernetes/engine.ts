@@ -94,6 +94,8 @@ export class KubernetesEngine implements SandboxEngine {
       templates: options.serviceTemplates ?? readServiceTemplates(null),
       domainSuffix: options.domainSuffix ?? "svc.cluster.local",
       unschedulableMs,
+      baseImage: options.baseImage,
+      initKey: this.initKey,
       runtime: options.runtime,
       runscClass: options.runscClass,
       ...(this.can.egress && { ensurePolicy: () => this.#ensurePolicy() }),
@@ -146,6 +148,7 @@ export class KubernetesEngine implements SandboxEngine {
 
   async close(): Promise<void> {
     this.#sweeps.close();
+    await this.services.close();
     await this.#work.close();
     await this.#pool?.close();
     await this.#events.close();

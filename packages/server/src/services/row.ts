@@ -19,6 +19,11 @@ export interface Workload {
   /** Servers with an engine of this location look after it. */
   readonly location: string;
   readonly image: string;
+  /**
+   * Set if the program is in the bundle: the image that has the init, which receives it. It is kept, so that servers of two versions do not
+   * replace each other's replicas.
+   */
+  readonly baseImage?: string;
   readonly port: number;
   /** Of its storage, if it has one. */
   readonly storageSize: string;

@@ -130,12 +130,13 @@ export class Services {
 
   /** Changes the number of replicas, or adds variables, which replaces the replicas. */
   async update(id: string, change: ServiceChange, caller: Caller): Promise<ServiceState> {
-    const { rows, now } = this.#options;
+    const { rows, now, workloads } = this.#options;
     const known = await this.#get(id, caller);
     const { image } = change;
     if (image !== undefined) assertImage(image, known);
     assertVariables(change.variables ?? {}, known.environment);
     if (change.replicas !== undefined) await this.#assertWithinLimits(change.replicas, known, known.owner, caller);
+    const changed = known.workload === undefined ? null : ((await workloads?.changeOf(known, image)) ?? null);
     const row = await rows.update(id, (latest) => {
       if (latest.leaving !== null) return null;
       const replicas = checkReplicas(change.replicas ?? latest.replicas, latest.storage);
@@ -145,7 +146,9 @@ export class Services {
         ...latest,
         variables,
         replicas,
-        ...(image !== undefined && latest.workload !== undefined && { workload: { ...latest.workload, image } }),
+        ...((image !== undefined || !isSame) &&
+          latest.workload !== undefined &&
+          changed !== null && { workload: changed(latest.workload) }),
         maxInstances: replicas > latest.replicas ? higherLimit(latest.maxInstances, caller.maxInstances) : latest.maxInstances,
         generation: isSame ? latest.generation : latest.generation + 1,
         updatedAt: now().toISOString(),

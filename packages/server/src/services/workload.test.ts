@@ -15,16 +15,26 @@ function versionOf(config: object, more: Partial<EnvironmentVersion> = {}): Envi
   return { ...identity, owner: "ada", config: whole, artifacts: [image], bundleDigest: null, ...more } as EnvironmentVersion;
 }
 
-const plan = (environment: EnvironmentVersion, request: WorkloadRequest = {}) => workloadFor(environment, request, "here");
+const plan = (environment: EnvironmentVersion, request: WorkloadRequest = {}) =>
+  workloadFor(environment, request, { location: "here", baseImage: "base:1" });
 
 describe("a service that the engine runs itself", () => {
-  it("needs an image that has the whole program, and nothing that only the platform can give it", () => {
+  it("runs an image that has the whole program, or a bundle, and needs nothing that only the platform can give it", () => {
     const command = { runtime: { command: ["serve"] } };
     expect(plan(versionOf({}))).toMatchObject({ image: image.content, location: "here", status: null });
     expect(plan(versionOf(command))).not.toBeNull();
-    expect(plan(versionOf({}, { bundleDigest: "sha256:1" }))).not.toBeNull();
-    expect(plan(versionOf(command, { bundleDigest: "sha256:1" }))).toBeNull();
-    expect(plan(versionOf({}, { artifacts: [], bundleDigest: "sha256:1" }))).toBeNull();
+    expect(plan(versionOf({}, { bundleDigest: "sha256:1" }))).not.toHaveProperty("baseImage");
+    expect(plan(versionOf(command, { bundleDigest: "sha256:1" }))).toMatchObject({ image: image.content, baseImage: "base:1" });
+    const bundle = { artifacts: [], bundleDigest: "sha256:1" };
+    expect(plan(versionOf({}, bundle))).toMatchObject({ image: "base:1", baseImage: "base:1" });
+    expect(plan(versionOf({}, { artifacts: [] }))).toBeNull();
+    expect(specFor(versionOf({}, bundle))).toMatchObject({
+      command: ["/opt/aenv/node", "main.js", "--host", "{host}", "--port", "{port}"],
+      healthPath: "/health",
+      bundle: { name: "bundle-1", cwd: ".", baseImage: "base:1" },
+    });
+    const other = { runtime: { command: ["serve"], cwd: "src" } };
+    expect(specFor(versionOf(other, bundle))).toMatchObject({ command: ["serve"], healthPath: null, bundle: { cwd: "src" } });
     expect(plan(versionOf({ deployConfig: { secrets: { KEY: "key" } } }))).toBeNull();
     expect(plan(versionOf({ deployConfig: { taskSandboxes: { images: ["a:1"] } } }))).toBeNull();
     expect(() => plan(versionOf({}, { artifacts: [{ ...image, content: "/etc/passwd" }] }))).toThrow("not a name in a registry");
@@ -89,5 +99,10 @@ function specFor(
     ...change,
   };
   const runtimes = new RuntimePolicy({ engine, runtime: "runc", runcOwners });
-  return specOf(row as ServiceRow, plan(environment, request) as Workload, environment, { engine, egressLimit, runtimes });
+  return specOf(row as ServiceRow, plan(environment, request) as Workload, environment, {
+    engine,
+    egressLimit,
+    runtimes,
+    bundleFolder: async (digest) => digest,
+  });
 }

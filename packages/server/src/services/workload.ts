@@ -1,5 +1,5 @@
 import { type CreateServiceRequest, type EgressPolicy, PlatformError, programPort } from "@aenv/contract";
-import type { SandboxEngine, ServiceSpec } from "@aenv/sandbox";
+import type { SandboxEngine, ServiceEngine, ServiceSpec } from "@aenv/sandbox";
 import { isImageReference } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
@@ -27,17 +27,22 @@ export type WorkloadRequest = Pick<
 >;
 
 /**
- * How the engine runs a service by itself; null if the platform has to start every replica, because the program is not in an image, or
- * needs something that only the platform can give it.
+ * How the engine runs a service by itself; null if the platform has to start every replica, because the program needs something that only
+ * the platform can give it.
  */
-export function workloadFor(environment: EnvironmentVersion, request: WorkloadRequest, location: string): Workload | null {
+export function workloadFor(
+  environment: EnvironmentVersion,
+  request: WorkloadRequest,
+  { location, baseImage }: Pick<ServiceEngine, "location" | "baseImage">,
+): Workload | null {
   const { config, bundleDigest, artifacts, name, version } = environment;
   const { runtime, deployConfig: { secrets = {}, taskSandboxes, service, port } = {} } = config;
   const image = artifacts.find(({ type }) => type === "image")?.content;
-  // The image of a command has its interpreter, and the bundle has its files.
-  const isComplete = image !== undefined && (runtime === undefined || bundleDigest === null);
-  if (!isComplete || Object.keys(secrets).length > 0 || taskSandboxes !== undefined) return null;
-  if (!isImageReference(image))
+  if (Object.keys(secrets).length > 0 || taskSandboxes !== undefined) return null;
+  // The image of a command has its interpreter, and the bundle has its files. Another image has the whole program.
+  const isBundle = bundleDigest !== null && (runtime !== undefined || image === undefined);
+  if (image === undefined && !isBundle) return null;
+  if (image !== undefined && !isImageReference(image))
     throw new PlatformError(
       "instance.unsupported",
       `${name}@${version} names the image '${image}', which is not a name in a registry, such as host/team/name:tag`,
@@ -45,7 +50,8 @@ export function workloadFor(environment: EnvironmentVersion, request: WorkloadRe
   const own = runtime === undefined ? (service?.port ?? port) : programPort(runtime).port;
   return {
     location,
-    image,
+    image: image ?? baseImage,
+    ...(isBundle && { baseImage }),
     port: request.port || own || DEFAULT_PORT,
     storageSize: request.storage_size ?? "",
     mountPath: request.mount_path || MOUNT_PATH,
@@ -59,14 +65,19 @@ export interface SpecOptions {
   readonly engine: Pick<SandboxEngine, "name" | "can">;
   readonly egressLimit: EgressPolicy;
   readonly runtimes: RuntimePolicy;
+  /** The unpacked bundle. */
+  readonly bundleFolder: (digest: string) => Promise<string>;
 }
+
+/** The program of a bundle that is no command, as `aenv build --image` has it too. */
+const MODULE = ["/opt/aenv/node", "main.js", "--host", "{host}", "--port", "{port}"];
 
 /** What the engine has to run. */
 export function specOf(
   row: ServiceRow,
-  { image, port, mountPath, storageSize, requests, limits }: Workload,
+  { image, baseImage, port, mountPath, storageSize, requests, limits }: Workload,
   environment: EnvironmentVersion,
-  { engine, egressLimit, runtimes }: SpecOptions,
+  { engine, egressLimit, runtimes, bundleFolder }: SpecOptions,
 ): ServiceSpec {
   const { config, bundleDigest } = environment;
   const { runtime, deployConfig } = config;
@@ -78,9 +89,18 @@ export function specOf(
     environment: row.environment,
     replicas: row.replicas,
     image,
-    command: runtime?.command ?? [],
+    command: runtime?.command ?? (baseImage === undefined ? [] : MODULE),
+    ...(baseImage !== undefined &&
+      bundleDigest !== null && {
+        bundle: {
+          name: `bundle-${bundleDigest.replace(/^sha256:/, "").slice(0, 32)}`,
+          open: () => bundleFolder(bundleDigest),
+          cwd: runtime?.cwd ?? ".",
+          baseImage,
+        },
+      }),
     port,
-    // The image of a bundle is an environment of the kit, which answers there.
+    // A bundle without a command, and an image of it, is an environment of the kit, which answers there.
     healthPath:
       runtime === undefined ? (deployConfig?.healthPath ?? (bundleDigest === null ? null : "/health")) : (runtime.healthPath ?? null),
     variables: mergeVariables(ownVariables(environment), row.variables, platform),

@@ -1,10 +1,10 @@
 import { messageOf, PlatformError } from "@aenv/contract";
-import type { SeenServices, ServiceEngine } from "@aenv/sandbox";
+import type { SeenServices, ServiceEngine, ServiceSpec } from "@aenv/sandbox";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import type { ShownText } from "../shown-text.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { Versioned } from "../stores/store.ts";
-import type { ServiceRow } from "./row.ts";
+import type { ServiceRow, Workload } from "./row.ts";
 import { type SpecOptions, specOf, type WorkloadRequest, workloadFor } from "./workload.ts";
 
 export interface WorkloadsOptions extends SpecOptions {
@@ -25,16 +25,27 @@ export class Workloads {
   /** The row of a new service with its workload, or as it is if the platform has to start the replicas. */
   async admit(row: ServiceRow, environment: EnvironmentVersion, request: WorkloadRequest): Promise<ServiceRow> {
     const { services, engine } = this.#options;
-    const workload = workloadFor(environment, request, services.location);
+    const workload = workloadFor(environment, request, services);
     if (workload === null) {
       if (row.storage === null) return row;
       throw new PlatformError(
         "instance.unsupported",
-        `${environment.name}@${environment.version} cannot have storage with the engine '${engine.name}': its program is not in an image; build one with 'aenv build --image --push', and publish it with 'aenv push'`,
+        `${environment.name}@${environment.version} cannot have storage with the engine '${engine.name}': its replicas are instances, because it has secrets or taskSandboxes in deployConfig; publish a version without them`,
       );
     }
     await services.admit(specOf(row, workload, environment, this.#options));
     return { ...row, workload };
+  }
+
+  /** What a change that replaces the replicas makes of their workload. A new base image is used from then on. */
+  async changeOf(row: ServiceRow, image: string | undefined): Promise<(latest: Workload) => Workload> {
+    // An image has the whole program, unless the environment has a command, whose files are in the bundle.
+    const hasCommand = (await this.#environmentOf(row)).config.runtime !== undefined;
+    const { baseImage } = this.#options.services;
+    return ({ baseImage: known, ...latest }) => {
+      const next = { ...latest, image: image ?? (latest.image === known ? baseImage : latest.image) };
+      return known === undefined || (image !== undefined && !hasCommand) ? next : { ...next, baseImage };
+    };
   }
 
   /** Whether this server's engine runs it. */
@@ -83,16 +94,12 @@ export class Workloads {
     for (const id of ids) if ((await rows.find(id)) === null) await services.remove(id);
   }
 
-  async #specOf(row: ServiceRow) {
-    if (row.workload === undefined) return null;
-    const { name, version } = row.environment;
+  async #specOf(row: ServiceRow): Promise<ServiceSpec | null> {
+    return row.workload === undefined ? null : specOf(row, row.workload, await this.#environmentOf(row), this.#options);
+  }
+
+  #environmentOf({ environment: { name, version }, owner, maxInstances }: ServiceRow): Promise<EnvironmentVersion> {
     // Access was checked when the service was created.
-    const environment = await this.#options.hub.resolve(`${name}@${version}`, {
-      owner: row.owner,
-      roles: new Set(["admin"]),
-      tokenId: null,
-      maxInstances: row.maxInstances,
-    });
-    return specOf(row, row.workload, environment, this.#options);
+    return this.#options.hub.resolve(`${name}@${version}`, { owner, roles: new Set(["admin"]), tokenId: null, maxInstances });
   }
 }

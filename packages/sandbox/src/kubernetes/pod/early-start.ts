@@ -13,9 +13,12 @@ export function startsEarly({ startsEarly = false, command, listening, folder, i
 
 const APPENDED = { kind: "appended" } as const;
 
+/** A word of a command that the node does not take for a reference to a variable. */
+export function literal(word: string): string {
+  return word.replaceAll("$(", "$$$$(");
+}
+
 /** The program with where to listen. The node replaces references to variables. */
 export function earlyCommand({ command }: SandboxSpec, port: number): string[] {
-  // The node would take it for a reference.
-  const words = command.map((word) => word.replaceAll("$(", "$$$$("));
-  return [...words, "--host", `$(${POD_IP})`, "--port", String(port)];
+  return [...command.map(literal), "--host", `$(${POD_IP})`, "--port", String(port)];
 }

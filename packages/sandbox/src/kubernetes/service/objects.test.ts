@@ -21,7 +21,14 @@ const spec: ServiceSpec = {
 const storage = { name: "goods", size: "3Gi", mountPath: "/data" };
 
 function build(change: Partial<ServiceSpec> = {}, more: Partial<ServiceInput> = {}): ServiceObjects {
-  return objectsOf({ homeId: "home", spec: { ...spec, ...change }, templates: defaultServiceTemplates, egress: "none", ...more });
+  return objectsOf({
+    homeId: "home",
+    spec: { ...spec, ...change },
+    templates: defaultServiceTemplates,
+    egress: "none",
+    initKey: "KEY",
+    ...more,
+  });
 }
 
 const mainOf = ({ deployment }: ServiceObjects) => deployment.spec.template.spec.containers[0];
@@ -73,6 +80,28 @@ describe("the objects of a service", () => {
     const main = mainOf(build({ command: ["serve", "--port={port}"], healthPath: "/ready" }));
     expect(main).toMatchObject({ command: ["serve", "--port=9000"], readinessProbe: { httpGet: { path: "/ready", port: 9000 } } });
     expect(main?.env).toContainEqual({ name: "HOST", value: "0.0.0.0" });
+  });
+
+  it("with a bundle have an init that starts the program when it has its files, in the base image or in another one", () => {
+    const bundle = { name: "bundle-1", open: async () => "/bundles/1", cwd: "src", baseImage: "team/shop:1" };
+    const command = ["node", "a$(b).js", "--port", "{port}"];
+    const own = build({ command, bundle }).deployment.spec.template.spec;
+    const waits = ["--await", "/aenv/bundles/bundle-1", "--cwd", "/aenv/bundles/bundle-1/src"];
+    const init = ["--listen", "tcp::61080", "--key", "KEY", ...waits, "--", "node", "a$$(b).js", "--port", "9000"];
+    expect(own.containers[0]).toMatchObject({
+      command: ["/opt/aenv/init", ...init],
+      volumeMounts: [{ name: "aenv-bundles", mountPath: "/aenv/bundles" }],
+      startupProbe: { tcpSocket: { port: 9000 } },
+    });
+    expect(own.volumes).toEqual([{ name: "aenv-bundles", emptyDir: {} }]);
+    expect(own.initContainers).toBeUndefined();
+    const other = build({ command, bundle: { ...bundle, baseImage: "base:1" }, storage }).deployment.spec.template.spec;
+    expect(other).toMatchObject({
+      initContainers: [{ image: "base:1", command: ["/opt/aenv/init", "--copy-to", "/.aenv/init"] }],
+      containers: [{ image: "team/shop:1", command: ["/.aenv/init", ...init] }],
+    });
+    expect(other.volumes?.map(({ name }) => name)).toEqual(["data", "aenv-bundles", "aenv-init"]);
+    expect(other.containers[0]?.volumeMounts?.map(({ name }) => name)).toEqual(["data", "aenv-bundles", "aenv-init"]);
   });
 
   it("with storage mount a claim, which one pod at a time has; without it they have no volume", () => {

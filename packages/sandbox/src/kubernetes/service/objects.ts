@@ -1,9 +1,12 @@
+import { posix } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { tellAddress } from "../../listening.ts";
-import type { ServiceResources, ServiceSpec } from "../../service.ts";
-import { containerSecurity, isGiven, podSecurity, texts } from "../pod/container.ts";
+import type { ServiceBundle, ServiceResources, ServiceSpec } from "../../service.ts";
+import { containerSecurity, initCommand, isGiven, podSecurity, texts } from "../pod/container.ts";
 import { MAIN } from "../pod/default-templates.ts";
+import { literal } from "../pod/early-start.ts";
 import { EGRESS_LABEL, isLabelValue } from "../pod/names.ts";
+import { BUNDLES, BUNDLES_VOLUME, copyContainer, INIT_PORT, INIT_VOLUME, initMount } from "../pod/pod.ts";
 import { quantityValue, smaller } from "../pod/quantity.ts";
 import type { Container, EnvVar, PodSpec, Volume } from "../pod/types.ts";
 import type { ServiceTemplates } from "./templates.ts";
@@ -20,6 +23,8 @@ export interface ServiceInput {
   readonly spec: ServiceSpec;
   readonly templates: ServiceTemplates;
   readonly egress: "none" | "open";
+  /** What the inits of replicas with a bundle accept connections with. */
+  readonly initKey: string;
   /** A template's own wins. */
   readonly runtimeClass?: string | undefined;
 }
@@ -27,6 +32,8 @@ export interface ServiceInput {
 /** How the original probes the containers of services. */
 const LIVENESS = { initialDelaySeconds: 3, periodSeconds: 10, failureThreshold: 30, timeoutSeconds: 60 };
 const READINESS = { periodSeconds: 2, timeoutSeconds: 5 };
+/** A replica that waits for its bundle is not alive, and starting it again would not help: an hour, until a server sends it. */
+const STARTUP = { periodSeconds: 1, failureThreshold: 3_600, timeoutSeconds: 5 };
 
 /** The objects of a service: what the templates say, what the platform needs, and what the specification asks for. */
 export function objectsOf(input: ServiceInput): ServiceObjects {
@@ -60,7 +67,8 @@ function deploymentOf(input: ServiceInput): Deployment {
   };
 }
 
-function podSpecOf({ spec, templates, runtimeClass }: ServiceInput): PodSpec {
+function podSpecOf(input: ServiceInput): PodSpec {
+  const { spec, templates, runtimeClass } = input;
   const { containers, initContainers = [], volumes = [], ...rest } = templates.deployment.spec.template.spec;
   const main = containers.find(({ name }) => name === MAIN) ?? (containers[0] as Container);
   const lost = new Set(spec.storage === null ? volumes.filter(isClaim).map(({ name }) => name) : []);
@@ -71,6 +79,10 @@ function podSpecOf({ spec, templates, runtimeClass }: ServiceInput): PodSpec {
   });
   // As in the original, all containers have the image; those of a template that name their own keep it.
   const other = (container: Container) => ({ ...strict(container), image: isGiven(container.image) ? container.image : spec.image });
+  const needsCopy = spec.bundle !== undefined && spec.image !== spec.bundle.baseImage;
+  const copies = needsCopy ? [copyContainer(spec.bundle.baseImage, main)] : [];
+  const own =
+    spec.bundle === undefined ? [] : [{ name: BUNDLES_VOLUME, emptyDir: {} }, ...copies.map(() => ({ name: INIT_VOLUME, emptyDir: {} }))];
   return {
     automountServiceAccountToken: false,
     enableServiceLinks: false,
@@ -78,26 +90,48 @@ function podSpecOf({ spec, templates, runtimeClass }: ServiceInput): PodSpec {
     ...(runtimeClass !== undefined && { runtimeClassName: runtimeClass }),
     ...rest,
     securityContext: podSecurity(rest.securityContext),
-    ...(kept.length > 0 && { volumes: kept }),
-    ...(initContainers.length > 0 && { initContainers: initContainers.map(other) }),
-    containers: containers.map((container) => (container === main ? mainContainer(strict(container), spec) : other(container))),
+    ...(kept.length + own.length > 0 && { volumes: [...kept, ...own] }),
+    ...(initContainers.length + copies.length > 0 && { initContainers: [...copies, ...initContainers.map(other)] }),
+    containers: containers.map((container) => (container === main ? mainContainer(strict(container), input) : other(container))),
   };
 }
 
-function mainContainer(container: Container, spec: ServiceSpec): Container {
-  const { port, healthPath } = spec;
+function mainContainer(container: Container, { spec, initKey }: ServiceInput): Container {
+  const { port, healthPath, bundle } = spec;
   const told = tellAddress(spec, { host: "0.0.0.0", port });
   const check = healthPath === null ? { tcpSocket: { port } } : { httpGet: { path: healthPath, port } };
   return {
     ...container,
     image: spec.image,
-    ...(told.command.length > 0 && { command: told.command }),
+    ...(bundle === undefined
+      ? told.command.length > 0 && { command: told.command.map(literal) }
+      : {
+          command: bundleCommand(spec, bundle, initKey, told.command),
+          volumeMounts: [
+            ...(container.volumeMounts ?? []),
+            { name: BUNDLES_VOLUME, mountPath: BUNDLES },
+            ...(spec.image === bundle.baseImage ? [] : [initMount]),
+          ],
+          startupProbe: container.startupProbe ?? { ...check, ...STARTUP },
+        }),
     env: variables(container.env ?? [], { PORT: String(port), ...told.variables }),
     resources: resourcesOf(container, spec),
     ports: [...(container.ports ?? []).filter(({ containerPort }) => containerPort !== port), { containerPort: port }],
     readinessProbe: container.readinessProbe ?? { ...check, ...READINESS },
     livenessProbe: container.livenessProbe ?? { ...check, ...LIVENESS },
   };
+}
+
+/** The init starts the program when a server has sent its files; a container that is started again still has them. */
+function bundleCommand(
+  { image }: ServiceSpec,
+  { name, cwd, baseImage }: ServiceBundle,
+  initKey: string,
+  command: readonly string[],
+): string[] {
+  const folder = posix.join(BUNDLES, name);
+  const init = initCommand(image === baseImage, INIT_PORT, initKey);
+  return [...init, "--await", folder, "--cwd", posix.join(folder, cwd), "--", ...command.map(literal)];
 }
 
 function serviceOf(input: ServiceInput): Service {

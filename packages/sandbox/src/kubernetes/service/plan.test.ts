@@ -26,7 +26,7 @@ function desiredFor(change: Partial<ServiceSpec> = {}): ServiceObjects {
     limits: { cpu: "2000m" },
     ...change,
   };
-  return objectsOf({ homeId: "home", spec, templates: defaultServiceTemplates, egress: "none" });
+  return objectsOf({ homeId: "home", spec, templates: defaultServiceTemplates, egress: "none", initKey: "KEY" });
 }
 
 /** The objects as the API returns them in a list: without their kinds, with defaults, notes of controllers and its way to write numbers. */

@@ -1,10 +1,13 @@
+import type { KeyObject } from "node:crypto";
 import { PlatformError } from "@aenv/contract";
 import type { SandboxRuntime } from "../../engine.ts";
+import { initKeyArgument } from "../../init/key.ts";
 import type { SeenServices, ServiceEngine, ServiceSpec, ServiceStatus } from "../../service.ts";
 import type { KubernetesApi, KubernetesObject } from "../api/client.ts";
 import { isKubernetesError } from "../api/error.ts";
 import type { Pod } from "../pod/types.ts";
 import { egressOf } from "../validate.ts";
+import { ReplicaBundles } from "./bundles.ts";
 import { HOME_LABEL, OWNER_ANNOTATION, objectsOf, SERVICE_LABEL } from "./objects.ts";
 import { type Action, actionsFor, type Kind } from "./plan.ts";
 import { statusOf } from "./status.ts";
@@ -20,6 +23,9 @@ export interface KubernetesServicesOptions {
   readonly domainSuffix: string;
   /** Makes sure that pods without outgoing connections have none; undefined if connections are not restricted. */
   readonly ensurePolicy?: (() => Promise<void>) | undefined;
+  readonly baseImage: string;
+  /** Proves to the inits of replicas with a bundle who connects. */
+  readonly initKey: KeyObject;
   readonly runtime?: SandboxRuntime | undefined;
   readonly runscClass?: string | undefined;
   readonly unschedulableMs: number;
@@ -37,12 +43,16 @@ const APIS: Readonly<Record<Kind, readonly [api: string, resource: string, word:
 /** Services that are a Deployment and a Service of a cluster, with a PersistentVolumeClaim for their storage. */
 export class KubernetesServices implements ServiceEngine {
   readonly location: string;
+  readonly baseImage: string;
+  readonly #bundles: ReplicaBundles;
   readonly #api: KubernetesApi;
   readonly #options: KubernetesServicesOptions;
 
   constructor(api: KubernetesApi, options: KubernetesServicesOptions) {
     this.#api = api;
     this.#options = options;
+    this.#bundles = new ReplicaBundles(options.initKey);
+    this.baseImage = options.baseImage;
     this.location = `kubernetes:${options.namespace}/${options.homeId}`;
   }
 
@@ -101,6 +111,11 @@ export class KubernetesServices implements ServiceEngine {
     await this.#api.delete(this.#path("claim", name), { ...(uid && { uid }) });
   }
 
+  /** Stops sending bundles. */
+  close(): Promise<void> {
+    return this.#bundles.close();
+  }
+
   async #apply(spec: ServiceSpec, deployment: Deployment | null, service: Service | null, pods: readonly Pod[]): Promise<ServiceStatus> {
     const desired = this.#objectsOf(spec);
     const claim = desired.claim === null ? null : await this.#find<Claim>("claim", desired.claim.metadata.name);
@@ -112,7 +127,9 @@ export class KubernetesServices implements ServiceEngine {
       const made = await this.#run(action);
       if (action.kind === "deployment") latest = (made as Deployment | null) ?? latest;
     }
-    return statusOf(latest, pods, spec.port, Date.now(), this.#options.unschedulableMs);
+    const problem = spec.bundle === undefined ? null : this.#bundles.send(spec.id, spec.bundle, pods);
+    const status = statusOf(latest, pods, spec.port, Date.now(), this.#options.unschedulableMs);
+    return { ...status, reason: status.reason ?? problem };
   }
 
   /** The object as it is now; null if somebody else was faster. */
@@ -148,13 +165,14 @@ export class KubernetesServices implements ServiceEngine {
   }
 
   #objectsOf(spec: ServiceSpec): ServiceObjects {
-    const { homeId, templates, ensurePolicy, runtime, runscClass } = this.#options;
+    const { homeId, templates, ensurePolicy, initKey, runtime, runscClass } = this.#options;
     const isRunsc = (spec.runtime ?? runtime) === "runsc";
     return objectsOf({
       homeId,
       spec,
       templates,
       egress: ensurePolicy === undefined ? "open" : egressOf(spec),
+      initKey: initKeyArgument(initKey),
       runtimeClass: isRunsc ? runscClass : undefined,
     });
   }

@@ -26,10 +26,14 @@ export function statusOf(
 }
 
 /** Only pods that are ready, and are not about to end. */
-function replicaOf({ metadata, status = {} }: Pod, port: number): ServiceReplica[] {
-  const isReady = status.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
-  if (!isReady || metadata.deletionTimestamp !== undefined || !status.podIP) return [];
+function replicaOf(pod: Pod, port: number): ServiceReplica[] {
+  const { metadata, status = {} } = pod;
+  if (!isReady(pod) || metadata.deletionTimestamp !== undefined || !status.podIP) return [];
   return [{ id: metadata.name, address: { kind: "tcp", host: status.podIP, port } }];
+}
+
+export function isReady({ status }: Pod): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
 }
 
 function reasonOf(deployment: Deployment | null, pods: readonly Pod[], now: number, unschedulableMs: number): string | null {
