@@ -166,7 +166,7 @@ export class KubernetesEngine implements SandboxEngine {
       pod = await this.#podFor(spec, signal);
       const created = pod;
       signal.throwIfAborted();
-      const defaults = await startInPod({
+      await startInPod({
         spec,
         signal,
         pods: this.#pods,
@@ -182,10 +182,10 @@ export class KubernetesEngine implements SandboxEngine {
           if (now !== null) this.#observe(now);
           return held.sandbox;
         },
+        note: (sandbox, defaults, stop) => this.#noteReady(sandbox, defaults, stop),
       });
-      const sandbox = await this.#finish(held.sandbox as unknown as KubernetesSandbox, defaults, signal);
       this.#options.onReady?.(performance.now() - startedAt);
-      return sandbox;
+      return held.sandbox as unknown as KubernetesSandbox;
     } catch (error) {
       const lines =
         pod === null || isPlatformError(error)
@@ -251,11 +251,10 @@ export class KubernetesEngine implements SandboxEngine {
   }
 
   /** From now on, other servers adopt it. */
-  async #finish(sandbox: KubernetesSandbox, defaults: ReadyDefaults, signal: AbortSignal): Promise<Sandbox> {
+  async #noteReady(sandbox: KubernetesSandbox, defaults: ReadyDefaults, signal: AbortSignal): Promise<void> {
     sandbox.useDefaults(defaults);
     const metadata = { annotations: readyAnnotation(defaults), uid: sandbox.uid };
     this.#pods.put(await this.#api.patch<Pod>(this.#pods.path(sandbox.podName), { metadata }, signal));
-    return sandbox;
   }
 
   #ensurePolicy(): Promise<void> {

@@ -2,7 +2,7 @@ import type { CommandDefaults } from "../engine.ts";
 import { READY_ANNOTATION } from "./pod/names.ts";
 import type { Pod } from "./pod/types.ts";
 
-/** Whether the program of the pod has answered: from then on, other servers adopt it. */
+/** Whether other servers may adopt the pod: its init answers, and its program has been given to it. */
 export function isReady(pod: Pod | null): boolean {
   return pod?.metadata.annotations?.[READY_ANNOTATION] !== undefined;
 }

@@ -30,6 +30,8 @@ export interface PodStart {
   readonly makeRoom: () => Promise<boolean>;
   /** Called when the pod runs and has an address. */
   readonly open: (ip: string) => KubernetesSandbox;
+  /** Notes in the cluster that other servers may adopt the pod, while the program gets ready: a server that finds it without an instance ends it. */
+  readonly note: (sandbox: KubernetesSandbox, defaults: ReadyDefaults, signal: AbortSignal) => Promise<void>;
 }
 
 /** What a start waits for, for the message of one that took too long. */
@@ -40,8 +42,8 @@ interface Stage {
 const APPENDED: Listening = { kind: "appended" };
 
 /** Waits until the pod runs, starts the program in it, and waits until the program answers. */
-export async function startInPod(start: PodStart): Promise<ReadyDefaults> {
-  const { spec, signal, open } = start;
+export async function startInPod(start: PodStart): Promise<void> {
+  const { spec, signal, open, note } = start;
   const stop = new AbortController();
   const stage: Stage = { detail: "the pod was not started" };
   const cancel = () => stop.abort(cancelled(spec.id, stage.detail));
@@ -53,8 +55,8 @@ export async function startInPod(start: PodStart): Promise<ReadyDefaults> {
     sandbox.exited.then(({ reason }) => stop.abort(new StartFailure(reason)));
     const second = sandbox.second === undefined ? undefined : await startSecond(start, sandbox.second, stage, stop.signal);
     const own = sandbox.state.hasInit ? await startProgram(start, sandbox, stage, stop.signal) : { cwd: "/", env: {} };
-    await untilAnswering(spec.listening ?? APPENDED, sandbox, stage, stop.signal);
-    return { ...own, ...(second !== undefined && { second }) };
+    const defaults = { ...own, ...(second !== undefined && { second }) };
+    await Promise.all([untilAnswering(spec.listening ?? APPENDED, sandbox, stage, stop.signal), note(sandbox, defaults, stop.signal)]);
   } catch (error) {
     const cause = stop.signal.aborted ? stop.signal.reason : error;
     // A sandbox that has just ended cuts connections before the cluster reports why.
