@@ -20,7 +20,8 @@ export class ServiceTargets {
   readonly #cache = new Map<string, { readonly row: ServiceRow; readonly at: number }>();
   /** The tags of a service's replicas by row: rows are replaced, never mutated. */
   readonly #tags = new WeakMap<ServiceRow, ReadonlyMap<string, string>>();
-  #turn = 0;
+  /** Not 0: workers that all begin with the same replica would give it most of a few calls. */
+  #turn = Math.floor(Math.random() * 1_000);
 
   constructor(rows: Collection<ServiceRow>, targets: Targets) {
     this.#rows = rows;
