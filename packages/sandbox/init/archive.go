@@ -105,49 +105,58 @@ func (zeros) Read(to []byte) (int, error) {
 
 type unpackRequest struct {
 	place
-	User string `json:"user"` // the owner of what is unpacked
+	User  string `json:"user"`  // the owner of what is unpacked
+	Cache string `json:"cache"` // a file that keeps the archive for unpackCached
 }
 
 // unpackFiles writes a tar archive into a folder. Nothing is written outside of the folder, whatever links the archive or the folder
 // contain; links that lead out, and devices, are refused.
 func unpackFiles(_ *server, on *stream, r unpackRequest) (any, error) {
-	in, name, err := r.open()
+	from, done := kept(onlyReader{on}, r.Cache)
+	count, err := r.unpack(r.User, from)
+	done(err == nil)
+	return map[string]int{"entries": count}, err
+}
+
+// unpack reads the archive to its end. It returns the number of entries.
+func (p place) unpack(user string, archive io.Reader) (int, error) {
+	in, name, err := p.open()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer in.Close()
 	uid, gid := -1, -1
-	if r.User != "" {
-		who, err := findAccount(r.User)
+	if user != "" {
+		who, err := findAccount(user)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		uid, gid = int(who.credential.Uid), int(who.credential.Gid)
 	}
 	if err := in.MkdirAll(name, 0o755); err != nil {
-		return nil, err
+		return 0, err
 	}
 	folder, err := in.OpenRoot(name)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer folder.Close()
-	from := tar.NewReader(onlyReader{on})
+	from := tar.NewReader(archive)
 	for count := 0; ; count++ {
 		header, err := from.Next()
 		if err == io.EOF {
 			// Padding may follow the end of the archive; the client waits until it is taken.
-			_, err := io.Copy(io.Discard, onlyReader{on})
-			return map[string]int{"entries": count}, err
+			_, err := io.Copy(io.Discard, archive)
+			return count, err
 		}
 		if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, failed("invalid_archive", "entry %d of the archive is damaged or cut off: %v", count+1, err)
+			return 0, failed("invalid_archive", "entry %d of the archive is damaged or cut off: %v", count+1, err)
 		}
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		if err := unpackEntry(folder, header, from, uid, gid); err != nil {
-			return nil, err
+			return 0, err
 		}
 	}
 }

@@ -78,6 +78,7 @@ func init() {
 		"watch":          typed(watchFiles),
 		"pack":           typed(packFiles),
 		"unpack":         typed(unpackFiles),
+		"unpack_cached":  typed(unpackCached),
 		"connect":        typed(connectPort),
 		"listen":         typed(listenPort),
 		"take":           typed(takeConnection),

@@ -116,9 +116,17 @@ export class InitFiles {
     return receiver;
   }
 
-  /** Unpacks a tar archive into a folder, and nowhere else. */
-  async unpack({ archive, ...options }: Place & { readonly archive: Bytes; readonly user?: string }): Promise<void> {
+  /** Unpacks a tar archive into a folder, and nowhere else. `cache`: a file that keeps the archive for `unpackCached`. */
+  async unpack({
+    archive,
+    ...options
+  }: Place & { readonly archive: Bytes; readonly user?: string; readonly cache?: string }): Promise<void> {
     await upload(this.#send("unpack", options).stream, archive);
+  }
+
+  /** Unpacks an archive that was kept. False if it is not there, or not the one with this digest; then the folder may have any content. */
+  async unpackCached(options: Place & { readonly cache: string; readonly sha256: string }): Promise<boolean> {
+    return fieldsOf(await this.#send("unpack_cached", options).stream.answer).found === true;
   }
 }
 

@@ -17,6 +17,8 @@ export interface SendOptions {
   readonly isNamedByContent?: boolean;
   /** The name of the copy, if a program expects it there. */
   readonly name?: string;
+  /** A folder of the sandbox that keeps what was sent for other sandboxes, and that others can write to. */
+  readonly cache?: string | undefined;
 }
 
 /**
@@ -27,14 +29,15 @@ export async function sendFolder(
   { files }: Pick<InitConnection, "files">,
   folder: string,
   abort: AbortSignal,
-  { parent = PARENT, isNamedByContent = false, name }: SendOptions = {},
+  { parent = PARENT, isNamedByContent = false, name, cache }: SendOptions = {},
 ): Promise<string> {
-  const path = posix.join(parent, name ?? (isNamedByContent ? `content-${await contentDigest(folder)}` : nameOf(folder)));
+  const path = posix.join(parent, name ?? (isNamedByContent ? `content-${(await contentDigest(folder)).slice(0, 32)}` : nameOf(folder)));
   const exists = () => files.stat({ path, abort }).then(() => true, orFalse);
   if (await exists()) return path;
   const part = `${path}.${randomBytes(6).toString("hex")}`;
   try {
-    await files.unpack({ path: part, archive: archiveOf(folder), abort });
+    if (cache === undefined) await files.unpack({ path: part, archive: archiveOf(folder), abort });
+    else await unpackKept(files, folder, part, cache, abort);
     await files.rename({ path: part, to: path, abort });
   } catch (error) {
     await files.remove({ path: part, recursive: true }).catch(() => undefined);
@@ -42,6 +45,15 @@ export async function sendFolder(
     if (!isInitError(error) || !(await exists())) throw error;
   }
   return path;
+}
+
+/** The name of the kept archive is its digest, which the init checks while it unpacks. */
+async function unpackKept(files: InitConnection["files"], folder: string, path: string, cache: string, abort: AbortSignal): Promise<void> {
+  const sha256 = await contentDigest(folder);
+  const kept = { path, cache: posix.join(cache, `${sha256}.tar`), abort };
+  if (await files.unpackCached({ ...kept, sha256 })) return;
+  await files.remove({ path, recursive: true, abort }).catch(() => undefined);
+  await files.unpack({ ...kept, archive: archiveOf(folder) });
 }
 
 /** The name keeps a part that people recognize; the digest makes it unique. */
@@ -60,7 +72,7 @@ function contentDigest(folder: string): Promise<string> {
   const computing = (async () => {
     const hash = createHash("sha256");
     for await (const part of archiveOf(folder)) hash.update(part);
-    return hash.digest("hex").slice(0, 32);
+    return hash.digest("hex");
   })();
   digests.set(folder, computing);
   computing.catch(() => digests.delete(folder));

@@ -7,7 +7,7 @@ import type { KubernetesEngineOptions } from "./options.ts";
 import { templateCommand } from "./pod/container.ts";
 import { startsEarly } from "./pod/early-start.ts";
 import { ID_ANNOTATION, podName } from "./pod/names.ts";
-import { bundlesIn, type PodInput, PROGRAM_PORT } from "./pod/pod.ts";
+import { BUNDLE_CACHE, bundlesIn, keepsBundles, type PodInput, PROGRAM_PORT } from "./pod/pod.ts";
 import { secondOf } from "./pod/second.ts";
 import { type PodState, stateOf } from "./pod/state.ts";
 import { DEFAULT_TEMPLATE, DUAL_TEMPLATE, type PodTemplates } from "./pod/templates.ts";
@@ -89,6 +89,7 @@ function newState(spec: SandboxSpec, template: Pod, baseImage: string): PodState
     port: listening.kind === "none" ? null : listening.kind === "port" ? listening.port : PROGRAM_PORT,
     hasInit,
     ...(hasInit && { bundles: bundlesIn(template, (spec.image ?? baseImage) === baseImage) }),
+    ...(hasInit && keepsBundles(template) && { cache: BUNDLE_CACHE }),
     ...(startsEarly(spec) && { startsEarly: true }),
     memoryMb: spec.memoryMb ?? null,
     ...(spec.second !== undefined && { second: secondOf(template).name }),

@@ -79,6 +79,24 @@ describeNeeding("kubernetes", "a pod", () => {
     await expectNoPods();
   });
 
+  it("keeps folders in a volume of its template for others, and uses none that somebody has changed", { timeout: TIMEOUT_MS }, async () => {
+    using folder = temporaryTree({ "main.txt": "content" });
+    const cached = (pod: Pod): Pod => {
+      const mounted = withMain(pod, { volumeMounts: [{ name: "kept", mountPath: "/aenv/bundle-cache" }] });
+      return { ...mounted, spec: { ...mounted.spec, volumes: [{ name: "kept", emptyDir: {} }] } };
+    };
+    const engine = open({ templates: templatesOf({ cached }) });
+    const sandbox = await make(engine, { template: "cached", listening: { kind: "none" }, command: [] });
+    const path = await sandbox.addFolder(folder.path, signal);
+    const use = async (change: string) => {
+      await run(engine, sandbox, `cd /aenv/bundle-cache && ${change}; rm -r ${path}`);
+      await sandbox.addFolder(folder.path, signal);
+      return run(engine, sandbox, `cat ${path}/main.txt; grep -ac content /aenv/bundle-cache/*.tar`);
+    };
+    expect(await use("true")).toBe("content1");
+    expect(await use("for file in *.tar; do echo changed > $file; done")).toBe("content1");
+  });
+
   it("runs the image's own program without an init, with its variables", { timeout: TIMEOUT_MS }, async () => {
     const serverImage = await loadTestImage(PORT);
     const engine = open();

@@ -142,7 +142,10 @@ export class KubernetesSandbox implements Sandbox {
         "sandbox.unsupported",
         `sandbox '${this.id}' runs the image's own program and takes no folder: name the program in runtime.command of config.json`,
       );
-    return sendFolder(await this.init(), folder, signal, { parent: this.state.bundles ?? BUNDLES, isNamedByContent: true });
+    const init = await this.init();
+    const { bundles: parent = BUNDLES, cache } = this.state;
+    const canKeep = init.hello.abilities.includes("unpack_cached");
+    return sendFolder(init, folder, signal, { parent, isNamedByContent: true, cache: canKeep ? cache : undefined });
   }
 
   destroy(): Promise<void> {

@@ -28,6 +28,8 @@ export const INIT_PORT = 61_080;
 export const PROGRAM_PORT = 8081;
 /** Where folders are that the server adds, if that is a volume. */
 export const BUNDLES = "/aenv/bundles";
+/** Where a template may mount a volume that pods share, such as those of a node. Its content is checked before it is used. */
+export const BUNDLE_CACHE = "/aenv/bundle-cache";
 /** Where they are in the base image, which has a folder for everyone: a node takes some hundred milliseconds to mount a volume. */
 const BASE_BUNDLES = "/tmp/aenv-bundles";
 
@@ -111,6 +113,11 @@ export function podOf(input: PodInput): Pod {
 export function bundlesIn(template: Pod, isBase: boolean): string {
   const isReadOnly = mainOf(template).securityContext?.readOnlyRootFilesystem === true;
   return isBase && !isReadOnly ? BASE_BUNDLES : BUNDLES;
+}
+
+/** Whether a volume of the template keeps folders for other pods. */
+export function keepsBundles(template: Pod): boolean {
+  return (mainOf(template).volumeMounts ?? []).some(({ mountPath }) => mountPath === BUNDLE_CACHE);
 }
 
 function mainContainer(

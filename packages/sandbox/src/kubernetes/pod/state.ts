@@ -10,6 +10,8 @@ export interface PodState {
   readonly hasInit: boolean;
   /** Where the server adds folders; set if there is an init. */
   readonly bundles?: string;
+  /** Where a volume of the template keeps folders for other pods. */
+  readonly cache?: string;
   /** The init starts the program by itself, as soon as the container runs. */
   readonly startsEarly?: boolean;
   readonly memoryMb: number | null;
