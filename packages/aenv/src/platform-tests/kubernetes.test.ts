@@ -72,8 +72,10 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
       const ofInstance = async () => (await namespace.pods()).filter(({ metadata }) => metadata.labels?.["aenv.io/instance"] === id);
       const [pod] = await ofInstance();
       expect(pod?.spec.containers.map((container) => container.image)).toEqual([baseImage, image]);
-      // After a reset it has the files of the image again.
-      await inSecond(id, "echo changed > /shared/note");
+      // A container cannot have the files of its image again, so it would be another pod without the folder.
+      const refused = await platform.ask("POST", `/env-instance/${id}/reset`, {});
+      expect(refused).toMatchObject({ success: false, message: expect.stringContaining("create a new instance for each episode") });
+      expect(await inSecond(id, "cat /shared/note; rm /shared/note")).toMatchObject({ stdout: "from main" });
       await platform.demand("POST", `/env-instance/${id}/reset`, {});
       expect(await inSecond(id, "cat /task.txt; ls /shared")).toMatchObject({ stdout: "task one\n" });
       expect(await ofInstance()).toHaveLength(2);

@@ -7,7 +7,7 @@ import { Disposal } from "./disposal.ts";
 import { InstanceSandboxes, instanceOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
 import { noImages, noNetworks, specFor, type TaskSandboxLimits, type TaskSandboxPolicy, type TaskSandboxSpec } from "./policy.ts";
 import { sandboxSpec, type WantedSandbox } from "./sandbox-spec.ts";
-import type { SharedFolders } from "./shared-folders.ts";
+import { SHARED_PATH, type SharedFolders } from "./shared-folders.ts";
 
 /** The part of an instance's row that is needed here. */
 export interface TaskInstance {
@@ -255,20 +255,45 @@ export class TaskSandboxes {
     const { name, episode, spec, policy } = wanted;
     const settings = { serverId, hostId: mine.hostId, startTimeoutMs, sharedFolder: sharedFolders.pathOf(instance.id) };
     const create = () => engine.create(sandboxSpec(instance, wanted, settings), signal);
-    const inside = wanted.purpose === "second" ? await this.#secondInside(mine, policy) : null;
+    const inside = wanted.purpose === "second" ? await this.#secondInside(mine, policy, signal) : null;
     const sandbox = inside ?? (await start(instance.owner, create, signal));
     if (!signal.aborted) return { ...this.#watch(mine, { sandbox, name, episode, spec }), id: sandbox.id };
     await this.#disposal.destroy(sandbox);
     throw signal.reason;
   }
 
-  /** The second container in the instance's own sandbox, before the first episode. One that was closed is not started again. */
-  async #secondInside({ hostId, open }: InstanceSandboxes, { isSecondInside }: TaskSandboxPolicy): Promise<Sandbox | null> {
+  /**
+   * The second container in the instance's own sandbox, before the first episode. It cannot be started again, so that of a later episode is
+   * a sandbox of its own, without the folder that the two share. An environment that uses the folder is told so, and keeps its episode.
+   */
+  async #secondInside(
+    { hostId, open }: InstanceSandboxes,
+    { isSecondInside }: TaskSandboxPolicy,
+    signal: AbortSignal,
+  ): Promise<Sandbox | null> {
     const second = isSecondInside === true ? this.#options.secondOf(hostId) : null;
-    // While an episode is reset, it still has its own.
-    if (second === null || open.has(second.id)) return null;
+    if (second === null) return null;
     const hasEnded = await Promise.race([second.exited.then(() => true), setImmediate(false)]);
-    return hasEnded ? null : second;
+    if (hasEnded) return null;
+    // While an episode is reset, it still has its own.
+    if (!open.has(second.id)) return second;
+    if (await this.#hasShared(second, signal))
+      throw new PlatformError(
+        "instance.unsupported",
+        `the second container has files in ${SHARED_PATH}, which it would not have after a reset: with the engine '${this.#options.engine.name}' it is then a sandbox of its own; create a new instance for each episode, or remove these files first`,
+      );
+    return null;
+  }
+
+  async #hasShared(second: Sandbox, signal: AbortSignal): Promise<boolean> {
+    const { init, release } = await this.#options.connections.open(second, signal);
+    try {
+      // A template may have no such folder.
+      const { files } = await init.files.list({ path: SHARED_PATH, limit: 1, abort: signal }).catch(() => ({ files: [] }));
+      return files.length > 0;
+    } finally {
+      release();
+    }
   }
 
   /** Manages the second container in the sandbox of an instance that another server has started. */
