@@ -4,8 +4,12 @@ import { isPlatformError } from "@aenv/contract";
 import type { SandboxAddress } from "../engine.ts";
 import { connectInit, type InitConnection } from "./connection.ts";
 
-/** The first attempt on a network is given up after this time, later ones after longer. */
-const FIRST_ATTEMPT_MS = 250;
+/**
+ * The first attempt on a network is given up after this time, later ones after longer. It is short: a cluster drops packets for some
+ * milliseconds after it has reported that a pod runs, and then a new attempt is the fastest.
+ */
+const FIRST_ATTEMPT_MS = 20;
+const ATTEMPT_GROWTH = 1.5;
 const MAX_ATTEMPT_MS = 8_000;
 
 /** Connects to an init that was started just now and may not listen yet. */
@@ -20,7 +24,7 @@ export async function connectStartingInit(address: SandboxAddress, key: KeyObjec
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (attempt?.aborted) {
-        attemptMs = Math.min(attemptMs * 2, MAX_ATTEMPT_MS);
+        attemptMs = Math.min(Math.ceil(attemptMs * ATTEMPT_GROWTH), MAX_ATTEMPT_MS);
         continue;
       }
       if (!isPlatformError(error, "sandbox.lost") || !isNotListening(error.cause)) throw error;

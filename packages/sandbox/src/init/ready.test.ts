@@ -1,0 +1,32 @@
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { connectStartingInit } from "./ready.ts";
+
+const { privateKey } = generateKeyPairSync("ed25519");
+
+describe("the connection to an init that has just been started", () => {
+  const ends: (() => void)[] = [];
+  afterEach(() => {
+    for (const end of ends.splice(0)) end();
+  });
+
+  it("is tried again and again on a network that says nothing, until nobody waits for it", async () => {
+    const stop = new AbortController();
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket.on("error", () => undefined));
+      if (sockets.length === 4) stop.abort(new Error("not wanted any more"));
+    }).listen(0, "127.0.0.1");
+    ends.push(() => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    });
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const connecting = connectStartingInit({ kind: "tcp", host: "127.0.0.1", port }, privateKey, stop.signal);
+    await expect(connecting).rejects.toThrow("not wanted any more");
+    expect(sockets).toHaveLength(4);
+  });
+});
