@@ -93,6 +93,11 @@ export const components = {
     probe: () => (run("skopeo", ["--version"]).ok ? null : "no skopeo on the PATH"),
     get: "apt-get install skopeo",
   },
+  crun: {
+    probe: () =>
+      isRootOnLinux() ? (run("crun", ["--version"]).ok ? probeGo() : "no crun on the PATH") : "only root on Linux can use it here",
+    get: "apt-get install crun, and run the tests as root on Linux with Go on the PATH",
+  },
   runc: {
     probe: () =>
       isRootOnLinux() ? (run("runc", ["--version"]).ok ? probeGo() : "no runc on the PATH") : "only root on Linux can use it here",

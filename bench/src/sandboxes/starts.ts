@@ -11,8 +11,9 @@ import type { Scale } from "./scale.ts";
 export async function measureStarts(report: Report, image: BenchImage, socket: string, { rounds }: Scale): Promise<void> {
   report.progress("create to first command");
   const name = await image.importInto(socket);
-  await using cold = await Machine.open({ base: image.files, poolSize: 0 });
-  await using pooled = await Machine.open({ base: image.files, poolSize: 1 });
+  await using cold = await Machine.open({ base: image.files, poolSize: 0, runcPath: "crun" });
+  await using slower = await Machine.open({ base: image.files, poolSize: 0, runcPath: "runc" });
+  await using pooled = await Machine.open({ base: image.files, poolSize: 1, runcPath: "crun" });
   const removals: Record<SandboxRuntime, number[]> = { runc: [], runsc: [] };
   const start = async (machine: Machine, more: Partial<SandboxSpec> & { readonly runtime: SandboxRuntime }) => {
     const { tookMs, removedMs } = await firstCommand(machine, more);
@@ -25,6 +26,7 @@ export async function measureStarts(report: Report, image: BenchImage, socket: s
   const contenders = {
     docker: () => dockerRun(socket, name, PROGRAM),
     runc: () => start(cold, { runtime: "runc" }),
+    slower: () => start(slower, { runtime: "runc" }),
     pool: () => start(pooled, { runtime: "runc" }),
     runsc: () => start(cold, { runtime: "runsc" }),
     runscPool: () => start(pooled, { runtime: "runsc" }),
@@ -42,7 +44,8 @@ export async function measureStarts(report: Report, image: BenchImage, socket: s
       beside: { what: "docker run of the same image", value: quantile(times.docker, 0.5) },
       ...(limit !== undefined && { aim: { of: "ratio", is: "at most", limit } }),
     });
-  add("oci with runc", times.runc, 1 / 8);
+  add("oci with runc (crun)", times.runc, 1 / 8);
+  add("oci with runc (runc itself)", times.slower);
   add("oci with runc, from the pool", times.pool, 1 / 40);
   add("oci with runsc", times.runsc, 1 / 2.5);
   add("oci with runsc, from the pool", times.runscPool);

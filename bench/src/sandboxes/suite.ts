@@ -10,7 +10,8 @@ import { measureStarts } from "./starts.ts";
 /** Sandboxes of the oci engine, beside `docker run` and `runc exec`. */
 export const sandboxes: Suite = {
   name: "sandboxes",
-  needs: async () => (["runc", "runsc", "docker", "go"] as const).map((name) => missing(name)).find((reason) => reason !== null) ?? null,
+  needs: async () =>
+    (["runc", "crun", "runsc", "docker", "go"] as const).map((name) => missing(name)).find((reason) => reason !== null) ?? null,
   async run(report) {
     await using image = await BenchImage.build();
     {

@@ -105,6 +105,11 @@ export const serverConfig = z.strictObject({
     .describe("what follows the namespace in the addresses of services with the engine kubernetes"),
   runscClass: z.string().nullable().default(null).describe("RuntimeClass of gVisor, for the engine kubernetes; none by default"),
   nodeWait: duration.default("5s").describe("how long a pod may wait for a node with room, such as one that an autoscaler adds"),
+  runc: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe("program for sandboxes with runc, such as /usr/sbin/runc; default: crun if it starts a sandbox here, else runc, on the PATH"),
   runsc: z.string().nullable().default(null).describe("path of the program runsc; default: on the PATH"),
   sandboxesReady: count
     .default(1)

@@ -69,7 +69,8 @@ export async function destroySandboxes(config: ServerConfig): Promise<void> {
 }
 
 function openOci(options: OpenEngineOptions): OciEngine {
-  const { home, dataDir, runtime, runsc, sandboxesReady, registryAuth, insecureRegistries, sandboxUsers, imageStore } = options.config;
+  const { home, dataDir, runtime, runc, runsc, sandboxesReady, registryAuth, insecureRegistries, sandboxUsers, imageStore } =
+    options.config;
   const openBase = baseOf(options);
   return new OciEngine({
     home,
@@ -78,6 +79,7 @@ function openOci(options: OpenEngineOptions): OciEngine {
     users: sandboxUsers,
     onRefused: options.onRefused,
     onLimit: options.onLimit,
+    ...(runc !== null && { runcPath: runc }),
     ...(runsc !== null && { runscPath: runsc }),
     ...(imageStore !== null && { storeFolder: imageStore }),
     images: { insecureRegistries, ...(registryAuth !== null && { authFile: registryAuth }) },

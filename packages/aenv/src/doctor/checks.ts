@@ -68,11 +68,11 @@ interface Part {
 }
 
 function partsOf({ config, env }: DoctorOptions): readonly Part[] {
-  const { home, dockerSocket, runsc } = config;
+  const { home, dockerSocket, runc, runsc } = config;
   const program = (name: string, ...args: string[]) => probeProgram(name, args, env);
   return [
     { name: "init", use: "process 1 of sandboxes", get: null, probe: () => probeInit() },
-    { name: "runc", use: "oci sandboxes", get: installCommand("runc"), probe: () => probeSandbox("runc", home) },
+    { name: "runc", use: "oci sandboxes", get: installCommand("runc"), probe: () => probeSandbox("runc", home, runc ?? undefined) },
     { name: "runsc", use: "oci sandboxes with their own kernel", get: RUNSC, probe: () => probeSandbox("runsc", home, runsc ?? undefined) },
     {
       name: "overlay",

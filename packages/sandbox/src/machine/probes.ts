@@ -1,22 +1,18 @@
 import { execFile } from "node:child_process";
-import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm, rmdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { messageOf } from "@aenv/contract";
 import { DockerApi } from "../docker/api.ts";
 import { readDaemon, runtimeFor } from "../docker/daemon.ts";
 import type { SandboxRuntime } from "../engine.ts";
-import { initKeyArgument } from "../init/key.ts";
-import { initProgram } from "../init/program.ts";
 import { ControlGroup, findHierarchy } from "../oci/cgroups/group.ts";
-import { foldersOf } from "../oci/cgroups/hierarchy.ts";
 import { LayerStore } from "../oci/images/layers.ts";
 import { mountRoot, removeRoot, rootPath } from "../oci/overlay/root.ts";
 import { openRuntime } from "../oci/runtime/open.ts";
-import { ociConfig } from "../oci/spec/config.ts";
-import type { Architecture } from "../oci/spec/seccomp.ts";
+import { removeGroups, tryRuntime } from "../oci/runtime/trial.ts";
 
 /** What a probe found. A failed one says why, in a sentence without its subject: "no program 'runc'". */
 export type ProbeResult = { readonly ok: true; readonly detail: string } | { readonly ok: false; readonly reason: string };
@@ -76,33 +72,9 @@ export async function probeSandbox(name: SandboxRuntime, home: string, program?:
   if (!isRootOnLinux()) return needsRoot();
   return inNewFolder(home, async (folder) => {
     const runtime = await openRuntime(name, { root: join(folder, "runtime"), ...(program !== undefined && { program }) });
-    const architecture = process.arch as Architecture;
-    const groupPath = newGroupPath();
-    const config = ociConfig({
-      runtime: name,
-      architecture,
-      hostname: "probe",
-      rootPath: join(folder, "root"),
-      initPath: await initProgram(architecture),
-      initArguments: ["--listen", "unix:/socket", "--key", initKeyArgument(generateKeyPairSync("ed25519").privateKey)],
-      networkNamespace: null,
-      userMapping: null,
-      mounts: [],
-      limits: {},
-      groupPath,
-    });
-    await mkdir(join(folder, "root"));
-    await writeFile(join(folder, "config.json"), JSON.stringify(config));
-    const id = `aenv-probe-${randomBytes(6).toString("hex")}`;
-    const started = performance.now();
-    try {
-      await runtime.run(id, folder, { logPath: join(folder, "log"), signal: AbortSignal.timeout(TIMEOUT_MS) });
-      if (!(await runtime.isRunning(id))) throw new Error("the sandbox ended at once");
-      return `started a sandbox in ${Math.round(performance.now() - started)} ms`;
-    } finally {
-      await runtime.remove(id);
-      await removeGroups(new ControlGroup(await findHierarchy(), groupPath));
-    }
+    const tookMs = await tryRuntime(runtime, { folder });
+    const used = basename(runtime.program);
+    return `${used} started a sandbox in ${Math.round(tookMs)} ms${used === "runc" ? "; crun is faster, if it works here" : ""}`;
   });
 }
 
@@ -164,12 +136,6 @@ async function attempt(act: () => Promise<string>): Promise<ProbeResult> {
   } catch (error) {
     return { ok: false, reason: messageOf(error) };
   }
-}
-
-/** Also the folder above, which is only for this probe. */
-async function removeGroups(group: ControlGroup): Promise<void> {
-  await group.remove();
-  for (const folder of foldersOf(await findHierarchy(), dirname(group.path))) await rmdir(folder).catch(() => {});
 }
 
 function newGroupPath(): string {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import type { SandboxAddress, SandboxRuntime } from "../engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
@@ -84,6 +84,17 @@ export function mappedFolder(homeKey: string): string {
 /** Marks the control groups and the ids of containers of one home. */
 export function homeKey(folder: string): string {
   return createHash("sha256").update(folder).digest("hex").slice(0, 6);
+}
+
+/** All of one length: runsc finds containers by the beginning of their ids. */
+export const ID_LENGTH = 16;
+
+export function newContainerId(homeKey: string): string {
+  return `${homeKey}${randomBytes(5).toString("hex")}`;
+}
+
+export function groupPathOf(homeKey: string, id: string): string {
+  return `/aenv-${homeKey}/${id}`;
 }
 
 export function initAddress({ address }: SandboxNetwork): SandboxAddress {

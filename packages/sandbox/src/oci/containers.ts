@@ -14,11 +14,14 @@ import {
   type Container,
   type ContainerRecord,
   type ContainerSpec,
+  groupPathOf,
   hasLostFiles,
   homeKey,
+  ID_LENGTH,
   INIT_PORT,
   initAddress,
   mappedFolder,
+  newContainerId,
   type PreparedContainer,
   type RootFiles,
 } from "./container.ts";
@@ -103,8 +106,7 @@ export class Containers {
     way: Way,
     signal: AbortSignal,
   ): Promise<StartedContainer> {
-    // All of one length: runsc finds containers by the beginning of their ids.
-    const id = `${this.#homeKey}${randomBytes(5).toString("hex")}`;
+    const id = newContainerId(this.#homeKey);
     // gVisor stores the changes of a root by itself, and limits them.
     const users = runtime === "runc" && (await this.#mapsUsers()) ? newUserMapping() : null;
     const storage: UpperStorage = diskMb === undefined || runtime === "runsc" ? { kind: "folder" } : { kind: "disk", sizeMb: diskMb };
@@ -113,7 +115,7 @@ export class Containers {
       id,
       maker: this.#self,
       runtime,
-      groupPath: `/aenv-${this.#homeKey}/${id}`,
+      groupPath: groupPathOf(this.#homeKey, id),
       files,
       storage,
       users,
@@ -417,7 +419,6 @@ export class Containers {
 }
 
 const CONNECT_MS = 15_000;
-const ID_LENGTH = 16;
 
 /**
  * gVisor mounts a file system in memory at an empty /tmp, whose files would be missing in a snapshot of files. So it is not empty. No program

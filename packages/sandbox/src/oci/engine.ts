@@ -22,7 +22,16 @@ import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
-import { type Container, hasLostFiles, homeKey, mappedFolder, type PreparedContainer, type RootFiles } from "./container.ts";
+import {
+  type Container,
+  groupPathOf,
+  hasLostFiles,
+  homeKey,
+  mappedFolder,
+  newContainerId,
+  type PreparedContainer,
+  type RootFiles,
+} from "./container.ts";
 import type { Containers } from "./containers.ts";
 import { DEFAULT_PROCESSES, DEFAULTS, type OciEngineOptions, type OciSettings } from "./options.ts";
 import { openParts, type Parts } from "./parts.ts";
@@ -252,10 +261,16 @@ export class OciEngine implements SandboxEngine {
   #runtime(name: SandboxRuntime): Promise<OciRuntime> {
     const known = this.#runtimes.get(name);
     if (known !== undefined) return known;
-    const { runscPath } = this.#options;
-    const program = name === "runsc" && runscPath !== undefined ? { program: runscPath } : {};
-    const sharedFolder = mappedFolder(homeKey(this.#folder));
-    const opened = openRuntime(name, { root: join(this.#folder, "runtime", name), sharedFolder, ...program });
+    const { runcPath, runscPath } = this.#options;
+    const path = name === "runsc" ? runscPath : runcPath;
+    const program = path === undefined ? {} : { program: path };
+    const key = homeKey(this.#folder);
+    const opened = openRuntime(name, {
+      root: join(this.#folder, "runtime", name),
+      sharedFolder: mappedFolder(key),
+      trialGroup: () => groupPathOf(key, newContainerId(key)),
+      ...program,
+    });
     this.#runtimes.set(name, opened);
     // It may have been installed when the next sandbox asks for it.
     opened.catch(() => this.#runtimes.delete(name));

@@ -10,6 +10,8 @@ export interface OciEngineOptions {
   readonly runtime?: SandboxRuntime;
   /** The files of sandboxes without an image. */
   readonly base: (layers: LayerStore) => Promise<RootFiles>;
+  /** The program for sandboxes with runc. The default is crun if it works here, else runc. */
+  readonly runcPath?: string;
   /** The program `runsc`, if it is not in a standard place. */
   readonly runscPath?: string;
   /**
@@ -41,7 +43,7 @@ export interface OciEngineOptions {
 
 /** The options with their defaults. */
 export type OciSettings = OciEngineOptions &
-  Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runscPath" | "defaults" | "onRefused" | "onLimit">>;
+  Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runcPath" | "runscPath" | "defaults" | "onRefused" | "onLimit">>;
 
 /** Enough for a build with many compilers, and far below the limit of the machine. */
 export const DEFAULT_PROCESSES = 1_024;

@@ -26,8 +26,8 @@ export interface CommandRuntimeOptions {
 /** Runs the program of a runtime for each call. Sandboxes outlive this process; another one on the same root finds them. */
 export class CommandRuntime implements OciRuntime {
   readonly name: OciRuntime["name"];
+  readonly program: string;
   readonly #dialect: Dialect;
-  readonly #program: string;
   /** Where the program stores what it knows of its sandboxes. */
   protected readonly stateFolder: string;
   readonly #records: RuntimeRecords;
@@ -38,7 +38,7 @@ export class CommandRuntime implements OciRuntime {
   constructor({ dialect, program, root, hierarchy, sharedFolder }: CommandRuntimeOptions) {
     this.name = dialect.name;
     this.#dialect = dialect;
-    this.#program = program;
+    this.program = program;
     this.#hierarchy = hierarchy;
     this.#sharedFolder = sharedFolder;
     this.stateFolder = join(root, "state");
@@ -86,7 +86,7 @@ export class CommandRuntime implements OciRuntime {
     bundle: string,
     options: RunOptions,
     problem: string,
-    from: readonly string[] = ["run", "-detach"],
+    from: readonly string[] = ["run", "--detach"],
   ): Promise<StartedSandbox> {
     if ((await this.#records.find(id)) !== null) throw new PlatformError("sandbox.start_failed", `sandbox ${id} exists already`);
     const { linux } = JSON.parse(await readFile(join(bundle, "config.json"), "utf8")) as Pick<OciConfig, "linux">;
@@ -95,7 +95,7 @@ export class CommandRuntime implements OciRuntime {
     await this.#records.write(record);
     try {
       const pidPath = join(this.#records.folderOf(id), "pid");
-      const args = [...from, "-bundle", bundle, "-pid-file", pidPath, containerId(id)];
+      const args = [...from, "--bundle", bundle, "--pid-file", pidPath, containerId(id)];
       await this.#call(record, args, { problem, logPath, signal });
       const pid = Number(await readFile(pidPath, "utf8"));
       const process = identityOf(this.#processes, pid);
@@ -127,7 +127,8 @@ export class CommandRuntime implements OciRuntime {
     const errorsPath = join(this.#records.folderOf(id), "errors");
     const sharedFolder = this.#sharedFolder;
     const global = this.#dialect.options({ root: this.stateFolder, errorsPath, sharedFolder, ...(diskMb !== undefined && { diskMb }) });
-    await runCommand({ program: this.#program, args: [...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, ...options });
+    const command = this.#dialect.command?.(this.program, this.#hierarchy) ?? [this.program];
+    await runCommand({ argv: [...command, ...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, ...options });
   }
 
   #groupOf({ groupPath }: RuntimeRecord): ControlGroup {

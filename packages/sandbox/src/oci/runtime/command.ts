@@ -3,8 +3,7 @@ import { PlatformError } from "@aenv/contract";
 import { launch } from "../launcher.ts";
 
 export interface RuntimeCommand {
-  readonly program: string;
-  readonly args: readonly string[];
+  readonly argv: readonly string[];
   /** What was being done, for the error: "sandbox s1 could not be started". */
   readonly problem: string;
   /** The file to which the program writes its errors. */
@@ -19,16 +18,14 @@ export interface RuntimeCommand {
  * Runs the program of a runtime to its end. Nothing of it is read through a pipe: a detached sandbox inherits the pipe and keeps it open.
  * Throws `sandbox.start_failed` with the last error that the program wrote.
  */
-export async function runCommand({ program, args, problem, errorsPath, logPath, timeoutMs, signal }: RuntimeCommand): Promise<void> {
+export async function runCommand({ argv, problem, errorsPath, logPath, timeoutMs, signal }: RuntimeCommand): Promise<void> {
   signal?.throwIfAborted();
   const limit = signal === undefined ? AbortSignal.timeout(timeoutMs) : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const ending = await launch({ argv: [program, ...args], outputPath: logPath ?? "/dev/null", signal: limit }).catch(
-    (error: Error) => error,
-  );
+  const ending = await launch({ argv, outputPath: logPath ?? "/dev/null", signal: limit }).catch((error: Error) => error);
   if (!(ending instanceof Error) && ending.exitCode === 0) return;
   signal?.throwIfAborted();
   const why = ending instanceof Error ? ending.message : limit.aborted ? `no answer within ${timeoutMs / 1_000} seconds` : null;
-  throw new PlatformError("sandbox.start_failed", `${problem}: ${why ?? (await lastError(errorsPath)) ?? `${program} failed`}`);
+  throw new PlatformError("sandbox.start_failed", `${problem}: ${why ?? (await lastError(errorsPath)) ?? `${argv[0]} failed`}`);
 }
 
 /** Both runtimes write one JSON object per line. */

@@ -3,19 +3,19 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createConnection, createServer } from "node:net";
 import { join } from "node:path";
-import { describeNeeding } from "@aenv/testing";
+import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { connectInit, type InitConnection } from "../../init/connection.ts";
 import { openRuntime, probeRuntime } from "./open.ts";
 import { type TestSandbox, TestSandboxes } from "./testing/test-sandboxes.ts";
 
-for (const name of ["runc", "runsc"] as const) {
-  describeNeeding(name, `the runtime ${name}, with the init as process 1`, () => {
+for (const program of ["runc", "crun", "runsc"] as const) {
+  describeNeeding(program, `the runtime ${program}, with the init as process 1`, () => {
     let sandboxes: TestSandboxes;
     const connections: InitConnection[] = [];
 
     beforeAll(async () => {
-      sandboxes = await TestSandboxes.open(name);
+      sandboxes = await TestSandboxes.open(program === "runsc" ? "runsc" : "runc", program);
     }, 300_000);
     afterEach(async () => {
       for (const connection of connections.splice(0)) await connection.close();
@@ -94,7 +94,7 @@ for (const name of ["runc", "runsc"] as const) {
       const sandbox = await sandboxes.start({ root: "machine" });
       const connection = await connect(sandbox);
       await connection.spawn({ argv: ["sh", "-c", "trap '' TERM; sleep 1000 & sleep 1000"] });
-      const again = await openRuntime(name, { root: join(sandboxes.folder, "runtime") });
+      const again = await openRuntime(sandboxes.runtime.name, { root: join(sandboxes.folder, "runtime"), program });
       expect([await again.isRunning(sandbox.id), await again.list()]).toEqual([true, [sandbox.id]]);
       await sandboxes.runtime.freeze(sandbox.id);
       await again.remove(sandbox.id);
@@ -131,6 +131,13 @@ for (const name of ["runc", "runsc"] as const) {
     });
   });
 }
+
+describeNeeding("crun", "the runtime runc, where crun is installed", () => {
+  it("starts sandboxes with crun", async () => {
+    using tree = temporaryTree();
+    expect(await openRuntime("runc", { root: tree.path })).toMatchObject({ name: "runc", program: expect.stringMatching(/\/crun$/) });
+  });
+});
 
 describe("a runtime that is not here", () => {
   it("is refused with the next step", async () => {

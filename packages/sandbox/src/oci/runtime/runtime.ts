@@ -18,6 +18,8 @@ export interface StartedSandbox {
 /** A program that runs sandboxes from an OCI bundle. Every call has a time limit. */
 export interface OciRuntime {
   readonly name: SandboxRuntime;
+  /** The path of the program that starts sandboxes. */
+  readonly program: string;
   /** The version and the options of the program: what `checkpoint` has stored can be restored by a runtime with the same ones. */
   readonly checkpointFormat?: string;
   /** Starts process 1. If it fails, nothing is left. */

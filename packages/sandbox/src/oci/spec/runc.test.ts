@@ -2,88 +2,102 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
-import { expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import { findHierarchy } from "../cgroups/group.ts";
+import type { Hierarchy } from "../cgroups/hierarchy.ts";
+import { crun, runc } from "../runtime/dialect.ts";
 import { type ConfigInput, ociConfig } from "./config.ts";
 import type { Architecture } from "./seccomp.ts";
 
-describeNeeding("runc", "a sandbox that runc starts with the configuration", () => {
-  /** Runs a script as the init of a sandbox with the programs of this machine. */
-  const run = (script: string, change: Partial<ConfigInput> = {}) => {
-    using bundle = temporaryTree({ "rootfs/etc/passwd": "root:x:0:0::/:/bin/sh\n", "state/empty": "" });
-    for (const name of ["bin", "lib", "lib64", "sbin"]) symlinkSync(`usr/${name}`, join(bundle.path, "rootfs", name));
-    // Root of a sandbox with a user mapping is another user here.
-    chmodSync(bundle.path, 0o755);
-    const owner = change.userMapping?.hostId ?? 0;
-    for (const path of ["rootfs", "rootfs/etc"]) chownSync(join(bundle.path, path), owner, owner);
-    const id = `aenv-test-${process.pid}`;
-    const config = ociConfig({
-      runtime: "runc",
-      architecture: process.arch as Architecture,
-      hostname: "inside",
-      rootPath: join(bundle.path, "rootfs"),
-      initPath: "/bin/sh",
-      initArguments: ["-c", script],
-      networkNamespace: null,
-      userMapping: null,
-      mounts: [{ kind: "bind", source: "/usr", target: "/usr", isReadOnly: true }],
-      limits: {},
-      groupPath: `/${id}/one`,
-      ...change,
+describe.each([
+  { name: "runc", dialect: runc },
+  { name: "crun", dialect: crun },
+] as const)("with the configuration", ({ name, dialect }) => {
+  describeNeeding(name, `a sandbox that ${name} starts`, () => {
+    let hierarchy: Hierarchy;
+    beforeAll(async () => {
+      hierarchy = await findHierarchy();
     });
-    writeFileSync(join(bundle.path, "config.json"), JSON.stringify(config));
-    const runc = (...args: string[]) =>
-      spawnSync("runc", ["--root", join(bundle.path, "state"), ...args], { encoding: "utf8", timeout: 30_000 });
-    const { stdout, stderr } = runc("run", "--bundle", bundle.path, id);
-    runc("delete", "--force", id);
-    spawnSync("sh", ["-c", `for d in /sys/fs/cgroup/${id} /sys/fs/cgroup/*/${id}; do rmdir "$d"; done`]);
-    return { stdout: stdout.trim(), stderr: stderr.trim() };
-  };
 
-  it("is process 1 with its own host name, and sees only its own processes", () => {
-    expect(run('echo $$ $(hostname) $(ls /proc | grep -c "^[0-9]*$")')).toMatchObject({
-      stdout: expect.stringMatching(/^1 inside [1-4]$/),
-      stderr: "",
+    /** Runs a script as the init of a sandbox with the programs of this machine. */
+    const run = (script: string, change: Partial<ConfigInput> = {}) => {
+      using bundle = temporaryTree({ "rootfs/etc/passwd": "root:x:0:0::/:/bin/sh\n", "state/empty": "" });
+      for (const name of ["bin", "lib", "lib64", "sbin"]) symlinkSync(`usr/${name}`, join(bundle.path, "rootfs", name));
+      // Root of a sandbox with a user mapping is another user here.
+      chmodSync(bundle.path, 0o755);
+      const owner = change.userMapping?.hostId ?? 0;
+      for (const path of ["rootfs", "rootfs/etc"]) chownSync(join(bundle.path, path), owner, owner);
+      const id = `aenv-test-${process.pid}`;
+      const config = ociConfig({
+        runtime: "runc",
+        architecture: process.arch as Architecture,
+        hostname: "inside",
+        rootPath: join(bundle.path, "rootfs"),
+        initPath: "/bin/sh",
+        initArguments: ["-c", script],
+        networkNamespace: null,
+        userMapping: null,
+        mounts: [{ kind: "bind", source: "/usr", target: "/usr", isReadOnly: true }],
+        limits: {},
+        groupPath: `/${id}/one`,
+        ...change,
+      });
+      writeFileSync(join(bundle.path, "config.json"), JSON.stringify(config));
+      const [program = name, ...before] = dialect.command?.(name, hierarchy) ?? [];
+      const call = (...args: string[]) =>
+        spawnSync(program, [...before, "--root", join(bundle.path, "state"), ...args], { encoding: "utf8", timeout: 30_000 });
+      const { stdout, stderr } = call("run", "--bundle", bundle.path, id);
+      call("delete", "--force", id);
+      spawnSync("sh", ["-c", `for d in /sys/fs/cgroup/${id} /sys/fs/cgroup/*/${id}; do rmdir "$d"; done`]);
+      return { stdout: stdout.trim(), stderr: stderr.trim() };
+    };
+
+    it("is process 1 with its own host name, and sees only its own processes", () => {
+      expect(run('echo $$ $(hostname) $(ls /proc | grep -c "^[0-9]*$")')).toMatchObject({
+        stdout: expect.stringMatching(/^1 inside [1-4]$/),
+        stderr: "",
+      });
     });
-  });
 
-  it("has few capabilities, no new privileges and a filter", () => {
-    const { stdout } = run("grep -E '^(CapBnd|NoNewPrivs|Seccomp):' /proc/self/status");
-    expect(stdout.replaceAll("\t", " ")).toBe("CapBnd: 00000000000004fb\nNoNewPrivs: 1\nSeccomp: 2");
-  });
-
-  it.each([
-    ["mount a file system", "mount -t tmpfs x /etc"],
-    ["create a user namespace", "unshare --user true"],
-    ["set the clock", "date -s 2001-01-01"],
-    ["set the host name", "hostname other"],
-    ["create a device node", "mknod /disk b 254 0"],
-    ["read the memory of the kernel", "head -c 1 /proc/kcore | grep -q ."],
-    ["change settings of the kernel", "echo 1 > /proc/sys/vm/drop_caches"],
-    ["read the log of the kernel", "dmesg"],
-    ["write to a read-only mount", "touch /usr/file"],
-  ])("cannot %s", (_, command) => {
-    expect(run(`(${command}) >/dev/null 2>&1; echo $?`).stdout).toMatch(/^(?!127$)[1-9]/);
-  });
-
-  it("has no network but its own", () => {
-    expect(run("tail -n +3 /proc/net/dev | cut -d: -f1").stdout.trim()).toBe("lo");
-  });
-
-  it("has the limits that were asked for", () => {
-    const { stdout } = run("ulimit -n; ulimit -t; cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2>/dev/null", {
-      limits: { openFiles: 100, cpuSeconds: 9, pids: 50, memoryMb: 64, cpus: 0.5 },
+    it("has few capabilities, no new privileges and a filter", () => {
+      const { stdout } = run("grep -E '^(CapBnd|NoNewPrivs|Seccomp):' /proc/self/status");
+      expect(stdout.replaceAll("\t", " ")).toBe("CapBnd: 00000000000004fb\nNoNewPrivs: 1\nSeccomp: 2");
     });
-    expect(stdout).toBe("100\n9\n50");
-  });
 
-  it("has users that are not those of the machine, with a user mapping", () => {
-    const { stdout, stderr } = run("cat /proc/self/uid_map", { userMapping: { hostId: 100_000, size: 65_536 } });
-    expect({ map: stdout.split(/\s+/), stderr }).toEqual({ map: ["0", "100000", "65536"], stderr: "" });
-  });
+    it.each([
+      ["mount a file system", "mount -t tmpfs x /etc"],
+      ["create a user namespace", "unshare --user true"],
+      ["set the clock", "date -s 2001-01-01"],
+      ["set the host name", "hostname other"],
+      ["create a device node", "mknod /disk b 254 0"],
+      ["read the memory of the kernel", "head -c 1 /proc/kcore | grep -q ."],
+      ["change settings of the kernel", "echo 1 > /proc/sys/vm/drop_caches"],
+      ["read the log of the kernel", "dmesg"],
+      ["write to a read-only mount", "touch /usr/file"],
+    ])("cannot %s", (_, command) => {
+      expect(run(`(${command}) >/dev/null 2>&1; echo $?`).stdout).toMatch(/^(?!127$)[1-9]/);
+    });
 
-  it("runs programs of many kinds", () => {
-    expect(run("seq 100 | sort -n | tail -n 1; mkfifo /f && ls -l /f | cut -c1; (sleep 0.01 & wait); echo done").stdout).toBe(
-      "100\np\ndone",
-    );
+    it("has no network but its own", () => {
+      expect(run("tail -n +3 /proc/net/dev | cut -d: -f1").stdout.trim()).toBe("lo");
+    });
+
+    it("has the limits that were asked for", () => {
+      const { stdout } = run("ulimit -n; ulimit -t; cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2>/dev/null", {
+        limits: { openFiles: 100, cpuSeconds: 9, pids: 50, memoryMb: 64, cpus: 0.5 },
+      });
+      expect(stdout).toBe("100\n9\n50");
+    });
+
+    it("has users that are not those of the machine, with a user mapping", () => {
+      const { stdout, stderr } = run("cat /proc/self/uid_map", { userMapping: { hostId: 100_000, size: 65_536 } });
+      expect({ map: stdout.split(/\s+/), stderr }).toEqual({ map: ["0", "100000", "65536"], stderr: "" });
+    });
+
+    it("runs programs of many kinds", () => {
+      expect(run("seq 100 | sort -n | tail -n 1; mkfifo /f && ls -l /f | cut -c1; (sleep 0.01 & wait); echo done").stdout).toBe(
+        "100\np\ndone",
+      );
+    });
   });
 });

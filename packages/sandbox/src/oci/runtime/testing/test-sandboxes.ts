@@ -47,12 +47,12 @@ export class TestSandboxes {
     this.#init = init;
   }
 
-  static async open(name: SandboxRuntime): Promise<TestSandboxes> {
+  static async open(name: SandboxRuntime, program: string = name): Promise<TestSandboxes> {
     const folder = mkdtempSync(join(tmpdir(), "aenv-runtime-"));
     chmodSync(folder, 0o755);
     return new TestSandboxes(
       folder,
-      await openRuntime(name, { root: join(folder, "runtime") }),
+      await openRuntime(name, { root: join(folder, "runtime"), program }),
       await initProgram(process.arch as Architecture),
     );
   }
