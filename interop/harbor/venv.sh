@@ -7,10 +7,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 for python in python3 python3.14 python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[2-9]*/bin/python; do
   if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2> /dev/null; then
     [ "${1-}" = --check ] && exit
-    [ -x .venv/bin/pip ] || "$python" -m venv .venv
-    pip() { .venv/bin/pip install --quiet --disable-pip-version-check "$@"; }
-    pip -r requirements.txt
-    pip --no-deps harbor==0.13.2
+    [ -x .venv/bin/python ] || ../uv.sh venv --quiet --python "$(command -v "$python")" .venv
+    uv() { ../uv.sh pip install --quiet --python .venv/bin/python "$@"; }
+    uv -r requirements.txt
+    uv --no-deps harbor==0.13.2
     exit
   fi
 done

@@ -23,7 +23,7 @@ const pythonRlInstall = "interop/python-rl/venv.sh";
 export const components = {
   python: {
     probe: () => probePackage("interop/python", pythonPath, "aenvironment"),
-    get: "python3 -m venv interop/python/.venv && interop/python/.venv/bin/pip install -r interop/python/requirements.txt",
+    get: "interop/uv.sh venv interop/python/.venv && interop/uv.sh pip install --python interop/python/.venv/bin/python -r interop/python/requirements.txt",
   },
   "python-rl": {
     probe: probePythonRl,
@@ -35,7 +35,7 @@ export const components = {
   },
   "python-verifiers": {
     probe: () => probePackage("interop/python-verifiers", pythonVerifiersPath, "verifiers"),
-    get: "python3 -m venv interop/python-verifiers/.venv && interop/python-verifiers/.venv/bin/pip install -r interop/python-verifiers/requirements.txt",
+    get: "interop/uv.sh venv interop/python-verifiers/.venv && interop/uv.sh pip install --python interop/python-verifiers/.venv/bin/python -r interop/python-verifiers/requirements.txt",
   },
   torch: {
     probe: probeTorch,
