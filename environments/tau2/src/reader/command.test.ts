@@ -33,7 +33,14 @@ describe("from a copy of the benchmark to episodes with its prompts and schemas"
   const aenvWith = (env: Record<string, string>, ...argv: string[]) =>
     promisify(execFile)(process.execPath, [launcher, ...argv], {
       cwd: tree.path,
-      env: { PATH: process.env.PATH, HOME: tree.path, AENV_HOME: platform.home, NO_COLOR: "1", ...env },
+      env: {
+        PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+        HOME: tree.path,
+        AENV_HOME: platform.home,
+        NO_COLOR: "1",
+        ...env,
+      },
     });
   const aenv = (...argv: string[]) => aenvWith({}, ...argv);
   const open = (name: string) =>

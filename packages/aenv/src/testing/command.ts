@@ -33,10 +33,11 @@ export class RunningCommand implements AsyncDisposable {
   #isClosed = false;
 
   constructor(argv: readonly string[], { cwd = "/", env = {}, input = "" }: CommandOptions = {}) {
-    const { PATH = "" } = process.env;
+    // With the tests' folder for compiled code: a home of its own has none yet.
+    const { PATH = "", NODE_COMPILE_CACHE } = process.env;
     this.child = spawn(process.execPath, [launcher, ...argv], {
       cwd,
-      env: { PATH, HOME: "/nonexistent", NO_COLOR: "1", ...goCache, ...env },
+      env: { PATH, NODE_COMPILE_CACHE, HOME: "/nonexistent", NO_COLOR: "1", ...goCache, ...env },
     });
     this.#closed = once(this.child, "close");
     for (const name of ["stdout", "stderr"] as const) {

@@ -52,7 +52,9 @@ describe("the blank runner", () => {
 
   async function start(...args: string[]): Promise<Running> {
     const socketPath = join(tree.path, "sandbox/s");
-    const env = { ...process.env, AENV_SANDBOX: "the engine's mark" };
+    // The tests' own folder for compiled code would be used instead of the given one.
+    const { NODE_COMPILE_CACHE: _, ...own } = process.env;
+    const env = { ...own, AENV_SANDBOX: "the engine's mark" };
     const child = spawn(process.execPath, [runnerFile, "--socket", socketPath, ...args], { env, stdio: ["ignore", "pipe", "inherit"] });
     const agent = new Agent({ keepAlive: true, maxSockets: 4 });
     ends.push(() => {
