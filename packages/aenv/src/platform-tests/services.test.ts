@@ -275,7 +275,7 @@ describe("a service whose server is killed", () => {
     await server.stop();
     server = await startServerProcess(home, { flags }).ready;
     await untilRunning(server, "lasting", 2);
-  });
+  }, 60_000);
 
   it("exists completely or not at all, wherever the server died during its creation, update or deletion", async () => {
     for (let moments = 5; moments <= 65; moments += 12) {
