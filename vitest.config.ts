@@ -15,7 +15,7 @@ export default defineConfig({
     reporters: ["default", "./testing/src/reporter.ts"],
     // Own processes, not threads: tests change the working directory, send signals and watch the heap.
     pool: "forks",
-    // Servers and child processes mostly wait: on two processors, two files at once leave half of the time unused.
+    // Servers and child processes mostly wait, so one file more than processors shares them well.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     // Generous for a busy machine; a test that needs more says so itself.
