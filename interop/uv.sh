@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # uv.sh ARGUMENTS...
-# Runs uv, which it first installs in the cache folder. It makes a virtual environment with a fifth of the work of pip: the files of packages are
+# Runs uv, which it first installs in the cache folder. It makes virtual environments with less work than pip: the files of packages are
 # links to its cache, and are not compiled before their use.
 set -euo pipefail
 version=0.13.8

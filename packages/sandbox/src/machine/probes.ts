@@ -71,7 +71,10 @@ export async function probeControlGroups(): Promise<ProbeResult> {
 export async function probeSandbox(name: SandboxRuntime, home: string, program?: string): Promise<ProbeResult> {
   if (!isRootOnLinux()) return needsRoot();
   return inNewFolder(home, async (folder) => {
-    const runtime = await openRuntime(name, { root: join(folder, "runtime"), ...(program !== undefined && { program }) });
+    const root = join(folder, "runtime");
+    const { program: chosen } = await openRuntime(name, { root, ...(program !== undefined && { program }) });
+    // By name: with the default, another program may start a sandbox with the users of the machine.
+    const runtime = await openRuntime(name, { root, program: chosen });
     const tookMs = await tryRuntime(runtime, { folder });
     const used = basename(runtime.program);
     return `${used} started a sandbox in ${Math.round(tookMs)} ms${used === "runc" ? "; crun is faster, if it works here" : ""}`;

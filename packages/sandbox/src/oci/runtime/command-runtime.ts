@@ -14,9 +14,17 @@ import type { OciRuntime, RunOptions, StartedSandbox } from "./runtime.ts";
 /** A start takes 0.2 seconds, a checkpoint of a gigabyte several; a program that takes longer hangs. */
 const TIMEOUT_MS = 60_000;
 
-export interface CommandRuntimeOptions {
+interface Tool {
   readonly dialect: Dialect;
   readonly program: string;
+}
+
+export interface CommandRuntimeOptions extends Tool {
+  /**
+   * For sandboxes with the users of the machine, if that is another program: crun mounts their root without `nosuid` and `nodev`. Null if it is not
+   * installed.
+   */
+  readonly forMachineUsers?: Tool | null;
   readonly root: string;
   readonly hierarchy: Hierarchy;
   /** Where runsc mounts what its sandboxes share; without it, each has its own. The caller unmounts it. */
@@ -27,7 +35,8 @@ export interface CommandRuntimeOptions {
 export class CommandRuntime implements OciRuntime {
   readonly name: OciRuntime["name"];
   readonly program: string;
-  readonly #dialect: Dialect;
+  readonly #tool: Tool;
+  readonly #forMachineUsers: Tool | null;
   /** Where the program stores what it knows of its sandboxes. */
   protected readonly stateFolder: string;
   readonly #records: RuntimeRecords;
@@ -35,9 +44,10 @@ export class CommandRuntime implements OciRuntime {
   readonly #sharedFolder: string | undefined;
   readonly #processes: ProcessTable = openProcessTable();
 
-  constructor({ dialect, program, root, hierarchy, sharedFolder }: CommandRuntimeOptions) {
+  constructor({ dialect, program, forMachineUsers, root, hierarchy, sharedFolder }: CommandRuntimeOptions) {
     this.name = dialect.name;
-    this.#dialect = dialect;
+    this.#tool = { dialect, program };
+    this.#forMachineUsers = forMachineUsers === undefined ? this.#tool : forMachineUsers;
     this.program = program;
     this.#hierarchy = hierarchy;
     this.#sharedFolder = sharedFolder;
@@ -90,13 +100,19 @@ export class CommandRuntime implements OciRuntime {
   ): Promise<StartedSandbox> {
     if ((await this.#records.find(id)) !== null) throw new PlatformError("sandbox.start_failed", `sandbox ${id} exists already`);
     const { linux } = JSON.parse(await readFile(join(bundle, "config.json"), "utf8")) as Pick<OciConfig, "linux">;
+    const tool = linux.uidMappings === undefined ? this.#forMachineUsers : this.#tool;
+    if (tool === null)
+      throw new PlatformError(
+        "sandbox.unsupported",
+        `${problem}: ${this.program} starts only sandboxes with users of their own; install runc, on Debian with: apt-get install runc`,
+      );
     const { logPath, signal, diskMb } = options;
     const record: RuntimeRecord = { id, process: null, groupPath: linux.cgroupsPath, ...(diskMb !== undefined && { diskMb }) };
     await this.#records.write(record);
     try {
       const pidPath = join(this.#records.folderOf(id), "pid");
       const args = [...from, "--bundle", bundle, "--pid-file", pidPath, containerId(id)];
-      await this.#call(record, args, { problem, logPath, signal });
+      await this.#call(tool, record, args, { problem, logPath, signal });
       const pid = Number(await readFile(pidPath, "utf8"));
       const process = identityOf(this.#processes, pid);
       if (process === null) throw new PlatformError("sandbox.start_failed", `${problem}: process 1 ended at once`);
@@ -116,18 +132,19 @@ export class CommandRuntime implements OciRuntime {
 
   /** Runs a subcommand for a sandbox that exists. */
   protected async call(id: string, args: readonly string[], problem: string, signal: AbortSignal): Promise<void> {
-    await this.#call(await this.#records.get(id), [...args, containerId(id)], { problem, signal });
+    await this.#call(this.#tool, await this.#records.get(id), [...args, containerId(id)], { problem, signal });
   }
 
   async #call(
+    { dialect, program }: Tool,
     { id, diskMb }: RuntimeRecord,
     args: readonly string[],
     options: { readonly problem: string; readonly logPath?: string; readonly signal?: AbortSignal },
   ): Promise<void> {
     const errorsPath = join(this.#records.folderOf(id), "errors");
     const sharedFolder = this.#sharedFolder;
-    const global = this.#dialect.options({ root: this.stateFolder, errorsPath, sharedFolder, ...(diskMb !== undefined && { diskMb }) });
-    const command = this.#dialect.command?.(this.program, this.#hierarchy) ?? [this.program];
+    const global = dialect.options({ root: this.stateFolder, errorsPath, sharedFolder, ...(diskMb !== undefined && { diskMb }) });
+    const command = dialect.command?.(program, this.#hierarchy) ?? [program];
     await runCommand({ argv: [...command, ...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, ...options });
   }
 

@@ -16,7 +16,7 @@ import type { OciRuntime } from "./runtime.ts";
 export interface RuntimeOptions extends TrialPlace {
   /** Where the runtime keeps what it knows about its sandboxes. */
   readonly root: string;
-  /** The program: a path or a name. The default for runc is crun if it works here, else runc. */
+  /** The program: a path or a name. The default for runc is crun if it works here, for sandboxes with their own users, else runc. */
   readonly program?: string;
 }
 
@@ -24,13 +24,18 @@ export interface RuntimeOptions extends TrialPlace {
 export async function openRuntime(name: SandboxRuntime, given: RuntimeOptions): Promise<OciRuntime> {
   const { root, program, sharedFolder } = given;
   const faster = name === "runc" && program === undefined && canRun() === null ? findProgram("crun") : null;
-  // It has the same walls, and starts faster.
+  // For sandboxes with users of their own it has the same walls, and starts faster.
   const chosen = faster !== null && (await canUseCrun(faster, given)) ? faster : program;
   const problem = await probeRuntime(name, chosen);
   if (problem !== null) throw new PlatformError("sandbox.unsupported", `sandboxes with ${name} cannot run here: ${problem}`);
   const path = findProgram(chosen ?? name, name) as string;
   const options = { program: path, root, sharedFolder, hierarchy: await findHierarchy() };
-  if (name === "runc") return new CommandRuntime({ ...options, dialect: isCrun(path) ? crun : runc });
+  if (name === "runc") {
+    if (program !== undefined || path !== faster) return new CommandRuntime({ ...options, dialect: isCrun(path) ? crun : runc });
+    const other = findProgram("runc");
+    const forMachineUsers = other === null ? null : { dialect: runc, program: other };
+    return new CommandRuntime({ ...options, dialect: crun, forMachineUsers });
+  }
   return new RunscRuntime({ ...options, dialect: runsc, version: await versionOf(path) });
 }
 
