@@ -129,28 +129,32 @@ describe.runIf(process.platform === "linux")("a presigned link", () => {
 });
 
 describeNeeding("redis", "a presigned link of two servers on one Redis", () => {
-  it.runIf(process.platform === "linux")("is made by one, leads to its port by the other, and dies with the instance at both", async () => {
-    using tree = temporaryTree();
-    await using redis = await startRedis();
-    const start = () => startServerProcess(tree.path, { flags: { store: redis.url, round: "100ms", poolMin: 0 } });
-    const starting = [start(), start()];
-    try {
-      const [first, second] = (await Promise.all(starting.map(({ ready }) => ready))) as [ServerProcess, ServerProcess];
-      const port = await freePort();
-      const ref = await publish(first, projects.window, { ports: [port] });
-      const { id } = await first.create(ref, { environment_variables: { LISTEN: String(port) } });
-      const { url } = (await first.demand("POST", `/env-instance/${id}/presign-url`, { port })) as { url: string };
-      const links = [url, url.replace(first.dataUrl, second.dataUrl)];
-      for (const link of links) expect(await (await fetch(`${link}/here`)).json()).toMatchObject({ url: "/here" });
-      await second.demand("DELETE", `/env-instance/${id}`);
-      await vi.waitFor(async () => {
-        for (const link of links) expect((await fetch(link)).status).toBe(404);
-      }, 5_000);
-    } finally {
-      await Promise.all(starting.map(({ kill }) => kill()));
-      endProcesses(await processesOf(tree.path));
-    }
-  });
+  it.runIf(process.platform === "linux")(
+    "is made by one, leads to its port by the other, and dies with the instance at both",
+    async () => {
+      using tree = temporaryTree();
+      await using redis = await startRedis();
+      const start = () => startServerProcess(tree.path, { flags: { store: redis.url, round: "100ms", poolMin: 0 } });
+      const starting = [start(), start()];
+      try {
+        const [first, second] = (await Promise.all(starting.map(({ ready }) => ready))) as [ServerProcess, ServerProcess];
+        const port = await freePort();
+        const ref = await publish(first, projects.window, { ports: [port] });
+        const { id } = await first.create(ref, { environment_variables: { LISTEN: String(port) } });
+        const { url } = (await first.demand("POST", `/env-instance/${id}/presign-url`, { port })) as { url: string };
+        const links = [url, url.replace(first.dataUrl, second.dataUrl)];
+        for (const link of links) expect(await (await fetch(`${link}/here`)).json()).toMatchObject({ url: "/here" });
+        await second.demand("DELETE", `/env-instance/${id}`);
+        await vi.waitFor(async () => {
+          for (const link of links) expect((await fetch(link)).status).toBe(404);
+        }, 5_000);
+      } finally {
+        await Promise.all(starting.map(({ kill }) => kill()));
+        endProcesses(await processesOf(tree.path));
+      }
+    },
+    60_000,
+  );
 });
 
 function portOf(url: string): number {
