@@ -38,7 +38,7 @@ describe("a suite that needs a component", () => {
     const { status, output } = run({});
     expect(output).toContain("3 passed, 0 failed, 4 skipped");
     expect(output).toContain("python: left out by AENV_WITHOUT; 3 tests skipped");
-    expect(output).toContain("to get it: python3 -m venv interop/python/.venv");
+    expect(output).toContain("to get it: interop/uv.sh venv interop/python/.venv");
     expect(output).not.toContain("old-node:");
     expect(status).toBe(0);
   });
@@ -46,7 +46,7 @@ describe("a suite that needs a component", () => {
   it.each(["all", "frameworks, python"])("fails with what to install when AENV_REQUIRE is '%s'", (AENV_REQUIRE) => {
     const { status, output } = run({ AENV_REQUIRE });
     expect(output).toContain("3 passed, 2 failed, 1 skipped");
-    expect(output).toContain("python is required by AENV_REQUIRE but missing: left out by AENV_WITHOUT. To get it: python3 -m venv");
+    expect(output).toContain("python is required by AENV_REQUIRE but missing: left out by AENV_WITHOUT. To get it: interop/uv.sh venv");
     expect(output).toContain("the snake > needs python");
     expect(status).toBe(1);
   });
