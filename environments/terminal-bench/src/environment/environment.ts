@@ -49,7 +49,7 @@ export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOpt
     setup: async ({ task: chosen, variables, ...context }) => {
       const settings = settingsOf(variables);
       const library = await libraryOf(settings);
-      const id = chosen?.id ?? settings.taskId;
+      const id = chosen?.id ?? settings.datasource ?? settings.taskId;
       return { episode: id === null ? null : await Episode.open(await library.get(id), settings, variables, context) };
     },
     teardown: ({ episode }) => episode?.close(),

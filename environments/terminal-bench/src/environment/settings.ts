@@ -17,6 +17,8 @@ export interface Settings {
   readonly imagePrefix: string;
   readonly tb1Reward: VerifySettings["tb1Reward"];
   readonly timeoutMultiplier: number;
+  /** What an instance was created with instead of a task: the id of one, or a text that ends with `/` and the id. */
+  readonly datasource: string | null;
   /** The task of an instance that names none. */
   readonly taskId: string | null;
 }
@@ -36,6 +38,7 @@ export function readSettings(variables: Variables, bundled: string | null): Sett
     imagePrefix: value("IMAGES") ?? "",
     tb1Reward: oneOf("TB1_REWARD", value("TB1_REWARD") ?? "parser", ["parser", "exit_code"]),
     timeoutMultiplier: multiplier(value("TIMEOUT_MULTIPLIER") ?? "1"),
+    datasource: variables.AENV_DATASOURCE || null,
     taskId: value("TASK"),
   };
 }

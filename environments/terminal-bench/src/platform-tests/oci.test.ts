@@ -1,7 +1,11 @@
+import { execFile } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Environment } from "@aenv/sdk";
-import { describeNeeding } from "@aenv/testing";
+import { describeNeeding, pythonPath } from "@aenv/testing";
 import { aenv } from "aenvironment/cli-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseTrajectory } from "../atif/trajectory.ts";
@@ -21,7 +25,9 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
     const open = (more: Readonly<Record<string, string>> = {}) =>
       Environment.create(world.ref, { systemUrl: world.platform.controlUrl, environmentVariables: { ...world.variables, ...more } });
     beforeAll(async () => {
-      world = await startWorld({ engine: "oci" });
+      // Clients of the original only support these ports; all of 127/8 is loopback.
+      const host = `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(2, 255)}`;
+      world = await startWorld({ engine: "oci", host, controlPort: 8080, dataPort: 8081 });
       env = await open();
     }, 300_000);
     afterAll(async () => {
@@ -100,6 +106,22 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
       await type("printf '\\033[2J\\033[H'", { append_enter: true });
       expect((await env.callTool("capture_pane", {})).text).not.toContain("again");
       expect(await reward()).toMatchObject({ reward: 1 });
+    });
+
+    describeNeeding("python", "published as the original's terminal", () => {
+      it("works with a client of its Python SDK, which names the task as a datasource", { timeout: 120_000 }, async () => {
+        const { platform, folder } = world;
+        const name = ["--name", "terminal", "--version", "0.1.0"];
+        const push = ["push", "--work-dir", "terminal-bench", ...name, "--system-url", platform.controlUrl, "--json"];
+        expect(await aenv(push, { cwd: folder })).toMatchObject({ code: 0 });
+        const client = fileURLToPath(new URL("../../../../interop/python/terminal.py", import.meta.url));
+        const given = [client, "prebuilt-image", "echo $((40 + 2))", "LC_ALL=C sort -o words.txt words.txt"];
+        const variables = { ...process.env, PYTHONDONTWRITEBYTECODE: "1", AENV_SYSTEM_URL: platform.controlUrl.replace(/:\d+$/, "") };
+        const { stdout } = await promisify(execFile)(pythonPath, given, { env: variables, timeout: 100_000 });
+        const { content, reward: answer } = JSON.parse(stdout);
+        expect(content[0].text).toMatch(/\n42\n/);
+        expect(answer).toMatchObject({ task_name: "prebuilt-image", status: "success", score: 1 });
+      });
     });
 
     it("has the job and trial folders of Harbor as results of aenv bench run", { timeout: 120_000 }, async () => {
