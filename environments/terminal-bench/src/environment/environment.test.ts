@@ -5,9 +5,11 @@ import type { OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "@aenv/kit";
 import { describe, expect, it } from "vitest";
 import { examplesFolder, loadExample } from "../fixtures/examples.ts";
 import { parseEntrypoint } from "../platform/entrypoint.ts";
+import { TrialFailure } from "../trial/failure.ts";
 import type { TrialReport } from "../trial/report.ts";
 import { agentFiles, agentHints } from "./agent-files.ts";
 import { terminalBench } from "./environment.ts";
+import { Episode } from "./episode.ts";
 import { TaskLibrary } from "./library.ts";
 import { openOptions, problemsOf } from "./open-options.ts";
 import { openSandbox } from "./open-sandbox.ts";
@@ -22,6 +24,11 @@ describe("settings", () => {
     expect(readSettings(variables, null).dataPath).toBe("/data/terminal-bench");
     expect(readSettings(variables, "/bundle/tasks").dataPath).toBe("/bundle/tasks");
     expect(readSettings({ ...variables, TERMINAL_BENCH_DATA_DIR: "/own" }, "/bundle/tasks").dataPath).toBe("/own");
+  });
+
+  it("have the datasource with which an instance was created", () => {
+    expect(readSettings({}, null).datasource).toBeNull();
+    expect(readSettings({ AENV_DATASOURCE: "terminalbench/a" }, null).datasource).toBe("terminalbench/a");
   });
 
   it.each([
@@ -129,10 +136,45 @@ describe("a score", () => {
     expect(() => scoreOf(task, "t", report(null, new Error("tests", { cause: lost })), "")).toThrow(lost);
   });
 
+  it("is 0 with the reason if the agent has caused the failure", async () => {
+    const task = await loadExample("harbor/workdir");
+    const slow = new TrialFailure("VerifierTimeoutError", "too slow");
+    expect(scoreOf(task, "t", report(null, slow), "log")).toMatchObject({ reward: 0, score: 0, status: "timeout", error: "too slow" });
+    const changed = new TrialFailure("TestsTamperedError", "changed");
+    expect(scoreOf(task, "t", report(null, changed), "")).toMatchObject({ reward: 0, status: "error", error: "changed" });
+    const steps = await loadExample("harbor/steps-mean");
+    const verification = { rewards: { reward: 1 }, integers: [], isTampered: false, tb1: null };
+    const half = {
+      ...report({ reward: 1 }),
+      steps: [
+        { ...step, verification },
+        { ...step, verification: null, failure: slow },
+      ],
+    };
+    expect(scoreOf(steps, "t", half, "")).toMatchObject({ reward: 0.5, status: "timeout" });
+  });
+
   it("is stored with its report", () => {
     const stored = JSON.stringify(storedReport(report({ reward: 1 }, new Error("slow"))));
     expect(readStoredReport(stored)).toMatchObject({ rewards: { reward: 1 }, steps: [{ failure: { message: "slow" } }] });
   });
+});
+
+it("a copy of an episode has its end, its failures and what is left of its time", async () => {
+  const task = await loadExample("harbor/steps-mean");
+  const failure = { type: "VerifierTimeoutError", message: "too slow" };
+  const collected = { name: "collect", agentExecution: null, verifierExecution: null, verification: null, failure, manifest: [] };
+  const record = { taskId: "steps-mean", reports: [collected], setup: null, end: "stopped", stepElapsedMs: 10_000 } as const;
+  const context = { sandbox: {} as TaskSandbox, sandboxes: {} as TaskSandboxes };
+  const copy = await Episode.restore(task, readSettings({}, null), {}, record, context);
+  try {
+    expect(copy.isOver).toBe(true);
+    expect(copy.record()).toMatchObject({ reports: [{ failure }], end: "stopped" });
+    expect(copy.remainingMs()).toBeLessThanOrEqual((copy.plan.agent.timeoutSec ?? 0) * 1_000 - 10_000);
+    expect(scoreOf(task, "steps-mean", await copy.verify(context), "")).toMatchObject({ reward: 0, status: "timeout" });
+  } finally {
+    await copy.close();
+  }
 });
 
 it("an environment without data loads, and says how to prepare it", async () => {

@@ -18,14 +18,21 @@ import { problemsOf } from "./open-options.ts";
 import { oracleSettings, solutionActions } from "./oracle.ts";
 import { platformSandboxes, type SandboxOptions } from "./sandboxes.ts";
 import type { Settings, Variables } from "./settings.ts";
+import { readStoredStep, type StoredStep, storedStep } from "./stored-report.ts";
 
 type Sandboxes = Pick<EpisodeContext, "sandbox" | "sandboxes">;
+
+/** `stopped`: a step ended the trial before the last one. */
+type End = "open" | "done" | "stopped";
 
 /** A value that stands for an episode when it is forked. */
 export interface EpisodeRecord {
   readonly taskId: string;
-  readonly reports: readonly Omit<StepReport, "failure">[];
+  readonly reports: readonly StoredStep[];
   readonly setup: Interval | null;
+  readonly end: End;
+  /** What the agent has used of its time at the step. */
+  readonly stepElapsedMs: number;
 }
 
 /** One attempt at a task: the steps that were verified, and the one at which the agent works. */
@@ -47,8 +54,7 @@ export class Episode {
   #trial: Trial | null = null;
   #setup: Interval | null = null;
   #stepStartedAt = 0;
-  /** `stopped`: a step ended the trial before the last one. */
-  #end: "open" | "done" | "stopped" = "open";
+  #end: End = "open";
   #isOracle = false;
 
   private constructor(task: Task, settings: Settings, host: Variables, folder: string) {
@@ -112,14 +118,21 @@ export class Episode {
     const sandboxes = platformSandboxes(episode.#sandboxOptions, context.sandboxes);
     const sandbox = new PlatformSandbox(context.sandbox, episode.plan.network.agent);
     episode.#trial = { task, sandboxes, sandbox, folder, settings: episode.#settings, options, bakedTests: null, isStopped: false };
-    episode.#reports.push(...record.reports.map((report) => ({ ...report, failure: null })));
+    episode.#reports.push(...record.reports.map(readStoredStep));
     episode.#setup = record.setup;
-    episode.#stepStartedAt = Date.now();
+    episode.#end = record.end;
+    episode.#stepStartedAt = Date.now() - record.stepElapsedMs;
     return episode;
   }
 
   record(): EpisodeRecord {
-    return { taskId: this.taskId, reports: this.#reports.map(({ failure: _, ...report }) => report), setup: this.#setup };
+    return {
+      taskId: this.taskId,
+      reports: this.#reports.map(storedStep),
+      setup: this.#setup,
+      end: this.#end,
+      stepElapsedMs: Date.now() - this.#stepStartedAt,
+    };
   }
 
   get taskId(): string {

@@ -1,9 +1,12 @@
-import { TrialFailure } from "../trial/failure.ts";
+import { exceptionType } from "../trial/failure.ts";
 import type { Interval, StepReport, TrialReport } from "../trial/report.ts";
+
+/** A step as JSON. */
+export type StoredStep = Omit<StepReport, "failure"> & { readonly failure: StoredFailure | null };
 
 /** A report as JSON, in `trial.json` of an episode's artifacts. */
 export interface StoredReport extends Omit<TrialReport, "steps" | "failure"> {
-  readonly steps: readonly (Omit<StepReport, "failure"> & { readonly failure: StoredFailure | null })[];
+  readonly steps: readonly StoredStep[];
   readonly failure: StoredFailure | null;
 }
 
@@ -13,7 +16,7 @@ interface StoredFailure {
 }
 
 export function storedReport({ steps, failure, ...report }: TrialReport): StoredReport {
-  return { ...report, steps: steps.map((step) => ({ ...step, failure: stored(step.failure) })), failure: stored(failure) };
+  return { ...report, steps: steps.map(storedStep), failure: stored(failure) };
 }
 
 /** The report that was stored. A failure keeps its name and its message. */
@@ -21,15 +24,23 @@ export function readStoredReport(text: string): TrialReport {
   const { environmentSetup, steps, rewards, integers, failure } = JSON.parse(text) as StoredReport;
   return {
     environmentSetup: environmentSetup as Interval | null,
-    steps: steps.map((step) => ({ ...step, failure: loaded(step.failure) })),
+    steps: steps.map(readStoredStep),
     rewards,
     integers,
     failure: loaded(failure),
   };
 }
 
+export function storedStep(step: StepReport): StoredStep {
+  return { ...step, failure: stored(step.failure) };
+}
+
+export function readStoredStep(step: StoredStep): StepReport {
+  return { ...step, failure: loaded(step.failure) };
+}
+
 function stored(failure: Error | null): StoredFailure | null {
-  return failure === null ? null : { type: failure instanceof TrialFailure ? failure.type : failure.name, message: failure.message };
+  return failure === null ? null : { type: exceptionType(failure), message: failure.message };
 }
 
 function loaded(failure: StoredFailure | null): Error | null {

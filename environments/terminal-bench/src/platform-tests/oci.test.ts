@@ -216,6 +216,20 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
       });
     });
 
+    describe("gives 0, not no score, to an agent that stops the verification by", () => {
+      it("a file on which the tests hang", { timeout: 60_000 }, async () => {
+        await using short = await open({ TERMINAL_BENCH_TASK: "hello-file", TERMINAL_BENCH_TIMEOUT_MULTIPLIER: "0.1" });
+        await bash("ln -s /dev/stdout greeting.txt", short);
+        expect(await reward(short)).toMatchObject({ reward: 0, status: "timeout", error: "the tests took longer than 6 seconds" });
+      });
+
+      it("a process that changes the tests, where it goes on", { timeout: 60_000 }, async () => {
+        await using loose = await open({ TERMINAL_BENCH_STRICT: "false", TERMINAL_BENCH_TASK: "hello-file" });
+        await bash("setsid bash -c 'while sleep 0.01; do echo x > /tests/x; done' > /dev/null 2>&1 &", loose);
+        expect(await reward(loose)).toMatchObject({ reward: 0, status: "error", error: expect.stringContaining("/tests") });
+      });
+    });
+
     it("verifies in the agent's own sandbox with TERMINAL_BENCH_STRICT=false, where programs are the agent's", {
       timeout: 60_000,
     }, async () => {

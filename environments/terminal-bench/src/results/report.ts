@@ -1,5 +1,5 @@
 import type { TrialAgent } from "../trial/agents.ts";
-import { TrialFailure } from "../trial/failure.ts";
+import { exceptionType } from "../trial/failure.ts";
 import type { Interval, StepReport, TrialReport } from "../trial/report.ts";
 import type { ExceptionInfo, StepResult, Timing, TrialResult } from "./trial-result.ts";
 
@@ -66,7 +66,7 @@ function modelInfo(model: string | null): { readonly name: string; readonly prov
 function exceptionInfo(failure: Error | null, occurredAt: number): ExceptionInfo | null {
   if (failure === null) return null;
   return {
-    exception_type: failure instanceof TrialFailure ? failure.type : failure.name,
+    exception_type: exceptionType(failure),
     exception_message: failure.message,
     exception_traceback: failure.stack ?? failure.message,
     occurred_at: utc(occurredAt),

@@ -17,6 +17,9 @@ export type ExceptionType =
   | "SolutionNotFoundError"
   | "CancelledError";
 
+/** Failures of a verification that the agent causes: its work is worth 0, which a failure of the platform is not. */
+const CAUSED_BY_AGENT: ReadonlySet<string> = new Set<ExceptionType>(["VerifierTimeoutError", "TestsTamperedError"]);
+
 /** A trial, or a part of it, that could not be carried out. It has no reward, which is not the reward 0. */
 export class TrialFailure extends Error {
   override readonly name = "TrialFailure";
@@ -26,4 +29,13 @@ export class TrialFailure extends Error {
     super(message, options);
     this.type = type;
   }
+}
+
+/** The name of a failure in result files. One that was stored has its name from there. */
+export function exceptionType(failure: Error): string {
+  return failure instanceof TrialFailure ? failure.type : failure.name;
+}
+
+export function isCausedByAgent(failure: Error | null): boolean {
+  return failure !== null && CAUSED_BY_AGENT.has(exceptionType(failure));
 }

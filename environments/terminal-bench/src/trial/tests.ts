@@ -28,7 +28,7 @@ export async function uploadTests(sandbox: TrialSandbox, plan: VerifierPlan, bak
     );
     const sent = new Map((await hashFiles(folder)).map((file) => [file.path, file.sha256]));
     const difference = firstDifference(sent, await hashTests(sandbox));
-    if (difference !== null) throw new TrialFailure("AddTestsDirError", `/tests/${difference} is not the file that was uploaded`);
+    if (difference !== null) throw new TrialFailure("TestsTamperedError", `/tests/${difference} is not the file that was uploaded`);
     return sent;
   } catch (error) {
     if (error instanceof TrialFailure) throw error;
