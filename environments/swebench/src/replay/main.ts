@@ -7,7 +7,12 @@ if (files.length === 0) {
   process.exitCode = 2;
 }
 for (const file of files) {
-  const tally = replayFile(file);
-  console.log(tally.print(file));
-  if (!tally.allMatch) process.exitCode = 1;
+  try {
+    const tally = replayFile(file);
+    console.log(tally.print(file));
+    if (!tally.allMatch) process.exitCode = 1;
+  } catch (error) {
+    console.log(`${file}: cannot be read: ${(error as Error).message}`);
+    process.exitCode = 1;
+  }
 }

@@ -62,6 +62,13 @@ describe("vectors", () => {
     expect(replay(lines({ ...raising, error: undefined, map: [] })).allMatch).toBe(false);
   });
 
+  it("that cannot be compared are differences, and the others are counted", () => {
+    const odd = { kind: 1, input: 2 };
+    const tally = replay(`${lines(parser, odd)}no JSON\n${lines(classify)}`);
+    expect(tally.allMatch).toBe(false);
+    expect(tally.print("file")).toContain("file: 2 of 4 match");
+  });
+
   it("of an unknown form are differences, and a file without vectors does not match", () => {
     expect(replay(lines({ a: 1 })).allMatch).toBe(false);
     expect(replay(lines({ kind: "new", input: 1, output: 2 })).allMatch).toBe(false);

@@ -12,9 +12,18 @@ export function replayFile(path: string): Tally {
   for (const [i, record] of readVectors(path).entries()) {
     const where = `vector ${i + 1}`;
     if (!isObject(record)) tally.compare("unknown", where, "not an object", "a vector");
-    else replayRecord(record, where, tally);
+    else attemptRecord(record, where, tally);
   }
   return tally;
+}
+
+/** A vector that cannot be compared is a difference; the others are still counted. */
+function attemptRecord(record: JsonObject, where: string, tally: Tally): void {
+  try {
+    replayRecord(record, where, tally);
+  } catch (error) {
+    tally.compare("unknown", where, String(error), "a vector of a parser, of grading, of a kind, or a row");
+  }
 }
 
 function replayRecord(record: JsonObject, where: string, tally: Tally): void {

@@ -15,7 +15,17 @@ export function readVectors(path: string): readonly Json[] {
     return text
       .split("\n")
       .filter((line) => line.trim() !== "")
-      .map(readJson);
+      .map(readLine);
+  }
+}
+
+/** A line that is not JSON is kept as a text, which is not a vector. */
+function readLine(line: string): Json {
+  try {
+    return readJson(line);
+  } catch (error) {
+    if (!(error instanceof RaisedError)) throw error;
+    return line;
   }
 }
 

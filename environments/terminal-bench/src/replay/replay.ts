@@ -15,7 +15,7 @@ import { MissingHostVariable, resolveTemplate } from "../templates/template.ts";
 import { replayReward } from "./rewards.ts";
 import { Tally } from "./tally.ts";
 import { readTaskToml } from "./task-toml.ts";
-import { isVector, numberAt, textAt, textsAt, type Vector, vectorAt, vectorsAt } from "./vectors.ts";
+import { isVector, listAt, numberAt, textAt, textsAt, type Vector, vectorAt } from "./vectors.ts";
 
 /** The kinds of vectors by the keys of a file. */
 const kinds: Readonly<Record<string, (file: Vector, tally: Tally) => void>> = {
@@ -38,7 +38,7 @@ const kinds: Readonly<Record<string, (file: Vector, tally: Tally) => void>> = {
   hashes: each("hashes", replayHashes),
   dataset_hash: each("dataset_hash", replayDatasetHash),
   tb1_parsers: each("tb1_parsers", replayParser),
-  atif: each("atif", (vector, tally) => tally.compare("atif", String(vector.case), isTrajectory(vector.doc), vector.valid)),
+  atif: each("atif", replayAtif),
 };
 
 /** Compares a file of vectors with this implementation. */
@@ -46,32 +46,49 @@ export function replayFile(path: string): Tally {
   const tally = new Tally();
   const bytes = readFileSync(path);
   const file: unknown = JSON.parse((bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString("utf8"));
-  if (!isVector(file)) throw new Error(`${path}: expected an object whose keys are kinds of vectors`);
+  if (!isVector(file)) throw new Error("expected an object whose keys are kinds of vectors");
+  if (isAtifDocument(file)) replayAtif(file, tally);
+  else replayKinds(file, path, tally);
+  return tally;
+}
+
+function replayKinds(file: Vector, path: string, tally: Tally): void {
   for (const kind of Object.keys(file)) {
     const replay = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
     if (replay === undefined) tally.compare(kind, path, "an unknown kind of vectors", "a known kind");
     else replay(file, tally);
   }
-  return tally;
 }
 
 function each(kind: string, replay: (vector: Vector, tally: Tally) => void): (file: Vector, tally: Tally) => void {
   return (file, tally) => {
-    for (const vector of vectorsAt(file, kind)) replay(vector, tally);
+    forEach(kind, file, kind, tally, (vector) => replay(vector, tally));
   };
 }
 
+/** The vectors at a key. One that cannot be compared is a difference; the others are still counted. */
+function forEach(kind: string, record: Vector, key: string, tally: Tally, replay: (vector: Vector) => void): void {
+  for (const vector of listAt(record, key)) {
+    try {
+      if (!isVector(vector)) throw new Error("it is not an object");
+      replay(vector);
+    } catch (error) {
+      tally.compare(kind, JSON.stringify(vector), String(error), "a vector that can be compared");
+    }
+  }
+}
+
 function replayTemplates(file: Vector, tally: Tally): void {
-  for (const group of vectorsAt(file, "env_template")) {
+  forEach("env_template", file, "env_template", tally, (group) => {
     const host = vectorAt(group, "host") as Readonly<Record<string, string>>;
-    for (const vector of vectorsAt(group, "cases")) {
+    forEach("env_template", group, "cases", tally, (vector) => {
       const value = textAt(vector, "value");
       const got = attempt<Vector>(() => ({ result: resolveTemplate(value, host) }), MissingHostVariable, {
         error: "missing host variable",
       });
       tally.compare("env_template", JSON.stringify(value), got, "error" in vector ? { error: vector.error } : { result: vector.result });
-    }
-  }
+    });
+  });
 }
 
 function replayPackageReference(vector: Vector, tally: Tally): void {
@@ -81,13 +98,13 @@ function replayPackageReference(vector: Vector, tally: Tally): void {
 }
 
 function replayPassAtK(file: Vector, tally: Tally): void {
-  for (const group of vectorsAt(file, "pass_at_k")) {
+  forEach("pass_at_k", file, "pass_at_k", tally, (group) => {
     for (const [m, ks] of Object.entries(vectorAt(group, "eligible_k"))) tally.compare("pass_at_k", `m = ${m}`, eligibleKs(Number(m)), ks);
-    for (const vector of vectorsAt(group, "estimator")) {
+    forEach("pass_at_k", group, "estimator", tally, (vector) => {
       const [n, c, k] = [numberAt(vector, "n"), numberAt(vector, "c"), numberAt(vector, "k")];
       tally.compare("pass_at_k", `n ${n}, c ${c}, k ${k}`, passAtK(n, c, k), vector.value);
-    }
-  }
+    });
+  });
 }
 
 function replayHashes(vector: Vector, tally: Tally): void {
@@ -114,6 +131,16 @@ function replayParser(vector: Vector, tally: Tally): void {
     results === null ? { error: "parse_error" } : { results: Object.fromEntries(results), is_resolved: isResolvedUpstream(results) };
   const { parser: _, log: __, ...wanted } = vector;
   tally.compare("tb1_parsers", `${parser} ${JSON.stringify(log)}`, got, wanted);
+}
+
+/** A case, or a document itself, which is valid then. */
+function replayAtif(vector: Vector, tally: Tally): void {
+  if (isAtifDocument(vector)) tally.compare("atif", String(vector.session_id), isTrajectory(vector), true);
+  else tally.compare("atif", String(vector.case), isTrajectory(vector.doc), vector.valid);
+}
+
+function isAtifDocument({ schema_version: version }: Vector): boolean {
+  return typeof version === "string" && version.startsWith("ATIF-");
 }
 
 function isTrajectory(document: unknown): boolean {

@@ -5,10 +5,10 @@ export function isVector(value: unknown): value is Vector {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-export function vectorsAt(record: Vector, key: string): readonly Vector[] {
+/** The members of a list, or one value as a list. */
+export function listAt(record: Vector, key: string): readonly unknown[] {
   const value = record[key];
-  const list = Array.isArray(value) ? value : value === undefined ? [] : [value];
-  return list.filter(isVector);
+  return Array.isArray(value) ? value : value === undefined ? [] : [value];
 }
 
 export function vectorAt(record: Vector, key: string): Vector {
