@@ -117,4 +117,20 @@ describe("the results of a run", () => {
     using empty = temporaryTree({});
     await expect(grading.regrade({ dataFolder: examples, folder: empty.path, run })).rejects.toThrow("no results of swe-bench");
   });
+
+  it("keep the verdict of output that was shortened, and the whole patch that was graded", async () => {
+    using tree = temporaryTree({});
+    const files = await results({ dataFolder: examples, folder: tree.path, run, taskIds: ids, samples: 1, concurrency: 1 });
+    const stored = {
+      "report.json": JSON.stringify({ "aenv__ledger-4": { resolved: true } }),
+      "patch.diff": "[the patch of 9000000 bytes is too long to be kept]\n",
+      "test_output.txt": `+ : '>>>>> Start\n[12 bytes are left out]\n>>>>> Test Exit Code: 0\n`,
+    };
+    const prediction = { model: "m", arguments: { model_patch: "diff --git a/x b/x\n" } };
+    await files.episode(episode("aenv__ledger-4", stored, { prediction }));
+    await files.end();
+    const { summary } = await grading.regrade({ dataFolder: examples, folder: tree.path, run });
+    expect(Object.fromEntries(summary)).toMatchObject({ resolved: "1", "not graded anew": "aenv__ledger-4: its output was shortened" });
+    expect(readFileSync(join(tree.path, "predictions.r1.jsonl"), "utf8")).toContain("diff --git a/x b/x");
+  });
 });

@@ -22,8 +22,7 @@ export async function results({ dataFolder, folder, run, taskIds }: ResultsOptio
     episode: async ({ taskId, sample, outcome, artifacts, prediction }: FinishedEpisode): Promise<void> => {
       if (taskId === null || outcome.kind !== "scored") return;
       const model = prediction?.model ?? run.model ?? run.agent;
-      const file = artifacts.get("patch.diff");
-      const made = predictionOf(taskId, model, file === undefined ? "" : Buffer.from(file).toString("utf8"));
+      const made = predictionOf(taskId, model, patchOf(prediction, artifacts.get("patch.diff")));
       const known = samples.get(sample) ?? new Map<string, Prediction>();
       samples.set(sample, known.set(taskId, made));
       for (const name of ARTIFACTS) {
@@ -44,4 +43,11 @@ export async function results({ dataFolder, folder, run, taskIds }: ResultsOptio
 function inOrder(predictions: ReadonlyMap<string, Prediction>, taskIds: readonly string[]): Map<string, Prediction> {
   const made = taskIds.map((id) => predictions.get(id)).filter((one) => one !== undefined);
   return byInstance(made);
+}
+
+/** The patch that was graded, or the one that the episode has kept. */
+function patchOf(prediction: FinishedEpisode["prediction"], kept: Uint8Array | undefined): string {
+  const given = prediction?.arguments?.model_patch;
+  if (typeof given === "string") return given;
+  return kept === undefined ? "" : Buffer.from(kept).toString("utf8");
 }

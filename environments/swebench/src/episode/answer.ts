@@ -1,5 +1,6 @@
 import { writeInstanceReport } from "../grading/report.ts";
 import type { Resolution } from "../grading/verdicts.ts";
+import { patchOrNote, shortened } from "../runs/shortened.ts";
 import type { Graded } from "./grade.ts";
 
 /** What the reward returns: the fields of the original's, and ours. */
@@ -34,16 +35,19 @@ export function answerOf(instance: string, { evaluation, log }: Graded): RewardA
   };
 }
 
+/** Of all files of an instance together; a message of an environment may have 8 MiB. */
 const MAX_TEXT = 7 * 1_024 ** 2;
+/** The log repeats the patch, which must not leave the output of the tests without room. */
+const MAX_LOG = 1_024 ** 2;
 
-/** The files of an instance in a run of the reference. */
+/** The files of an instance in a run of the reference. What is too long is shortened, which its text says. */
 export function artifactsOf(instance: string, { patch, evaluation, log }: Graded): Readonly<Record<string, { readonly text: string }>> {
   const grade = evaluation?.grade ?? null;
   const files: [string, string | null][] = [
-    ["patch.diff", patch],
-    ["eval.sh", evaluation?.script ?? null],
     ["report.json", grade === null ? null : writeInstanceReport(instance, grade.report)],
-    ["run_instance.log", log],
+    ["patch.diff", patchOrNote(patch, MAX_TEXT)],
+    ["eval.sh", evaluation?.script ?? null],
+    ["run_instance.log", shortened(log, MAX_LOG)],
     ["test_output.txt", evaluation?.output ?? null],
   ];
   let left = MAX_TEXT;
@@ -54,12 +58,4 @@ export function artifactsOf(instance: string, { patch, evaluation, log }: Graded
     left = Math.max(0, left - Buffer.byteLength(kept[name].text));
   }
   return kept;
-}
-
-/** The beginning and the end of a text that is too long. */
-function shortened(text: string, most: number): string {
-  const bytes = Buffer.from(text);
-  if (bytes.length <= most) return text;
-  const half = Math.floor(most / 2);
-  return `${bytes.subarray(0, half)}\n[${bytes.length - 2 * half} bytes are left out]\n${bytes.subarray(bytes.length - half)}`;
 }

@@ -63,5 +63,7 @@ describe("an answer", () => {
     expect([text.startsWith("first"), text.endsWith("last"), text.includes("bytes are left out")]).toEqual([true, true, true]);
     expect(Buffer.byteLength(text)).toBeLessThan(7.5 * 1_024 ** 2);
     expect(Object.keys(files)).toEqual(["patch.diff", "eval.sh", "run_instance.log", "test_output.txt"]);
+    const large = artifactsOf("a", { patch: "+".repeat(8_000_000), evaluation, log });
+    expect(large["patch.diff"]?.text).toBe("[the patch of 8000000 bytes is too long to be kept]\n");
   });
 });

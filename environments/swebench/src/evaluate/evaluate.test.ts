@@ -117,6 +117,17 @@ describe("an instance", () => {
     expect(output).toMatch(/\n\nTimeout error: 1 seconds exceeded\.$/);
   });
 
+  it("has a log that says that the memory limit of the sandbox ended the tests", async () => {
+    using tree = repository();
+    const local = new LocalSandbox(tree.path);
+    const sandbox: EvalSandbox = {
+      exec: async (command, options) => ({ ...(await local.exec(command, options)), isOutOfMemory: command[0] === "/bin/bash" }),
+      write: (path, bytes) => local.write(path, bytes),
+    };
+    const { log } = await gradePatch({ sandbox, spec: specOf(), patch: PATCH });
+    expect(log).toContain("WARNING - the memory limit of the sandbox ended the tests");
+  });
+
   it("gets the files that its tests need before they start", async () => {
     using tree = repository();
     const assets = { test_patch: [{ path: "data/a.bin", url: "https://example.com/a" }, { path: "b.bin" }, { url: "x" }], patch: [] };

@@ -106,7 +106,8 @@ export async function runTests(options: RunTestsOptions, log: InstanceLog): Prom
   await sandbox.write(SCRIPT_FILE, new TextEncoder().encode(script));
   const limit = timeoutSeconds === null ? {} : { timeoutMs: timeoutSeconds * 1000 };
   // The exit code of the script is that of its last command, the reset: it says nothing.
-  const { output, exitCode } = await sandbox.exec(["/bin/bash", SCRIPT_FILE], limit);
+  const { output, exitCode, isOutOfMemory = false } = await sandbox.exec(["/bin/bash", SCRIPT_FILE], limit);
+  if (isOutOfMemory) log.warn("the memory limit of the sandbox ended the tests");
   const text = decodeLenient(output);
   const isTimedOut = exitCode === null;
   return { script, output: isTimedOut ? `${text}\n\nTimeout error: ${timeoutSeconds} seconds exceeded.` : text, isTimedOut };

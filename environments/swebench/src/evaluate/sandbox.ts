@@ -18,4 +18,6 @@ export interface ExecResult {
   readonly exitCode: number | null;
   /** Standard output and standard error as one stream, in the order of arrival: the markers are on standard error. */
   readonly output: Uint8Array;
+  /** The memory limit of the sandbox ended the command. */
+  readonly isOutOfMemory?: boolean;
 }

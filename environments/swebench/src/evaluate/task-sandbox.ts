@@ -13,7 +13,7 @@ export function evalSandbox(sandbox: TaskSandbox): EvalSandbox {
     exec: async (command, { cwd, timeoutMs } = {}) => {
       const given = { timeoutMs: timeoutMs ?? TIMEOUT_MS, ...(cwd !== undefined && { cwd }) };
       const { stdout, ending } = await run(sandbox, ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", ...command], given);
-      return { exitCode: ending.timedOut ? null : (ending.exitCode ?? 137), output: stdout };
+      return { exitCode: ending.timedOut ? null : (ending.exitCode ?? 137), output: stdout, isOutOfMemory: ending.outOfMemory };
     },
     write: (path, bytes) => sandbox.files.write(path, bytes, { user: "root" }),
   };

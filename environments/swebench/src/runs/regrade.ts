@@ -3,6 +3,7 @@ import { modelOf, type Prediction, patchOf } from "../predictions/predictions.ts
 import { RaisedError } from "../python/raised.ts";
 import type { EvalSpec } from "../spec/spec.ts";
 import type { RunFolder } from "./run-folder.ts";
+import { isShortened } from "./shortened.ts";
 
 export interface Regraded {
   readonly instanceId: string;
@@ -22,6 +23,8 @@ export function regradeRun(run: RunFolder, specs: readonly EvalSpec[], predictio
 
 function regrade(run: RunFolder, spec: EvalSpec, prediction: Prediction, output: Uint8Array): Regraded {
   const { instanceId } = spec;
+  // A part of the output has a part of the results: the verdict of the run is the better one.
+  if (isShortened(output)) return { instanceId, isResolved: null, error: "its output was shortened" };
   try {
     const { report } = gradeOutput(spec, patchOf(prediction), output);
     run.keepReport(modelOf(prediction), instanceId, report);
