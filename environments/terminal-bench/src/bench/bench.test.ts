@@ -96,6 +96,8 @@ it("images are named by the content that they are built from, with those of veri
   ]);
   expect(images.get("prebuilt-image")).toEqual(["aenv-debian"]);
   expect(images.get("compose")).toEqual([expect.stringMatching(/^hb__compose--answers:/), expect.stringMatching(/^hb__compose:/)]);
+  const elsewhere = await imagesOf(harbor, ["workdir"], "oci", { TERMINAL_BENCH_IMAGES: "registry.example.com/team/" });
+  expect(elsewhere.get("workdir")).toEqual([`registry.example.com/team/${images.get("workdir")?.[0]}`]);
   // Only one engine runs it.
   expect((await imagesOf(harbor, ["compose"], "oci")).get("compose")).toEqual([]);
   const sources = await imageSources(harbor, ["workdir", "prebuilt-image"]);

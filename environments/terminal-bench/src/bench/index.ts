@@ -1,5 +1,6 @@
 import { isComposeTask } from "../compose/of-task.ts";
 import { TaskLibrary } from "../environment/library.ts";
+import type { Variables } from "../environment/settings.ts";
 import { type ImageBuild, imagesOfTask, type TaskImage } from "../images/images.ts";
 
 export { results } from "./results.ts";
@@ -9,8 +10,9 @@ export async function imagesOf(
   dataFolder: string,
   taskIds?: readonly string[],
   engine?: string,
+  variables?: Variables,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const found = await taskImages(dataFolder, taskIds, engine);
+  const found = await taskImages(dataFolder, taskIds, engine, variables);
   return new Map([...found].map(([id, images]) => [id, images.map(({ image }) => image)]));
 }
 
@@ -19,9 +21,10 @@ export async function imageSources(
   dataFolder: string,
   taskIds?: readonly string[],
   engine?: string,
+  variables?: Variables,
 ): Promise<readonly (ImageBuild & { readonly image: string })[]> {
   const found = new Map<string, ImageBuild & { readonly image: string }>();
-  for (const images of (await taskImages(dataFolder, taskIds, engine)).values())
+  for (const images of (await taskImages(dataFolder, taskIds, engine, variables)).values())
     for (const { image, build } of images) if (build !== null) found.set(image, { image, ...build });
   return [...found.values()];
 }
@@ -33,9 +36,10 @@ async function taskImages(
   dataFolder: string,
   taskIds: readonly string[] | undefined,
   engine = COMPOSE_ENGINE,
+  own: Variables = {},
 ): Promise<ReadonlyMap<string, readonly TaskImage[]>> {
-  const library = await TaskLibrary.open(dataFolder, process.env.TERMINAL_BENCH_DATASET || null);
-  const prefix = process.env.TERMINAL_BENCH_IMAGES ?? "";
+  const { TERMINAL_BENCH_DATASET: dataset, TERMINAL_BENCH_IMAGES: prefix = "" } = { ...process.env, ...own };
+  const library = await TaskLibrary.open(dataFolder, dataset || null);
   const found = new Map<string, readonly TaskImage[]>();
   for (const id of taskIds ?? library.ids) {
     const images = await library

@@ -28,6 +28,7 @@ export interface PreparedTasks {
 export async function prepareData({ from, to, domains = [], isStrict = false }: PrepareOptions): Promise<PreparedTasks> {
   if (/^https?:/i.test(from)) throw new Error("datasets are not downloaded: fetch the repository, and name its folder of tasks");
   const isRegistry = from.endsWith(".json");
+  if (isRegistry && domains.length > 1) throw new Error(`${domains.join(" and ")} are several datasets; name one of the registry file`);
   const dataset = await openDataset(from, isRegistry ? (domains[0] ?? null) : null);
   const isWanted = (folder: string) => isRegistry || domains.length === 0 || domains.includes(basename(folder));
   const folders = dataset.tasks.map(({ folder }) => folder).filter(isWanted);

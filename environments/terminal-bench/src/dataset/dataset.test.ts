@@ -25,7 +25,9 @@ describe("a dataset", () => {
     const { tasks, missing } = await openDataset(registry, "aenv-examples");
     expect(tasks.map(({ folder }) => folder)).toEqual([join(harbor, "hello-file"), join(harbor, "workdir")]);
     expect(missing).toMatchObject([{ name: "far", reason: expect.stringContaining("https://git.example/bench.git") }]);
-    await expect(openDataset(registry)).rejects.toThrow("name one: aenv-examples@1.0, aenv-examples@0.9");
+    await expect(openDataset(registry)).rejects.toThrow(
+      "name one with --domain or TERMINAL_BENCH_DATASET: aenv-examples@1.0, aenv-examples@0.9",
+    );
     expect(() => findDataset(parseRegistry(readFileSync(registry, "utf8")), "aenv-examples@2")).toThrow("it has: 1.0, 0.9");
   });
 

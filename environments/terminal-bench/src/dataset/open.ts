@@ -59,7 +59,7 @@ async function openRegistry(file: string, reference: string | null): Promise<Dat
   const [only] = registry;
   if (reference === null && registry.length !== 1) {
     throw new Error(
-      `${file} has ${registry.length} datasets; name one: ${registry.map(({ name, version }) => `${name}@${version}`).join(", ")}`,
+      `${file} has ${registry.length} datasets; name one with --domain or TERMINAL_BENCH_DATASET: ${registry.map(({ name, version }) => `${name}@${version}`).join(", ")}`,
     );
   }
   const dataset = reference === null && only !== undefined ? only : findDataset(registry, reference ?? "");

@@ -9,6 +9,7 @@ import { fetchWithProgress } from "../project/download.ts";
 import { Failure } from "../terminal/failure.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
+import type { DataOptions } from "./data-options.ts";
 import { markUsed, removeExpired } from "./stored-datasets.ts";
 
 /** The prepared data of a benchmark. */
@@ -21,6 +22,8 @@ export interface Dataset {
   readonly digest: string;
   /** What `--from` named. */
   readonly from?: string;
+  /** What `--domain` named. */
+  readonly domains?: readonly string[];
 }
 
 export interface PrepareOptions {
@@ -29,7 +32,9 @@ export interface PrepareOptions {
 }
 
 /** The data that `--from` names, prepared in a folder that its content names, or that of `aenv bench data`. */
-export async function openDataset(benchmark: Benchmark, from: string | undefined, terminal: Terminal): Promise<Dataset> {
+export async function openDataset(benchmark: Benchmark, { from, domain: domains }: DataOptions, terminal: Terminal): Promise<Dataset> {
+  if (from === undefined && domains !== undefined)
+    throw new Failure("--domain chooses a part of what --from names", { exit: "usage", hint: "Add: --from DIR_OR_URL" });
   if (from === undefined) return preparedBefore(benchmark, terminal);
   const sets = datasetsFolder(terminal);
   mkdirSync(sets, { recursive: true });
@@ -37,12 +42,12 @@ export async function openDataset(benchmark: Benchmark, from: string | undefined
   try {
     const { name } = benchmark;
     const source = sourceOf(from, terminal.cwd);
-    await prepareData(benchmark, source, join(part, name), {}, terminal);
+    await prepareData(benchmark, source, join(part, name), { domains }, terminal);
     const digest = digestOfFolder(part);
     const kept = join(sets, `${name}-${digest.slice("sha256:".length, "sha256:".length + 16)}`);
     if (!existsSync(kept)) renameSync(part, kept);
     markUsed(kept);
-    return { dataDir: kept, folder: join(kept, name), digest, from: source };
+    return { dataDir: kept, folder: join(kept, name), digest, from: source, ...(domains && { domains }) };
   } finally {
     rmSync(part, { recursive: true, force: true });
     removeExpired(sets, Date.now());
@@ -55,8 +60,8 @@ export function datasetsFolder({ env }: Pick<Terminal, "env">): string {
 }
 
 /** What a run's settings say about its data. That of a project is in the project. */
-export function dataSettings({ digest, dataDir, folder, from }: Dataset): Pick<RunSettings, "data_digest" | "data"> {
-  const data = { folder: dataDir, ...(from !== undefined && { from }) };
+export function dataSettings({ digest, dataDir, folder, from, domains }: Dataset): Pick<RunSettings, "data_digest" | "data"> {
+  const data = { folder: dataDir, ...(from !== undefined && { from }), ...(domains && { domains: [...domains] }) };
   return { data_digest: digest, ...(dirname(folder) === dataDir && { data }) };
 }
 
@@ -102,7 +107,10 @@ export async function prepareData(
     return await (from.startsWith("http") ? prepare(wanted) : withSpinner(terminal, `Reading ${from}`, () => prepare(wanted)));
   } catch (error) {
     if (error instanceof Failure || (error as NodeJS.ErrnoException).code !== undefined) throw error;
-    throw new Failure((error as Error).message, { hint: `Nothing was written. See: aenv bench data --help`, cause: error });
+    throw new Failure((error as Error).message, {
+      hint: "Nothing was written. See: aenv bench data --help",
+      cause: error,
+    });
   }
 }
 

@@ -33,7 +33,7 @@ export async function gradePredictions({ benchmark, module, dataset }: Graded, o
   await using source = await openSource(benchmark.folder, { ...options, dataDir: dataset.dataDir }, terminal);
   const { engine = "process", out } = options;
   const taskIds = predictions.filter(({ arguments: graded }) => graded !== null).map(({ taskId }) => taskId);
-  await requireImages({ benchmark, module, dataset, engine, taskIds }, terminal);
+  await requireImages({ benchmark, module, dataset, engine, taskIds, variables: options.var ?? {} }, terminal);
   const settings = settingsOf(source, predictions, dataset, options);
   const folder = runFolderOf(settings, options, terminal);
   const listener = await openResults(

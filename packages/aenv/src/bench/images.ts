@@ -33,18 +33,27 @@ export function openStore(engine: ImageEngine, terminal: Terminal): ImageStore {
     : openImageStore({ engine, folder: String(imageStore), insecureRegistries, ...auth });
 }
 
+export interface ListedTasks {
+  readonly module: BenchModule;
+  readonly dataFolder: string;
+  /** All if not given. */
+  readonly taskIds: readonly string[] | undefined;
+  readonly engine: ImageEngine;
+  /** Of the instances in which they are played. */
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
 /** The images of tasks by name, and whether the engine has them. */
 export async function listImages(
-  module: BenchModule,
-  dataFolder: string,
-  taskIds: readonly string[] | undefined,
-  engine: ImageEngine,
+  { module, dataFolder, taskIds, engine, variables }: ListedTasks,
   store: ImageStore,
 ): Promise<NeededImage[]> {
-  const byTask = (await module.imagesOf?.(dataFolder, taskIds, engine)) ?? new Map<string, readonly string[]>();
+  const byTask = (await module.imagesOf?.(dataFolder, taskIds, engine, variables)) ?? new Map<string, readonly string[]>();
   const tasks = new Map<string, string[]>();
   for (const [task, images] of byTask) for (const image of images) tasks.set(image, [...(tasks.get(image) ?? []), task]);
-  const sources = new Map(((await module.imageSources?.(dataFolder, taskIds, engine)) ?? []).map((source) => [source.image, source]));
+  const sources = new Map(
+    ((await module.imageSources?.(dataFolder, taskIds, engine, variables)) ?? []).map((source) => [source.image, source]),
+  );
   const found = [...tasks].sort(([one], [other]) => (one < other ? -1 : 1));
   return Promise.all(
     found.map(async ([image, of]) => ({ image, tasks: of, isPresent: await store.has(image), source: sources.get(image) ?? null })),

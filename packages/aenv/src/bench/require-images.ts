@@ -4,6 +4,7 @@ import type { EngineName } from "../rollout/engine-option.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Dataset } from "./dataset.ts";
+import type { NeededImage } from "./images.ts";
 
 const SHOWN = 20;
 
@@ -13,12 +14,15 @@ export interface RequiredImages {
   readonly dataset: Dataset;
   readonly engine: EngineName;
   readonly taskIds: readonly string[];
+  /** Of the run's instances. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** Pulls the images of tasks that the engine lacks. Throws before anything is played if some cannot be had, and names them all. */
-export async function requireImages({ benchmark, module, dataset, engine, taskIds }: RequiredImages, terminal: Terminal): Promise<void> {
+export async function requireImages(required: RequiredImages, terminal: Terminal): Promise<void> {
+  const { benchmark, module, dataset, engine, taskIds, variables = {} } = required;
   const { name } = benchmark;
-  const needed = await module.imagesOf?.(dataset.folder, taskIds);
+  const needed = await module.imagesOf?.(dataset.folder, taskIds, undefined, variables);
   if (needed === undefined || ![...needed.values()].some((images) => images.length > 0)) return;
   if (engine === "process")
     throw new Failure(`the tasks of ${name} run in images, which the engine process cannot run`, {
@@ -28,12 +32,17 @@ export async function requireImages({ benchmark, module, dataset, engine, taskId
   // Loaded only here: engines and the server take long to load.
   const { listImages, openStore, pullImages } = await import("./images.ts");
   await using store = openStore(engine, terminal);
-  const absent = (await listImages(module, dataset.folder, taskIds, engine, store)).filter(({ isPresent }) => !isPresent);
+  const all = await listImages({ module, dataFolder: dataset.folder, taskIds, engine, variables }, store);
+  const absent = all.filter(({ isPresent }) => !isPresent);
   if (absent.length === 0) return;
-  const pulled = absent.filter(({ source }) => source === null).map(({ image }) => image);
+  const isPulled = ({ image, source }: NeededImage) => source === null || hasRegistry(image);
   const missing = new Map([
-    ...absent.filter(({ source }) => source !== null).map(({ image }) => [image, "it is not built"] as const),
-    ...(await pullImages(pulled, store, terminal)),
+    ...absent.filter((one) => !isPulled(one)).map(({ image }) => [image, "it is not built"] as const),
+    ...(await pullImages(
+      absent.filter(isPulled).map(({ image }) => image),
+      store,
+      terminal,
+    )),
   ]);
   if (missing.size === 0) return;
   const shown = [...missing].slice(0, SHOWN).map(([image, why]) => ({ message: `${image}: ${why}` }));
@@ -42,4 +51,10 @@ export async function requireImages({ benchmark, module, dataset, engine, taskId
     code: "bench.images_missing",
     hint: `Pull, build or load them with: aenv bench images ${name} --engine ${engine} --build, or --load IMAGE=ARCHIVE`,
   });
+}
+
+/** Whether the name says where the image is, as `registry.example.com/team/image:tag` does. */
+function hasRegistry(image: string): boolean {
+  const [host = "", ...path] = image.split("/");
+  return path.length > 0 && /[.:]|^localhost$/.test(host);
 }

@@ -35,7 +35,9 @@ export async function dataOfRun(
       exit: "usage",
       hint: `Prepare it again with: aenv bench data ${name} --from DIR_OR_URL`,
     });
-  const dataset = await openDataset(getBenchmark(settings.folder ?? name, terminal.cwd), data.from, terminal);
+  const { from, domains } = data;
+  const benchmark = getBenchmark(settings.folder ?? name, terminal.cwd);
+  const dataset = await openDataset(benchmark, { from, ...(domains && { domain: domains }) }, terminal);
   if (dataset.digest === data_digest) return { dataDir: dataset.dataDir };
   throw new Failure(`the run was played with other data than ${data.from} has now`, {
     exit: "usage",

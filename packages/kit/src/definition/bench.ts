@@ -7,11 +7,21 @@ import type { Outcome, Trajectory } from "@aenv/contract";
 export interface BenchModule {
   /**
    * The images that tasks need, by task id, from the prepared data folder. All tasks if none are named. A task that the engine cannot
-   * play needs none. Starts nothing.
+   * play needs none. `variables` are those of the run's instances. Starts nothing.
    */
-  imagesOf?(dataFolder: string, taskIds?: readonly string[], engine?: string): Promise<ReadonlyMap<string, readonly string[]>>;
+  imagesOf?(
+    dataFolder: string,
+    taskIds?: readonly string[],
+    engine?: string,
+    variables?: Readonly<Record<string, string>>,
+  ): Promise<ReadonlyMap<string, readonly string[]>>;
   /** How the images that can be built are built. Others can only be pulled. */
-  imageSources?(dataFolder: string, taskIds?: readonly string[], engine?: string): Promise<readonly ImageSource[]>;
+  imageSources?(
+    dataFolder: string,
+    taskIds?: readonly string[],
+    engine?: string,
+    variables?: Readonly<Record<string, string>>,
+  ): Promise<readonly ImageSource[]>;
   /** Writes the benchmark's own result files. Called once for a run, also when it goes on. */
   results?(options: ResultsOptions): Results | Promise<Results>;
   /** Grades answers that exist already. */

@@ -32,7 +32,7 @@ export const runSettings = z.object({
   /** The digest of a benchmark's data. */
   data_digest: z.string().optional(),
   /** Where that data was, and what it was prepared from. It does not decide what the episodes are. */
-  data: z.object({ folder: z.string(), from: z.string().optional() }).optional(),
+  data: z.object({ folder: z.string(), from: z.string().optional(), domains: z.array(z.string()).optional() }).optional(),
   /** The run whose trajectories were scored again. */
   rescored_from: z.string().optional(),
 });

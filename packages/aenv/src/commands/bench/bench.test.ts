@@ -75,3 +75,17 @@ describe("bench data", () => {
     expect([code, JSON.parse(stdout).error.message]).toEqual([1, expect.stringContaining("is not a checkout of the benchmark")]);
   });
 });
+
+describe("a registry file with several datasets", { timeout: 120_000 }, () => {
+  const from = ["terminal-bench", "--from", join(repo, "environments/terminal-bench/examples/harbor/registry.json")];
+
+  it("is used with --domain, which names one of them", async () => {
+    const unnamed = await run("images", ...from);
+    expect([unnamed.code, unnamed.stderr]).toEqual([
+      1,
+      expect.stringMatching(/has 2 datasets; name one with --domain.*aenv-examples@0\.9/),
+    ]);
+    const images = JSON.parse((await run("images", ...from, "--domain", "aenv-examples@1.0", "--json")).stdout);
+    expect(images.map(({ tasks }: { tasks: string[] }) => tasks)).toEqual([["hello-file"], ["workdir"]]);
+  });
+});

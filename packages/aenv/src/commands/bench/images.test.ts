@@ -30,11 +30,12 @@ describeNeeding("docker", "the images of a benchmark, with Docker", () => {
 
   it("are built from their Dockerfiles and loaded from archives, for either engine", { timeout: 180_000 }, async () => {
     expect(await images("--engine", "docker")).toEqual([1, { "image-a": false, "image-b": false }]);
-    expect(await images("--engine", "docker", "--build")).toEqual([1, { "image-a": false, "image-b": true }]);
+    const build = ["--build", "--build-arg", "FILE=tasks"];
+    expect(await images("--engine", "docker", ...build)).toEqual([1, { "image-a": false, "image-b": true }]);
     const archive = await writeSmallImage(tree.path, {});
     const load = ["--load", `127.0.0.1:1/image-a:1=${archive}`];
     expect(await images("--engine", "docker", ...load)).toEqual([0, { "image-a": true, "image-b": true }]);
-    expect(await images("--engine", "oci", "--build", "--pull")).toEqual([1, { "image-a": false, "image-b": true }]);
+    expect(await images("--engine", "oci", ...build, "--pull")).toEqual([1, { "image-a": false, "image-b": true }]);
     expect(await images("--engine", "oci", ...load)).toEqual([0, { "image-a": true, "image-b": true }]);
   });
 });

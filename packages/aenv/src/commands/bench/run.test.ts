@@ -70,7 +70,9 @@ describe("a benchmark", { timeout: 120_000 }, () => {
     expect(results("graded")).toEqual({ "one-0.txt": "file 1 one: 1", "two-0.txt": "file 0 two: 7", "three-0.txt": "file 0 " });
     const gold = await json("grade", project, "--from", "data", "--predictions", "gold", "--task", "two", "--run", "gold");
     expect([gold.episodes, gold.reward.mean]).toEqual([1, 1]);
-    expect(await json("grade", project, "--from", "data", "--regrade", "graded")).toMatchObject({ results: { files: "3" } });
+    expect(await json("grade", project, "--regrade", "graded")).toMatchObject({ results: { files: "3" } });
+    const other = await bench("grade", project, "--from", "more", "--regrade", "graded");
+    expect([other.code, other.stderr]).toEqual([0, expect.stringContaining("is not that with which the run was graded")]);
   });
 
   it.each([
@@ -79,6 +81,7 @@ describe("a benchmark", { timeout: 120_000 }, () => {
     [["run", project, "--from", "nowhere"], 2, "nowhere"],
     [["run", project, "--from", "images"], 2, "which the engine process cannot run"],
     [["run", project, "--from", "data", "--system-url", "http://127.0.0.1:1"], 2, "a server has its own"],
+    [["run", project, "--domain", "a"], 2, "--domain chooses a part of what --from names"],
     [["grade", project, "--from", "data"], 2, "name the answers to grade"],
     [["grade", project, "--from", "data", "--predictions", "nowhere.json"], 2, "nowhere.json"],
     [["grade", project, "--from", "data", "--predictions", "unknown.json"], 2, "there is no task 'four'"],
@@ -87,6 +90,10 @@ describe("a benchmark", { timeout: 120_000 }, () => {
   ])("says what is wrong with the line %j", async (argv, code, problem) => {
     const ran = await bench(...argv);
     expect([ran.code, ran.stderr]).toEqual([code, expect.stringContaining(problem)]);
+  });
+
+  it("needs the images that the variables of the run say", async () => {
+    expect(await json("run", project, "--from", "images", "--var", "IMAGES=no", "--run", "no-images")).toMatchObject({ episodes: 3 });
   });
 
   it("lists the images that its tasks need, and fails if some cannot be had", async () => {

@@ -20,8 +20,19 @@ it("a folder of tasks becomes a project with the tasks and the code that plays t
   expect(readdirSync(project)).toEqual(["README.md", "config.json", "package.json", "player", "tasks"]);
   const config = JSON.parse(readFileSync(join(project, "config.json"), "utf8"));
   expect(config).toMatchObject({ main: "player/environment.js", buildConfig: { data: ["tasks"] }, deployConfig: { isolation: "shared" } });
+  expect(readFileSync(join(project, "README.md"), "utf8")).toContain("aenv bench images terminal-bench --from tasks --build");
   const built = await aenv(["build", "--work-dir", project, "--json"], { cwd: tree.path });
   expect([built.code, built.code === 0 ? "" : built.stderr]).toEqual([0, ""]);
+}, 60_000);
+
+it("one dataset of a registry file is imported, and its images are the next step", async () => {
+  const registry = join(examples, "harbor/registry.json");
+  expect(await run(registry)).toMatchObject({ code: 1, stderr: expect.stringContaining("has 2 datasets; name one with --domain") });
+  const { code, stdout } = await run(registry, "--domain", "aenv-examples@0.9", "--name", "old");
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/tasks: 1[\s\S]*aenv bench images terminal-bench --from \S+old\/tasks --build/),
+  ]);
 }, 60_000);
 
 it("what cannot be imported is named, and nothing is written", async () => {

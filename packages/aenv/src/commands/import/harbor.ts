@@ -4,6 +4,7 @@ import { parseName } from "@aenv/contract";
 import type { Command } from "commander";
 import { bundleCode, ENVIRONMENT_FILE } from "../../bundle/code.ts";
 import { examples } from "../../options/examples.ts";
+import { collect } from "../../options/pairs.ts";
 import { addPlatformOptions, type PlatformOptions } from "../../platform/platform.ts";
 import { getBenchmark, loadDataModule, type PreparedData } from "../../project/benchmarks.ts";
 import { LOAD_TIMEOUT_MS } from "../../project/load-errors.ts";
@@ -18,6 +19,7 @@ import { push } from "../push.ts";
 
 interface Options extends PlatformOptions {
   readonly name?: string;
+  readonly domain?: readonly string[];
   readonly version: string;
   readonly workDir: string;
   readonly push?: boolean;
@@ -38,6 +40,7 @@ export function define(command: Command, terminal: Terminal): void {
     )
     .argument("<dir>", "the dataset")
     .option("--name <name>", "the environment's name; made of the dataset's if not given")
+    .option("--domain <name>", "only this dataset of a registry file, or this task of others; may be repeated", collect)
     .option("-v, --version <version>", "its version", "1.0.0")
     .option(
       "-w, --work-dir <folder>",
@@ -47,7 +50,14 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--push", "publish it")
     .option("--json", "print JSON");
   addPlatformOptions(command)
-    .addHelpText("after", examples("aenv import harbor ./my-tasks", "aenv import harbor ./my-tasks/dataset.toml --name my-tasks --push"))
+    .addHelpText(
+      "after",
+      examples(
+        "aenv import harbor ./my-tasks",
+        "aenv import harbor ./my-tasks/dataset.toml --name my-tasks --push",
+        "aenv import harbor registry.json --domain my-tasks@1.0",
+      ),
+    )
     .action((dir: string, options: Options) => importHarbor(dir, options, terminal));
 }
 
@@ -76,8 +86,12 @@ async function importHarbor(dir: string, options: Options, terminal: Terminal): 
   printer.json({ name, version: options.version, folder, facts: Object.fromEntries(facts), warnings });
   printer.print();
   printer.print("Next:");
-  for (const step of [`aenv rollout ${folder} --engine oci --agent oracle`, `aenv push --work-dir ${folder}`])
-    printer.print(`  ${colors.cyan(step)}`);
+  const steps = [
+    imagesCommand(join(folder, TASKS)),
+    `aenv rollout ${folder} --engine oci --agent oracle`,
+    `aenv push --work-dir ${folder}`,
+  ];
+  for (const step of steps) printer.print(`  ${colors.cyan(step)}`);
 }
 
 /** Beside the tasks, if they are in a folder of the same name. */
@@ -89,7 +103,7 @@ function folderFor(folder: string, from: string): string {
 async function writeProject(from: string, folder: string, name: string, options: Options, player: Project): Promise<PreparedData> {
   try {
     const { prepareData } = await loadDataModule(getBenchmark(PLAYER, folder));
-    const prepared = await prepareData({ from, to: join(folder, TASKS) });
+    const prepared = await prepareData({ from, to: join(folder, TASKS), ...(options.domain && { domains: options.domain }) });
     const code = (await bundleCode(player)).filter(({ path }) => path !== "main.js");
     const { deployConfig = {} } = player.config;
     const config = {
@@ -131,9 +145,18 @@ function readme(name: string, { facts = [] }: PreparedData, { config }: Project)
     "",
     ...facts.map(([fact, value]) => `- ${fact}: ${value}`),
     "",
-    "Its variables are those of terminal-bench. Images with a Dockerfile must be built before.",
+    "Its variables are those of terminal-bench. The images of the tasks must be there before: this builds those with a Dockerfile and pulls the others.",
+    "",
+    "```sh",
+    imagesCommand(TASKS),
+    "```",
     "",
   ].join("\n");
+}
+
+/** Builds images with a Dockerfile, and pulls the others. */
+function imagesCommand(tasks: string): string {
+  return `aenv bench images ${PLAYER} --from ${tasks} --build --pull --engine oci`;
 }
 
 function json(value: object): string {
