@@ -261,6 +261,8 @@ export interface Sandbox {
   connect?(port: number, signal: AbortSignal): Promise<Duplex>;
   /** Shows what a sandbox that was started ahead is used for, for engines that show it. */
   describe?(subject: SandboxSubject): Promise<void>;
+  /** This process looks after a sandbox of another server from now on, for engines whose sandboxes several servers see. Idempotent. */
+  takeOver?(): void;
   /** Makes a folder of this machine readable in the sandbox, and returns its path there. */
   addFolder(folder: string, signal: AbortSignal): Promise<string>;
   /** Changes where its programs may connect to; connections that the new policy does not allow are cut. */

@@ -56,8 +56,10 @@ export class KubernetesEngine implements SandboxEngine {
   readonly #api: KubernetesApi;
   readonly #pods: PodTable;
   readonly #creation: PodCreation;
-  /** By the uid of their pod. */
+  /** By the uid of their pod, those of other servers included. */
   readonly #sandboxes = new Map<string, KubernetesSandbox>();
+  /** Those that were started or taken over here. Their ends and limits are reported here, those of the others by their servers. */
+  readonly #own = new WeakSet<KubernetesSandbox>();
   readonly #work = new EngineWork();
   readonly #limits: LimitWatch<KubernetesSandbox>;
   readonly #pool: PodPool | null;
@@ -103,7 +105,7 @@ export class KubernetesEngine implements SandboxEngine {
     this.#limits = watchLimits((reached) => options.onLimit?.(reached));
     this.#sweeps = new Sweeps({
       everyMs: options.sweepEveryMs,
-      findLeft: () => this.#pods.all().filter((pod) => !this.#sandboxes.has(pod.metadata.uid ?? "") && this.#isLeft(pod)),
+      findLeft: () => this.#pods.all().filter((pod) => this.#isLeft(pod)),
       remove: (pod) => this.#remove(pod, null, true),
     });
   }
@@ -135,8 +137,8 @@ export class KubernetesEngine implements SandboxEngine {
     await this.#pods.listed();
     const removals: Promise<unknown>[] = [];
     for (const pod of this.#pods.all()) {
-      if (this.#sandboxes.has(pod.metadata.uid ?? "")) continue;
-      if (!this.#adopt(pod) && this.#isLeft(pod)) removals.push(this.#remove(pod, null, true));
+      const isKnown = this.#sandboxes.has(pod.metadata.uid ?? "") || this.#adopt(pod);
+      if (!isKnown && this.#isLeft(pod)) removals.push(this.#remove(pod, null, true));
     }
     // What cannot be removed now is tried again at the next call.
     await Promise.allSettled(removals);
@@ -177,6 +179,7 @@ export class KubernetesEngine implements SandboxEngine {
         makeRoom: () => this.#makeRoom(spec),
         open: (ip) => {
           held.sandbox = this.#openSandbox(created, ip);
+          held.sandbox.takeOver();
           // It may have ended before it was known here.
           const now = this.#pods.find(created.metadata.name);
           if (now !== null) this.#observe(now);
@@ -276,15 +279,22 @@ export class KubernetesEngine implements SandboxEngine {
       state: stateOf(pod) as PodState,
       log: this.#logOf(pod),
       key: this.initKey,
+      takeOver: (one: KubernetesSandbox) => this.#takeOver(one),
       describe: (one: KubernetesSandbox, subject: SandboxSubject) => this.#describe(one, subject),
       destroy: (one: KubernetesSandbox) => this.#work.end(this.#end(one)),
     };
     const second = secondSandbox(parts, (container) => this.#logOf(pod, container));
     const sandbox = new KubernetesSandbox({ ...parts, ...(second !== null && { second }) });
     this.#sandboxes.set(uid, sandbox);
-    if (this.#options.onLimit !== undefined && sandbox.state.hasInit) this.#limits.add(sandbox);
-    void sandbox.exited.then(() => this.#limits.delete(sandbox));
     return sandbox;
+  }
+
+  #takeOver(sandbox: KubernetesSandbox): void {
+    if (this.#own.has(sandbox)) return;
+    this.#own.add(sandbox);
+    if (this.#options.onLimit === undefined || !sandbox.state.hasInit || sandbox.hasExited) return;
+    this.#limits.add(sandbox);
+    void sandbox.exited.then(() => this.#limits.delete(sandbox));
   }
 
   async #describe({ podName, uid }: KubernetesSandbox, subject: SandboxSubject): Promise<void> {
@@ -301,7 +311,7 @@ export class KubernetesEngine implements SandboxEngine {
     if (this.#sandboxes.get(sandbox.uid) === sandbox) this.#sandboxes.delete(sandbox.uid);
   }
 
-  /** Takes over a pod of an earlier or another server; false if it is not one that runs. */
+  /** Makes a pod of an earlier or another server reachable; false if it is not one that runs. */
   #adopt(pod: Pod): boolean {
     const { podIP } = pod.status ?? {};
     if (!isReady(pod) || endOf(pod) !== null || stateOf(pod) === null || podIP === undefined) return false;
@@ -311,10 +321,11 @@ export class KubernetesEngine implements SandboxEngine {
     return true;
   }
 
-  /** Whether no server will need it: its start is over, or it has ended. */
+  /** Whether no server will need it: its start is over, or it has ended. Those of this server are removed by whoever holds them. */
   #isLeft(pod: Pod): boolean {
     const state = stateOf(pod);
-    if (state === null || isWaiting(pod) || this.#isStarting(pod)) return false;
+    const sandbox = this.#sandboxes.get(pod.metadata.uid ?? "");
+    if (state === null || isWaiting(pod) || this.#isStarting(pod) || (sandbox !== undefined && this.#own.has(sandbox))) return false;
     return Date.now() > state.startsUntil + ADOPT_AFTER_MS && (!isReady(pod) || endOf(pod) !== null);
   }
 
@@ -331,7 +342,7 @@ export class KubernetesEngine implements SandboxEngine {
     const secondEnd = secondEndOf(pod);
     if (secondEnd !== null && sandbox.second?.isOpen === true) {
       sandbox.second.markExited(secondEnd);
-      this.#events.note(pod, secondEndedNote(secondEnd));
+      if (this.#own.has(sandbox)) this.#events.note(pod, secondEndedNote(secondEnd));
     }
     if (end !== null) void describeEnd(end, sandbox).then((reason) => this.#markEnded(sandbox, pod, reason));
   }
@@ -339,14 +350,16 @@ export class KubernetesEngine implements SandboxEngine {
   #observeGone(pod: Pod): void {
     this.#pool?.forget(pod);
     const sandbox = this.#sandboxes.get(pod.metadata.uid ?? "");
-    if (sandbox !== undefined) this.#markEnded(sandbox, pod, "the pod was deleted by another client of the cluster");
+    if (sandbox === undefined) return;
+    this.#markEnded(sandbox, pod, "the pod was deleted by another client of the cluster");
+    this.#forget(sandbox);
   }
 
   /** It has ended by itself, or the cluster has ended it. */
   #markEnded(sandbox: KubernetesSandbox, pod: Pod, reason: string): void {
     if (!sandbox.isOpen) return;
     sandbox.markExited(reason);
-    this.#events.note(pod, endedNote(reason));
+    if (this.#own.has(sandbox)) this.#events.note(pod, endedNote(reason));
   }
 
   async #end(sandbox: KubernetesSandbox): Promise<void> {

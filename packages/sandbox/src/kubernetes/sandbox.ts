@@ -24,6 +24,7 @@ export interface SandboxParts {
   readonly state: PodState;
   readonly log: PodLog;
   readonly key: KeyObject;
+  readonly takeOver: (sandbox: KubernetesSandbox) => void;
   readonly describe: (sandbox: KubernetesSandbox, subject: SandboxSubject) => Promise<void>;
   readonly destroy: (sandbox: KubernetesSandbox) => Promise<void>;
 }
@@ -31,7 +32,7 @@ export interface SandboxParts {
 /** A program without a port has no address; nothing listens there. */
 const NO_PORT = 9;
 
-/** A pod, started by this process or adopted from an earlier one. */
+/** A pod, started by this process, by an earlier one or by another server. */
 export class KubernetesSandbox implements Sandbox {
   readonly id: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -130,6 +131,10 @@ export class KubernetesSandbox implements Sandbox {
       if (isRefused || this.hasExited) throw closed(error);
       throw error;
     }
+  }
+
+  takeOver(): void {
+    this.#parts.takeOver(this);
   }
 
   describe(subject: SandboxSubject): Promise<void> {

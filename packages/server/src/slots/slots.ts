@@ -325,6 +325,7 @@ export class Slots {
 
   /** Manages an instance and its sandbox from now on; another server did so before. */
   adopt({ id, owner, digest, slot, egress, taskSandboxes }: AdoptedInstance, sandbox: Sandbox): void {
+    sandbox.takeOver?.();
     const isKnown = this.#occupancy.isOccupant(sandbox.id, id);
     this.#occupancy.add(sandbox, id);
     if (slot?.isOwnSandbox === false && !isKnown) this.#hosts.adopt(owner, digest, egress?.agent, sandbox);

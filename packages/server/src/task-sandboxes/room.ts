@@ -45,6 +45,7 @@ export class TaskRoom {
 
   /** Takes over a sandbox that a dead server has left. */
   adopt(sandbox: Sandbox): void {
+    sandbox.takeOver?.();
     this.sandboxes.adopt(sandbox);
   }
 

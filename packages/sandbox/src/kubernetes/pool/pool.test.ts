@@ -3,6 +3,7 @@ import { describeNeeding } from "@aenv/testing";
 import { expect, it } from "vitest";
 import { openInitKey } from "../../init/key.ts";
 import type { KubernetesObject } from "../api/client.ts";
+import type { PodEvent } from "../events/event.ts";
 import type { KubernetesEngineOptions } from "../options.ts";
 import { defaultTemplates } from "../pod/default-templates.ts";
 import { HOME_LABEL, ID_ANNOTATION } from "../pod/names.ts";
@@ -100,6 +101,9 @@ describeNeeding("kubernetes", "waiting pods", () => {
     expect(pod.metadata.labels).toMatchObject({ "business/aenv-name": "shop" });
     await expect(create(first, { id: claimed.id })).rejects.toMatchObject({ code: "sandbox.exists" });
     await waitingCount(1);
+    const seen = (await first.list()).find(({ id }) => id === claimed.id);
+    await claimed.destroy();
+    await seen?.exited;
     for (const sandbox of await first.list()) await sandbox.destroy();
     await second.close();
     expect(await waiting()).toHaveLength(1);
@@ -107,6 +111,11 @@ describeNeeding("kubernetes", "waiting pods", () => {
     open(folder(), { ...options, pool: { ...limits, idleMs: 1 } });
     await first.close();
     await waitingCount(0);
+    // The server that saw it only is not surprised that it is gone.
+    const { items } = await cluster.namespace.api.list<PodEvent>(cluster.namespace.path("events"), {
+      fieldSelector: `involvedObject.name=${claimed.podName}`,
+    });
+    expect(items.map(({ reason }) => reason)).not.toContain("Ended");
   });
 
   /** A quota for the test, when the cluster counts it. */
