@@ -5,7 +5,7 @@ import type { Report } from "../suite.ts";
 import type { BenchCluster } from "./cluster.ts";
 import { simulateNodes } from "./kwok.ts";
 
-/** Starts that run at the same time, as a server limits them. */
+/** Starts that run at the same time: about those of three servers with the default `startsAtOnce`. */
 const LANES = 200;
 const WRITES = ["create", "update", "patch", "delete"];
 const READS = ["get", "list"];

@@ -4,7 +4,8 @@ import { type ServerConfig, variableOf } from "../config.ts";
 import { Pool, type PoolOptions } from "./pool.ts";
 import { RuntimePolicy } from "./runtimes.ts";
 import { Scheduler } from "./scheduler.ts";
-import { Verifier, WAITING_VERIFICATIONS } from "./verifier.ts";
+import { Verifier } from "./verifier.ts";
+import { workLimits } from "./work-limits.ts";
 
 export interface OpenPoolOptions
   extends Pick<PoolOptions, "engine" | "clients" | "runner" | "serverId" | "versionStatus" | "onFillFailure"> {
@@ -22,15 +23,7 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
   verifier: Verifier;
 } {
   const startTimeoutMs = parseDuration(config.startTimeout);
-  const scheduler = new Scheduler({
-    creations: { atOnce: config.startsAtOnce, maxWaiting: 50_000 },
-    verifications: { atOnce: config.verifications, atOncePerOwner: config.verificationsPerOwner, ...WAITING_VERIFICATIONS },
-    rollouts: { atOnce: config.rolloutsAtOnce },
-    // Images may have to be pulled for them, so they do not take the turns of process starts.
-    "task sandboxes": { atOnce: 4 * availableParallelism() },
-    // A start is mostly CPU work with some waiting, so two per core. One at a time ahead of need, to leave the cores to calls.
-    "process starts": { atOnce: 2 * availableParallelism(), aheadAtOnce: 1 },
-  });
+  const scheduler = new Scheduler(workLimits(config, availableParallelism()));
   const runtimes = new RuntimePolicy({ engine: rest.engine, runtime: config.runtime, runcOwners: config.runcOwners });
   const pool = new Pool({
     ...rest,

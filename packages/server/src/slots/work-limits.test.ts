@@ -1,0 +1,15 @@
+import { expect, it } from "vitest";
+import { readServerConfig } from "../config.ts";
+import { workLimits } from "./work-limits.ts";
+
+const starts = (settings: Readonly<Record<string, unknown>>) => {
+  const config = readServerConfig({ flags: settings, variables: {} });
+  const { "process starts": processes, "task sandboxes": tasks } = workLimits(config, 2);
+  return [processes.atOnce, processes.aheadAtOnce, tasks.atOnce];
+};
+
+it("starts on this machine are limited by its cores, those of pods by the setting", () => {
+  expect(starts({ engine: "process", startsAtOnce: 40 })).toEqual([4, 1, 8]);
+  expect(starts({ engine: "kubernetes", baseImage: "base", startsAtOnce: 40, poolMax: 6 })).toEqual([40, 6, 40]);
+  expect(starts({ engine: "kubernetes", baseImage: "base", startsAtOnce: 4, poolMax: 0 })).toEqual([4, 1, 4]);
+});
