@@ -158,6 +158,8 @@ export interface SandboxSpec {
   readonly id: string;
   /** The program and its arguments; the engine appends where to listen, as `--socket PATH`. */
   readonly command: readonly string[];
+  /** For an image's own program, instead of the image's; only for engines with `templates`, and without a command. */
+  readonly arguments?: readonly string[];
   /** How the program is reached. The default is `appended`. */
   readonly listening?: Listening;
   /** A folder of this machine with the program's files. The sandbox has its own copy of it, in which the program is started. */

@@ -13,6 +13,9 @@ const count = number.int().min(0);
 const bytes = z.union([z.number().int().min(0), z.string().transform(readBytes)], { error: "must be a size such as 10 GiB" });
 
 /** Every setting with its default and description. */
+/** Of a process, if the operator has chosen none. */
+export const DEFAULT_MEMORY_MB = 2_048;
+
 export const serverConfig = z.strictObject({
   home: z
     .string()
@@ -174,7 +177,11 @@ export const serverConfig = z.strictObject({
   poolPerOwner: count.default(32).describe("most ready processes prepared for the environments of one owner"),
   poolTotal: count.default(48).describe("most ready processes in total"),
   maxHosts: count.min(1).default(availableParallelism()).describe("most shared processes per owner and environment"),
-  memoryMb: count.min(64).default(2_048).describe("memory limit of one process, in MiB"),
+  memoryMb: count
+    .min(64)
+    .nullable()
+    .default(null)
+    .describe(`memory limit of one process, in MiB; default: ${DEFAULT_MEMORY_MB}, and with kubernetes that of the pod template`),
   cpus: number.positive().nullable().default(null).describe("processors that one sandbox may use, also a fraction; unlimited by default"),
   diskMb: count.min(16).nullable().default(null).describe("how much a sandbox may write to its files, in MiB; unlimited by default"),
   processes: count

@@ -29,8 +29,10 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
   it("publishes an environment, calls its tool, scores it, and runs commands in its pod", async () => {
     const platform = await open();
     try {
-      const ref = await publish(platform, projects.echo);
+      const ref = await publish(platform, projects.echo, { deployConfig: { cpu: "1C", memory: "700Mi", ephemeralStorage: "1Gi" } });
       const { id } = await platform.create(ref);
+      const limits = (await namespace.pods()).map(({ spec }) => spec.containers[0]?.resources?.limits);
+      expect(limits).toContainEqual({ cpu: "1", memory: "700Mi", "ephemeral-storage": "1Gi" });
       expect(await callTool(urlOf(platform, id), "echo", { text: "hello" })).toMatchObject({ status: 200, isError: false });
       const headers = { "content-type": "application/json" };
       const scored = await fetch(urlOf(platform, id, "/task/reward"), { method: "POST", body: "{}", headers });

@@ -13,7 +13,7 @@ const server = `
     const { envNAME, GREETING, PORT, AENV_TYPE } = process.env;
     const sees = existsSync(String(process.argv[2]));
     response.end(JSON.stringify({ envNAME, GREETING, AENV_TYPE, isPort: Number(PORT) === request.socket.localPort, sees,
-      price: readFileSync("prices.txt", "utf8"), url: request.url, kernel: readFileSync("/proc/version", "utf8") }));
+      args: process.argv.slice(3), price: readFileSync("prices.txt", "utf8"), url: request.url, kernel: readFileSync("/proc/version", "utf8") }));
   }).listen(process.env.PORT, process.env.HOST);
 `;
 
@@ -30,7 +30,10 @@ function describePrograms(flags: () => Readonly<Record<string, unknown>>, { isIs
   beforeAll(async () => {
     platform = await startPlatform({ flags: flags() });
     const command = ["node", "server.mjs", platform.home];
-    project = projectOf({ command, cwd: "app", healthPath: "/ready" }, { environmentVariables: { GREETING: "hello" } });
+    project = projectOf(
+      { command, cwd: "app", healthPath: "/ready" },
+      { environmentVariables: { GREETING: "hello" }, arguments: ["--usual"] },
+    );
     await publish(platform, project.path);
   }, 120_000);
   afterAll(async () => {
@@ -39,8 +42,9 @@ function describePrograms(flags: () => Readonly<Record<string, unknown>>, { isIs
   }, 60_000);
 
   it("runs a command in a copy of its files, with its variables, and answers for its health", { timeout: 120_000 }, async () => {
-    const instances = await Promise.all([platform.create("shop@1.0.0"), platform.create("shop@1.0.0")]);
-    for (const { id } of instances) {
+    const chosen = { arguments: ["--discount", "5"] };
+    const instances = await Promise.all([platform.create("shop@1.0.0"), platform.create("shop@1.0.0", chosen)]);
+    for (const [at, { id }] of instances.entries()) {
       const ask = async (path: string) => (await fetch(`${platform.dataUrl}/env-instance/${id}${path}`)).json();
       expect(await ask("/buy?n=1")).toMatchObject({
         envNAME: "shop",
@@ -48,6 +52,7 @@ function describePrograms(flags: () => Readonly<Record<string, unknown>>, { isIs
         AENV_TYPE: "singleContainer",
         isPort: true,
         price: "7",
+        args: [["--usual"], chosen.arguments][at],
         url: "/buy?n=1",
         sees: !isIsolated,
       });

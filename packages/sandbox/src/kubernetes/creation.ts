@@ -4,7 +4,7 @@ import type { SandboxSpec } from "../engine.ts";
 import type { KubernetesApi } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";
 import type { KubernetesEngineOptions } from "./options.ts";
-import { templateCommand } from "./pod/container.ts";
+import { mainOf, memoryLimitMb, templateCommand } from "./pod/container.ts";
 import { startsEarly } from "./pod/early-start.ts";
 import { ID_ANNOTATION, podName } from "./pod/names.ts";
 import { BUNDLE_CACHE, bundlesIn, keepsBundles, type PodInput, PROGRAM_PORT } from "./pod/pod.ts";
@@ -91,7 +91,7 @@ function newState(spec: SandboxSpec, template: Pod, baseImage: string): PodState
     ...(hasInit && { bundles: bundlesIn(template, (spec.image ?? baseImage) === baseImage) }),
     ...(hasInit && keepsBundles(template) && { cache: BUNDLE_CACHE }),
     ...(startsEarly(spec) && { startsEarly: true }),
-    memoryMb: spec.memoryMb ?? null,
+    memoryMb: memoryLimitMb(mainOf(template), spec),
     ...(spec.second !== undefined && { second: secondOf(template).name }),
     attempt: randomBytes(9).toString("base64url"),
     startsUntil: Date.now() + spec.startTimeoutMs,

@@ -158,7 +158,7 @@ async function runMain(init: InitConnection, program: { argv: readonly string[];
 /** The program with where to listen; null for a sandbox that is only used for commands. */
 function programOf({ spec, template }: PodStart, ip: string): Pick<SandboxSpec, "command" | "variables"> | null {
   const listening = spec.listening ?? APPENDED;
-  const command = spec.command.length > 0 ? spec.command : templateCommand(template);
+  const command = spec.command.length > 0 ? spec.command : templateCommand(template, spec.arguments);
   if (command.length === 0 || (listening.kind === "none" && spec.command.length === 0)) return null;
   const host = ip.includes(":") ? "::" : "0.0.0.0";
   if (listening.kind === "port") return tellAddress({ ...spec, command }, { host, port: listening.port });

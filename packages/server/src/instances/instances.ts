@@ -360,7 +360,7 @@ export class Instances {
         { ...request.environment_variables, ...values },
         { ...platformVariables(row), ...platform },
       ),
-      arguments: request.arguments ?? [],
+      arguments: request.arguments?.length ? request.arguments : (environment.config.deployConfig?.arguments ?? []),
       ...(request.snapshot !== undefined && stored === null && { snapshot: request.snapshot }),
       sandboxOptions: row.sandboxOptions,
       egress: row.egress?.agent,

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { parseDuration } from "@aenv/contract";
-import { parseEgressLimit, type ServerConfig } from "../config.ts";
+import { DEFAULT_MEMORY_MB, parseEgressLimit, type ServerConfig } from "../config.ts";
 import type { OpenInstancesOptions } from "./open.ts";
 import { Secrets } from "./secrets.ts";
 
@@ -41,7 +41,7 @@ export function instanceSettings(config: ServerConfig): Settings {
       perOwner: config.maxTaskSandboxes,
       totalMemoryMb: config.taskMemoryTotalMb,
       memoryMb: config.taskMemoryMb,
-      defaultMemoryMb: Math.min(config.memoryMb, config.taskMemoryMb),
+      defaultMemoryMb: Math.min(config.memoryMb ?? DEFAULT_MEMORY_MB, config.taskMemoryMb),
     },
     commandTimeoutMs: parseDuration(config.commandTimeout),
     commandsAtOnce: config.commandsPerInstance,

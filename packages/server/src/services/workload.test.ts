@@ -35,6 +35,8 @@ describe("a service that the engine runs itself", () => {
     });
     const other = { runtime: { command: ["serve"], cwd: "src" } };
     expect(specFor(versionOf(other, bundle))).toMatchObject({ command: ["serve"], healthPath: null, bundle: { cwd: "src" } });
+    const given = { ...other, deployConfig: { arguments: ["--fast"] } };
+    expect(specFor(versionOf(given, bundle))).toMatchObject({ command: ["serve", "--fast"] });
     expect(plan(versionOf({ deployConfig: { secrets: { KEY: "key" } } }))).toBeNull();
     expect(plan(versionOf({ deployConfig: { taskSandboxes: { images: ["a:1"] } } }))).toBeNull();
     expect(() => plan(versionOf({}, { artifacts: [{ ...image, content: "/etc/passwd" }] }))).toThrow("not a name in a registry");

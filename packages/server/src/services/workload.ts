@@ -89,7 +89,7 @@ export function specOf(
     environment: row.environment,
     replicas: row.replicas,
     image,
-    command: runtime?.command ?? (baseImage === undefined ? [] : MODULE),
+    command: commandOf(config) ?? (baseImage === undefined ? [] : MODULE),
     ...(baseImage !== undefined &&
       bundleDigest !== null && {
         bundle: {
@@ -110,4 +110,8 @@ export function specOf(
     requests,
     limits,
   };
+}
+
+function commandOf({ runtime, deployConfig }: EnvironmentVersion["config"]): readonly string[] | null {
+  return runtime === undefined ? null : [...runtime.command, ...(deployConfig?.arguments ?? [])];
 }

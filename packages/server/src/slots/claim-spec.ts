@@ -4,6 +4,7 @@ import type { SandboxEngine } from "@aenv/sandbox";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
 import { secondOf } from "../task-sandboxes/policy.ts";
+import type { EnvironmentLimits } from "./environment-limits.ts";
 import type { InitialState } from "./initial-state.ts";
 import type { Isolation } from "./isolation.ts";
 import type { ClaimSpec } from "./pool.ts";
@@ -19,6 +20,7 @@ export function claimSpecFor(
   initial: InitialState,
   isolation: Isolation,
   runtimes: RuntimePolicy,
+  limits: EnvironmentLimits | undefined,
   engine: Pick<SandboxEngine, "can">,
 ): Omit<ClaimSpec, "folder"> {
   const { bundleDigest, config, metadata, name, version } = environment;
@@ -53,6 +55,7 @@ export function claimSpecFor(
     sandboxOptions: initial.sandboxOptions,
     runtime: runtimes.runtimeOf(environment.owner, config.deployConfig?.runtime),
     template: templateOf(config, engine),
+    limits,
     second,
     sandboxSnapshot: initial.sandboxSnapshot,
     egress: initial.egress,

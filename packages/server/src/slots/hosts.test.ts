@@ -26,7 +26,7 @@ function openHosts(options: Partial<HostsOptions> = {}) {
     scheduler: new Scheduler({}),
     refillAfterMs: 0,
     startTimeoutMs: 5_000,
-    memoryMb: 64,
+    sandboxLimits: { memoryMb: 64 },
     versionStatus: async () => "newest",
     onFillFailure: () => {},
     now,

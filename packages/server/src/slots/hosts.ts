@@ -1,5 +1,6 @@
 import type { EgressPolicy, Variables } from "@aenv/contract";
 import type { Sandbox, SandboxRuntime } from "@aenv/sandbox";
+import type { EnvironmentLimits } from "./environment-limits.ts";
 import type { Occupancy } from "./occupancy.ts";
 import type { ClaimSpec, Pool } from "./pool.ts";
 import { isSameVariables } from "./variables.ts";
@@ -51,7 +52,7 @@ export class Hosts {
 
   /** Gives the instance a slot in the host with the fewest occupants. */
   async occupy(instanceId: string, spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const name = groupName(spec.owner, spec.digest, spec.egress, spec.runtime, spec.template);
+    const name = groupName(spec.owner, spec.digest, spec.egress, spec.runtime, spec.template, spec.limits);
     const group = this.#group(name);
     const host = this.#leastOccupied(
       group.hosts.filter(({ variables }) => variables === null || isSameVariables(variables, spec.variables)),
@@ -153,13 +154,14 @@ export class Hosts {
   }
 }
 
-/** Instances with another policy for outgoing connections, another runtime or another template need another process. */
+/** Instances with another policy for outgoing connections, another runtime, another template or other limits need another process. */
 function groupName(
   owner: string,
   digest: string,
   egress: EgressPolicy = "none",
   runtime: SandboxRuntime | "" = "",
   template: string = "",
+  limits: EnvironmentLimits = {},
 ): string {
-  return `${owner}\n${digest}\n${JSON.stringify(egress)}\n${runtime}\n${template}`;
+  return `${owner}\n${digest}\n${JSON.stringify(egress)}\n${runtime}\n${template}\n${JSON.stringify(limits)}`;
 }

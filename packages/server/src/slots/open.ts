@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { parseDuration } from "@aenv/contract";
-import { type ServerConfig, variableOf } from "../config.ts";
+import { DEFAULT_MEMORY_MB, type ServerConfig, variableOf } from "../config.ts";
 import { Pool, type PoolOptions } from "./pool.ts";
 import { RuntimePolicy } from "./runtimes.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -37,8 +37,8 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
     scheduler,
     refillAfterMs: REFILL_AFTER_MS,
     startTimeoutMs,
-    memoryMb: config.memoryMb,
     sandboxLimits: {
+      ...memoryLimit(config),
       ...(config.cpus !== null && { cpus: config.cpus }),
       ...(config.diskMb !== null && { diskMb: config.diskMb }),
       ...(config.processes !== null && { processes: config.processes }),
@@ -47,4 +47,10 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
   });
   const verifier = new Verifier({ ...rest, pool, runtimes, startTimeoutMs, waitTimeoutMs: startTimeoutMs, scheduler });
   return { scheduler, pool, runtimes, verifier };
+}
+
+/** Pods have the limit of their template, unless the operator has chosen another one. */
+function memoryLimit({ engine, memoryMb }: ServerConfig): { readonly memoryMb?: number } {
+  if (memoryMb !== null) return { memoryMb };
+  return engine === "kubernetes" ? {} : { memoryMb: DEFAULT_MEMORY_MB };
 }

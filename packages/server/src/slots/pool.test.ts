@@ -29,7 +29,7 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
     scheduler: new Scheduler({ "process starts": { atOnce: 2, aheadAtOnce: 1 } }),
     refillAfterMs: 0,
     startTimeoutMs: 5_000,
-    memoryMb: 64,
+    sandboxLimits: { memoryMb: 64 },
     versionStatus: async (name) => status.get(name) ?? "newest",
     onFillFailure: (environment, error) => void failures.push([environment, (error as Error).message]),
     now: () => clock.now,
@@ -60,6 +60,20 @@ const settled = (pool: Pool, set: string, ready: number) =>
   vi.waitFor(() => expect(pool.sizes().get(set)).toEqual({ ready, target: ready }));
 
 describe("a pool", () => {
+  it("does not give a blank process to an environment with limits of its own", async () => {
+    const { pool, engine, ids } = openPool({
+      min: 1,
+      limits: { each: 1, perOwner: 1, total: 1 },
+      sandboxLimits: { memoryMb: 64, cpus: 2 },
+    });
+    await pool.warmUp();
+    const [blank] = await ids();
+    const create = vi.spyOn(engine, "create");
+    const sandbox = await pool.claim({ ...spec("a"), limits: { cpus: 1 } }, signal);
+    expect(sandbox.id).not.toBe(blank);
+    expect(create.mock.calls[0]?.[0]).toMatchObject({ memoryMb: 64, cpus: 1 });
+  });
+
   it("keeps the set number of blank processes ready, and replaces claimed ones", async () => {
     const { pool, ids } = openPool({ min: 2, limits: { each: 2, perOwner: 2, total: 2 } });
     await pool.warmUp();

@@ -5,6 +5,7 @@ import type { FolderMount, Sandbox, SandboxEngine, SandboxRuntime, SandboxSpec, 
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import { allocate, type PoolLimits } from "./allocation.ts";
+import { type EnvironmentLimits, environmentLimits, type LimitedEnvironment } from "./environment-limits.ts";
 import type { Program } from "./program.ts";
 import type { Scheduler, Urgency } from "./scheduler.ts";
 import { isSameVariables } from "./variables.ts";
@@ -31,9 +32,8 @@ export interface PoolOptions {
   /** A claimed process is replaced after this delay: its first calls come now, and a process start would slow them down. */
   readonly refillAfterMs: number;
   readonly startTimeoutMs: number;
-  readonly memoryMb: number;
-  /** For engines that enforce them. */
-  readonly sandboxLimits?: Pick<SandboxSpec, "cpus" | "diskMb" | "processes">;
+  /** Those that the engine enforces, chosen by the operator. Environments must not exceed them. */
+  readonly sandboxLimits?: Pick<SandboxSpec, "memoryMb" | "cpus" | "diskMb" | "processes">;
   readonly versionStatus: (name: string, version: string) => Promise<VersionStatus>;
   /** Called once for each cause for which processes cannot be started ahead; the environment is null for blank ones. */
   readonly onFillFailure: (environment: string | null, error: unknown) => void;
@@ -59,6 +59,8 @@ export interface ClaimSpec {
   readonly runtime?: SandboxRuntime | undefined;
   /** A template of the operator, if it is not that of blank processes. */
   readonly template?: string | undefined;
+  /** If they are not those of blank processes. */
+  readonly limits?: EnvironmentLimits | undefined;
   /** No process that was started ahead has one. */
   readonly second?: SecondContainer | undefined;
   /** A snapshot with the files of the sandbox. */
@@ -105,6 +107,12 @@ export class Pool {
     return [...this.#sets.values()].filter(({ failure }) => failure !== null).length;
   }
 
+  /** The limits that an environment asks for; undefined for those of blank processes. More than the operator allows is an error. */
+  limitsFor(environment: LimitedEnvironment): EnvironmentLimits | undefined {
+    const { engine, sandboxLimits = {} } = this.#options;
+    return environmentLimits(environment, engine, sandboxLimits);
+  }
+
   /** Fills all sets once. */
   async warmUp(): Promise<void> {
     await Promise.all([...this.#sets.values()].map((set) => this.#fill(set)));
@@ -119,11 +127,11 @@ export class Pool {
   }
 
   async #claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { folder, digest, environment, variables, egress, runtime, template } = spec;
+    const { folder, digest, environment, variables, egress, runtime, template, limits } = spec;
     let set: WarmSet | null = null;
     if (environment !== null && !this.#needsNew(spec)) {
-      const name = [digest, runtime, template].filter((one) => one !== undefined).join(" ");
-      set = this.#setOf(name, { folder, environment, variables, egress, runtime, template });
+      const name = [digest, runtime, template, limits && JSON.stringify(limits)].filter((one) => one !== undefined).join(" ");
+      set = this.#setOf(name, { folder, environment, variables, egress, runtime, template, limits });
       noteBurst(set, spec.together ?? 1, this.#options.now());
       const prepared = this.#take(set);
       if (prepared !== null) return prepared;
@@ -142,10 +150,10 @@ export class Pool {
 
   /** A blank process, or a new one, that loads the bundle. */
   async #load(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { sandboxOptions, sandboxSnapshot: snapshot, runtime, template, second, mounts, subject } = spec;
+    const { sandboxOptions, sandboxSnapshot: snapshot, runtime, template, limits, second, mounts, subject } = spec;
     const needsNew = this.#needsNew(spec);
     // Blank processes have none of these.
-    const special = { sandboxOptions, snapshot, runtime, template, second, mounts };
+    const special = { sandboxOptions, snapshot, runtime, template, limits, second, mounts };
     if (needsNew || Object.values(special).some((one) => one !== undefined)) {
       const options = { ...special, subject, ...(needsNew && { egress: spec.egress }) };
       return this.#bind(await this.#start(spec.owner, "now", signal, options), bundleOf(spec), signal);
@@ -302,7 +310,8 @@ export class Pool {
     const copied = await this.#copyStored(set, owner, "ahead", signal);
     if (copied !== null) return copied;
     const subject = set.bundle === null ? undefined : { environment: set.bundle.environment.name, version: set.bundle.environment.version };
-    const sandbox = await this.#start(owner, "ahead", signal, { runtime: set.bundle?.runtime, template: set.bundle?.template, subject });
+    const { runtime, template, limits } = set.bundle ?? {};
+    const sandbox = await this.#start(owner, "ahead", signal, { runtime, template, limits, subject });
     if (set.bundle === null) return sandbox;
     await this.#bind(sandbox, { ...bundleOf(set.bundle), isAhead: true }, signal);
     await this.#store(set, sandbox);
@@ -362,8 +371,8 @@ export class Pool {
   }
 
   #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
-    const { sandboxOptions, snapshot, egress, runtime, template, second, program, folder, instanceId, mounts, subject } = options;
-    const { engine, runner, variables, hasSecrets = false, serverId, scheduler, startTimeoutMs, memoryMb, sandboxLimits } = this.#options;
+    const { sandboxOptions, snapshot, egress, runtime, template, limits, second, program, folder, instanceId, mounts, subject } = options;
+    const { engine, runner, variables, hasSecrets = false, serverId, scheduler, startTimeoutMs, sandboxLimits } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const run = (one: SandboxSpec) => scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(one, signal), signal);
     const spec = {
@@ -374,8 +383,8 @@ export class Pool {
       ...(program === undefined && folder === undefined && !hasSecrets && { startsEarly: true }),
       labels: { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "program", instance: instanceId }) },
       startTimeoutMs,
-      memoryMb,
       ...sandboxLimits,
+      ...limits,
       ...(sandboxOptions && { sandboxOptions }),
       ...(runtime && { runtime }),
       ...(template !== undefined && { template }),
@@ -429,7 +438,7 @@ export class Pool {
 }
 
 /** What the sandbox of a program needs. */
-interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "runtime" | "second" | "subject"> {
+interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "runtime" | "limits" | "second" | "subject"> {
   readonly program: Program;
   /** The unpacked bundle; undefined if there is none. */
   readonly folder: string | undefined;

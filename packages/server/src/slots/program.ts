@@ -6,7 +6,7 @@ import type { SlotProgram } from "./slot.ts";
 
 /** What a sandbox runs instead of the runner: a command, an image's own server, or only the commands of the owner. */
 export interface Program {
-  readonly spec: Required<Pick<SandboxSpec, "command" | "listening">> & Pick<SandboxSpec, "image" | "cwd" | "template">;
+  readonly spec: Required<Pick<SandboxSpec, "command" | "listening">> & Pick<SandboxSpec, "arguments" | "image" | "cwd" | "template">;
   /** The bundle with the program's files; null if the image has them. */
   readonly bundleDigest: string | null;
 }
@@ -17,7 +17,11 @@ export type ProgramSource = Pick<EnvironmentVersion, "name" | "version" | "confi
 export const PROGRAM_VARIABLES = { AENV_TYPE: "singleContainer" } as const;
 
 /** The program of an environment; null if it is a module for the runner. An environment that cannot run here is an error. */
-export function programOf(environment: ProgramSource, engine: Pick<SandboxEngine, "name" | "can">): Program | null {
+export function programOf(
+  environment: ProgramSource,
+  engine: Pick<SandboxEngine, "name" | "can">,
+  args: readonly string[] = [],
+): Program | null {
   const { bundleDigest, artifacts, config, name, version } = environment;
   const { runtime } = config;
   const template = templateOf(config, engine);
@@ -35,11 +39,18 @@ export function programOf(environment: ProgramSource, engine: Pick<SandboxEngine
   // Not a file of the server, nor an image of its Docker.
   if (image !== undefined && !isImageReference(image))
     throw unsupported(`names the image '${image}', which is not a name in a registry, such as host/team/name:tag`);
+  const listening = runtime === undefined ? listeningOfImage(config) : listeningOfCommand(runtime);
+  const isOwnProgram = runtime === undefined && listening.kind !== "none";
+  if (args.length > 0 && runtime === undefined && !(isOwnProgram && engine.can.templates))
+    throw unsupported(
+      `is an image without a command in config.json, and takes no arguments ${isOwnProgram ? `with the engine '${engine.name}'` : "because nothing is started in it"}; name its program in runtime.command`,
+    );
   return {
     spec: {
       ...(image !== undefined && engine.can.images && { image }),
-      command: runtime?.command ?? [],
-      listening: runtime === undefined ? listeningOfImage(config) : listeningOfCommand(runtime),
+      command: runtime === undefined ? [] : [...runtime.command, ...args],
+      ...(isOwnProgram && args.length > 0 && { arguments: args }),
+      listening,
       ...(runtime?.cwd !== undefined && { cwd: runtime.cwd }),
       ...(template !== undefined && { template }),
     },

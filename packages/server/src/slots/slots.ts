@@ -132,13 +132,13 @@ export class Slots {
       const stored = { id: initial.storedInstance, owner, ...(initial.egress !== undefined && { egress: { agent: initial.egress } }) };
       return this.occupyCopy(stored, initial.id, initial.sandboxSnapshot ?? "", signal);
     }
-    const program = programOf(environment, engine);
+    const program = programOf(environment, engine, initial.arguments);
     if (program !== null) {
       progress.step = "its program has not answered yet";
       return this.#occupyProgram(program, environment, owner, initial, signal);
     }
     const isolation = isolationOf(environment.config);
-    const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes, engine);
+    const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes, pool.limitsFor(environment), engine);
     const { tasks } = this.#options;
     const mounts = await tasks.createFolders(initial.id, initial.taskSandboxes);
     const spec = { ...needed, folder: await bundleFolder(needed.digest), mounts };
@@ -189,7 +189,7 @@ export class Slots {
       second: secondOf(initial.taskSandboxes),
     };
     const sandbox = await pool
-      .program(program, { folder, ...own, egress, runtime, instanceId: id }, signal)
+      .program(program, { folder, ...own, egress, runtime, limits: pool.limitsFor(environment), instanceId: id }, signal)
       .catch((error: unknown) => Promise.reject(explainMissing(error, program, engine)));
     this.#occupancy.add(sandbox, id);
     return { sandboxId: sandbox.id, address: sandbox.address, prefix: "", isOwnSandbox: true, program: slotProgramOf(program) };

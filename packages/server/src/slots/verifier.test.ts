@@ -44,7 +44,7 @@ function openVerifier({ waitTimeoutMs = 5_000, ...limits }: Partial<WorkLimits> 
     scheduler,
     refillAfterMs: 0,
     startTimeoutMs: 5_000,
-    memoryMb: 64,
+    sandboxLimits: { memoryMb: 64 },
     versionStatus: async () => "newest",
     onFillFailure: () => {},
     now: () => 0,

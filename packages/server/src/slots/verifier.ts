@@ -77,7 +77,7 @@ export class Verifier {
     const { clients, startTimeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(startTimeoutMs);
     const signal = AbortSignal.any([deadline, this.#stop.signal, ...(options.signal ? [options.signal] : [])]);
-    const program = programOf(options.publication, this.#options.engine);
+    const program = programOf(options.publication, this.#options.engine, options.publication.config.deployConfig?.arguments);
     const starting = program === null ? this.#load(folder, options, signal) : this.#start(program, folder, options, signal);
     const sandbox = await starting.catch((cause: unknown) => {
       if (!deadline.aborted) throw cause;
@@ -99,17 +99,20 @@ export class Verifier {
     }
   }
 
-  #load(folder: string, { owner, variables }: InspectOptions, signal: AbortSignal): Promise<Sandbox> {
+  async #load(folder: string, { owner, variables, publication }: InspectOptions, signal: AbortSignal): Promise<Sandbox> {
     const { pool, runtimes } = this.#options;
-    return pool.claim({ owner, folder, digest: folder, variables, environment: null, runtime: runtimes.runtimeOf(owner) }, signal);
+    const limits = pool.limitsFor(publication);
+    return pool.claim({ owner, folder, digest: folder, variables, environment: null, runtime: runtimes.runtimeOf(owner), limits }, signal);
   }
 
-  async #start(program: Program, folder: string, { owner, variables }: InspectOptions, signal: AbortSignal): Promise<Sandbox> {
+  async #start(program: Program, folder: string, options: InspectOptions, signal: AbortSignal): Promise<Sandbox> {
+    const { owner, variables, publication } = options;
     const { pool, runtimes, engine } = this.#options;
+    const limits = pool.limitsFor(publication);
     try {
       return await pool.program(
         program,
-        { folder, owner, variables: { ...PROGRAM_VARIABLES, ...variables }, runtime: runtimes.runtimeOf(owner) },
+        { folder, owner, variables: { ...PROGRAM_VARIABLES, ...variables }, runtime: runtimes.runtimeOf(owner), limits },
         signal,
       );
     } catch (error) {

@@ -3,6 +3,7 @@ import type { Sandbox, SandboxRuntime } from "@aenv/sandbox";
 import type { WarmDemand } from "./allocation.ts";
 import { pauseAfter } from "./backoff.ts";
 import { Demand, expectedClaims } from "./demand.ts";
+import type { EnvironmentLimits } from "./environment-limits.ts";
 
 /** The published environment that the processes of a set have loaded. */
 export interface WarmEnvironment {
@@ -31,6 +32,7 @@ export interface WarmBundle {
   readonly egress?: EgressPolicy | undefined;
   readonly runtime?: SandboxRuntime | undefined;
   readonly template?: string | undefined;
+  readonly limits?: EnvironmentLimits | undefined;
 }
 
 /** Warm processes of one kind: blank ones, or ones that have loaded the same bundle. */

@@ -19,10 +19,10 @@ export function mainOf(template: Pod): Container {
 }
 
 /** The command that a template gives to its main container; empty if it leaves that to the image. */
-export function templateCommand(template: Pod): readonly string[] {
+export function templateCommand(template: Pod, more: readonly string[] = []): readonly string[] {
   const { command = [], args = [] } = mainOf(template);
   // Arguments alone are those of the image's own program, which only the node knows.
-  return command.length === 0 ? [] : [...command, ...args];
+  return command.length === 0 ? [] : [...command, ...args, ...more];
 }
 
 /** The init as process 1: that of the base image, or the copy of it. */
@@ -65,6 +65,12 @@ export function resources(
     return [name, limit === undefined ? value : smaller(value, limit, `the request of ${name}`)];
   });
   return { limits: all, requests: Object.fromEntries(asked) as Quantities };
+}
+
+/** The memory limit of the container, for messages; null if it has none. */
+export function memoryLimitMb(container: Container, spec: Pick<SandboxSpec, "memoryMb">): number | null {
+  const { memory } = resources(container, spec).limits ?? {};
+  return memory === undefined ? null : Math.floor(quantityValue(memory, "the limit of memory") / 2 ** 20);
 }
 
 /** YAML reads `cpu: 2` as a number. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SandboxSpec } from "../../engine.ts";
-import { templateCommand } from "./container.ts";
+import { memoryLimitMb, templateCommand } from "./container.ts";
 import { defaultTemplates } from "./default-templates.ts";
 import { isLabelValue, labelsOf, podName, readLabels, subjectMarks } from "./names.ts";
 import { bundlesIn, type PodInput, podOf } from "./pod.ts";
@@ -90,6 +90,21 @@ describe("the pod of a sandbox", () => {
     expect(pod.spec.volumes).toBeUndefined();
   });
 
+  it("without an init gives the image's own program the arguments of the template and of the sandbox", () => {
+    const own = { image: "shop:1", arguments: ["--fast"] };
+    const argsOf = (template: Pod) => mainOf(podOf(input(own, { template, state: { ...state, hasInit: false } }))).args;
+    expect(argsOf(single)).toEqual(["--fast"]);
+    expect(argsOf(withMain(single, { args: ["serve"] }))).toEqual(["serve", "--fast"]);
+  });
+
+  it("has the limits of its template, as far as it has none of its own", () => {
+    const template = withMain(single, { resources: { limits: { cpu: "2", memory: "4Gi" } } });
+    expect(mainOf(podOf(input({ cpus: 1 }, { template }))).resources?.limits).toEqual({ cpu: "1", memory: "4Gi" });
+    expect(memoryLimitMb(mainOf(template), {})).toBe(4_096);
+    expect(memoryLimitMb(mainOf(template), { memoryMb: 100 })).toBe(100);
+    expect(memoryLimitMb({ name: "main" }, {})).toBeNull();
+  });
+
   it("has its limits, and requests of the template that do not exceed them", () => {
     const { resources } = mainOf(podOf(input({ memoryMb: 64, cpus: 0.02, diskMb: 300 })));
     expect(resources).toEqual({
@@ -145,6 +160,7 @@ describe("the pod of a sandbox", () => {
       ["second", "task:1", "/bin/sh"],
     ]);
     expect(templateCommand(withMain(dual, { command: ["run"], args: ["--now"] }))).toEqual(["run", "--now"]);
+    expect(templateCommand(withMain(dual, { command: ["run"], args: ["--now"] }), ["--fast"])).toEqual(["run", "--now", "--fast"]);
     expect(templateCommand(withMain(dual, { args: ["--now"] }))).toEqual([]);
   });
 

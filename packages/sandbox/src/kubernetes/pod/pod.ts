@@ -126,7 +126,8 @@ function mainContainer(
   image: string,
   mounts: readonly VolumeMount[],
 ): Container {
-  const { livenessProbe, command, args, ...rest } = template;
+  const { livenessProbe, command, args = [], ...rest } = template;
+  const allArgs = [...args, ...(spec.arguments ?? [])];
   const listening = spec.listening ?? { kind: "appended" };
   const init = initCommand(image === baseImage, INIT_PORT, initKey);
   const probe = { httpGet: { path: healthPathOf(listening), port: state.port }, periodSeconds: 10, timeoutSeconds: 5 };
@@ -140,7 +141,7 @@ function mainContainer(
     ],
     ...(state.hasInit
       ? { command: state.startsEarly ? [...init, "--", ...earlyCommand(spec, PROGRAM_PORT)] : init }
-      : { ...(command !== undefined && { command }), ...(args !== undefined && { args }) }),
+      : { ...(command !== undefined && { command }), ...(allArgs.length > 0 && { args: allArgs }) }),
     resources: resources(template, spec),
     ...(state.port !== null && {
       ports: [...(rest.ports ?? []).filter(({ containerPort }) => containerPort !== state.port), { containerPort: state.port }],

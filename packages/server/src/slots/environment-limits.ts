@@ -1,0 +1,43 @@
+import { cpusOf, type EnvironmentConfig, mebibytesOf, PlatformError } from "@aenv/contract";
+import type { SandboxEngine, SandboxSpec } from "@aenv/sandbox";
+
+/** Limits of the sandboxes of one environment, which blank processes do not have. */
+export type EnvironmentLimits = Pick<SandboxSpec, "memoryMb" | "cpus" | "diskMb">;
+
+export interface LimitedEnvironment {
+  readonly name: string;
+  readonly version: string;
+  readonly config: EnvironmentConfig;
+}
+
+/** Each field of an environment, what it limits, and the setting of the operator that it must not exceed. */
+const FIELDS = [
+  { field: "cpu", setting: "cpus", parse: cpusOf, example: '"2" or "500m"' },
+  { field: "memory", setting: "memoryMb", parse: mebibytesOf, example: '"2Gi" or "500M"' },
+  { field: "ephemeralStorage", setting: "diskMb", parse: mebibytesOf, example: '"10Gi" or "500M"' },
+] as const;
+
+/**
+ * What `deployConfig` of an environment asks for; undefined if it leaves that to the server. Only for engines with templates: those of one
+ * machine give all sandboxes the limits of the settings.
+ */
+export function environmentLimits(
+  { name, version, config }: LimitedEnvironment,
+  { can }: Pick<SandboxEngine, "can">,
+  settings: EnvironmentLimits,
+): EnvironmentLimits | undefined {
+  const limits: { -readonly [K in keyof EnvironmentLimits]: EnvironmentLimits[K] } = {};
+  for (const { field, setting, parse, example } of can.templates ? FIELDS : []) {
+    const text = config.deployConfig?.[field];
+    if (text === undefined) continue;
+    const asked = parse(text);
+    const error = (code: "environment.invalid" | "instance.unsupported", why: string) =>
+      new PlatformError(code, `deployConfig.${field} of ${name}@${version} is '${text}', ${why}`);
+    if (asked === null) throw error("environment.invalid", `which is not an amount of it; write ${example}`);
+    const most = settings[setting] ?? Number.POSITIVE_INFINITY;
+    if (asked > most)
+      throw error("instance.unsupported", `and this server allows ${most}${field === "cpu" ? "" : " MiB"} (its setting ${setting})`);
+    if (asked !== most) limits[setting] = asked;
+  }
+  return Object.keys(limits).length === 0 ? undefined : limits;
+}
