@@ -28,6 +28,20 @@ describeNeeding("helm", "the chart", () => {
       expect(at<number>(deployment, "spec.template.spec.terminationGracePeriodSeconds")).toBeGreaterThan(5 + 20);
     });
 
+    it("has one process per server, unless the settings say otherwise", async () => {
+      const workers = async (values: object) => envOf(find(await render(values), "Deployment")).AENV_WORKERS?.value;
+      expect(await workers({})).toBe("1");
+      expect(await workers({ server: { settings: { workers: 4 } } })).toBeUndefined();
+    });
+
+    it("names its group by the namespace and the release, also if that is too long for a label", async () => {
+      const group = async (namespace: string) => envOf(find(await render({}, namespace), "Deployment")).AENV_KUBE_GROUP?.value ?? "";
+      expect(await group("aenv")).toBe("aenv.aenv");
+      const long = await Promise.all(["a", "b"].map((last) => group(`${"n".repeat(61)}${last}`)));
+      for (const one of long) expect(one).toMatch(/^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/);
+      expect(long[0]).not.toBe(long[1]);
+    });
+
     it("puts servers that share a volume of one node on one node", async () => {
       const affinity = async (values: object) => at(find(await render(values), "Deployment"), "spec.template.spec.affinity");
       expect(await affinity({})).toHaveProperty("podAffinity.requiredDuringSchedulingIgnoredDuringExecution");

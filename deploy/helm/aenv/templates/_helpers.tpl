@@ -12,6 +12,16 @@
 {{- end -}}
 {{- end -}}
 
+{{- /* A value of a label. What is too long is cut, and a digest tells it from others with the same beginning. */ -}}
+{{- define "aenv.group" -}}
+{{- $full := printf "%s.%s" .Release.Namespace (include "aenv.fullname" .) -}}
+{{- if gt (len $full) 63 -}}
+{{- printf "%s-%s" (trunc 52 $full) (sha256sum $full | trunc 10) -}}
+{{- else -}}
+{{- $full -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "aenv.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 app.kubernetes.io/part-of: aenv
