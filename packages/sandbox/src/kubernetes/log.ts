@@ -2,8 +2,11 @@ import { setTimeout } from "node:timers/promises";
 import type { KubernetesApi } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";
 import { linesOf } from "./api/lines.ts";
+import { askedPauseMs } from "./api/retry.ts";
+import { REFUSED_MS } from "./api/watch.ts";
 
-const PAUSE_MS = 250;
+const MIN_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 5_000;
 
 /** The output of a pod's container, which its node keeps until the pod is deleted. */
 export class PodLog {
@@ -31,7 +34,10 @@ export class PodLog {
     return all.slice(-lines);
   }
 
-  /** Lines from this moment on, until the signal fires or `hasEnded`. The stream is opened again if it breaks. */
+  /**
+   * Lines from this moment on, until the signal fires, `hasEnded`, or the account may not read them. The stream is opened again if it
+   * breaks.
+   */
   follow(signal: AbortSignal, hasEnded: () => boolean): AsyncIterable<string> {
     // The time is taken now, not when the first line is requested.
     return this.#follow(nanoseconds(new Date().toISOString()) as bigint, signal, hasEnded);
@@ -39,12 +45,18 @@ export class PodLog {
 
   async *#follow(from: bigint, signal: AbortSignal, hasEnded: () => boolean): AsyncGenerator<string, void, undefined> {
     let last = from;
+    let pauseMs = MIN_PAUSE_MS;
+    let refusedAt: number | null = null;
     while (!signal.aborted) {
       const wasOver = hasEnded();
+      let askedMs = 0;
       try {
         // The API reads whole seconds only.
         const since = { follow: "true", timestamps: "true", sinceTime: secondOf(last) };
-        for await (const line of linesOf(await this.#open(since, signal))) {
+        const stream = await this.#open(since, signal);
+        pauseMs = MIN_PAUSE_MS;
+        refusedAt = null;
+        for await (const line of linesOf(stream)) {
           const at = line.indexOf(" ");
           const time = nanoseconds(line.slice(0, at));
           if (time === null || time <= last) continue;
@@ -53,9 +65,13 @@ export class PodLog {
         }
       } catch (error) {
         if (signal.aborted || isKubernetesError(error, 404)) return;
+        refusedAt = isKubernetesError(error, 403) ? (refusedAt ?? Date.now()) : null;
+        if (refusedAt !== null && Date.now() - refusedAt >= REFUSED_MS) return;
+        askedMs = askedPauseMs(error) ?? 0;
       }
       if (wasOver) return;
-      await setTimeout(PAUSE_MS, undefined, { signal }).catch(() => undefined);
+      await setTimeout(Math.max(pauseMs, askedMs), undefined, { signal }).catch(() => undefined);
+      pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }
   }
 

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
 import { variablesIn } from "./defaults.ts";
-import { nanoseconds } from "./log.ts";
 import type { Pod } from "./pod/types.ts";
 import { PodTable } from "./pods.ts";
 import { type ScriptedApi, scriptedApi } from "./testing/scripted-api.ts";
@@ -91,12 +90,6 @@ it("a pod that is slow is not read as long as the watch reports others", { timeo
   } finally {
     await table.close();
   }
-});
-
-it("times of log lines are compared to the nanosecond", () => {
-  expect(nanoseconds("2026-11-17T06:00:00.12Z")).toBe((nanoseconds("2026-11-17T06:00:00Z") ?? 0n) + 120_000_000n);
-  expect(nanoseconds("2026-11-17T06:00:00.000000001Z")).toBe((nanoseconds("2026-11-17T06:00:00Z") ?? 0n) + 1n);
-  expect(nanoseconds("not a time")).toBeNull();
 });
 
 it("the variables of process 1 are those of the image, without the address of the API", () => {

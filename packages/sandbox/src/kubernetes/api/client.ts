@@ -3,7 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { messageOf, PlatformError } from "@aenv/contract";
 import { Agent, type Dispatcher } from "undici";
 import type { ClusterAccess } from "./access.ts";
-import { errorIn, isKubernetesError, KubernetesError } from "./error.ts";
+import { errorIn, isKubernetesError } from "./error.ts";
 import { retryPauseMs } from "./retry.ts";
 
 export interface ObjectMeta {
@@ -165,12 +165,11 @@ export class KubernetesApi {
     for (let attempts = 1; ; attempts++) {
       const sent = await this.#attempt<T>(method, path, options);
       if ("value" in sent) return sent.value;
-      const { error, retryAfter } = sent;
+      const { error } = sent;
       if (options.signal?.aborted) throw options.signal.reason;
       const pauseMs = retryPauseMs({
         error,
         attempts,
-        retryAfter,
         hasPrecondition: options.hasPrecondition ?? false,
         random: Math.random(),
       });
@@ -185,12 +184,12 @@ export class KubernetesApi {
     method: Dispatcher.HttpMethod,
     path: string,
     options: CallOptions,
-  ): Promise<{ readonly value: T } | { readonly error: unknown; readonly retryAfter: string | null }> {
+  ): Promise<{ readonly value: T } | { readonly error: unknown }> {
     try {
       const { answer } = await this.#send(this.#calls, method, path, options);
       return { value: (await answer.body.json()) as T };
     } catch (error) {
-      return { error, retryAfter: error instanceof RefusedError ? error.retryAfter : null };
+      return { error };
     }
   }
 
@@ -232,7 +231,7 @@ export class KubernetesApi {
     // The account's token may have been replaced.
     if (answer.statusCode === 401) this.#token = undefined;
     const after = answer.headers["retry-after"];
-    throw new RefusedError(errorIn(answer.statusCode, await answer.body.text()), typeof after === "string" ? after : null);
+    throw errorIn(answer.statusCode, await answer.body.text(), typeof after === "string" ? after : null);
   }
 
   #newAgent(connections: number | null): Agent {
@@ -284,15 +283,5 @@ function verbOf(method: Dispatcher.HttpMethod, query: CallOptions["query"] = {})
       return "update";
     default:
       return method.toLowerCase();
-  }
-}
-
-/** An error with the header that says when to come back. */
-class RefusedError extends KubernetesError {
-  readonly retryAfter: string | null;
-
-  constructor({ status, reason, message }: KubernetesError, retryAfter: string | null) {
-    super(status, reason, message);
-    this.retryAfter = retryAfter;
   }
 }

@@ -4,11 +4,14 @@ export class KubernetesError extends Error {
   readonly status: number;
   /** One word of the API, such as `AlreadyExists`, `NotFound`, `Conflict`, `Expired` or `Forbidden`. */
   readonly reason: string;
+  /** Of the answer's header `Retry-After`, in seconds; null without one. */
+  readonly retryAfter: string | null;
 
-  constructor(status: number, reason: string, message: string) {
+  constructor(status: number, reason: string, message: string, retryAfter: string | null = null) {
     super(message);
     this.status = status;
     this.reason = reason;
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -17,11 +20,11 @@ export function isKubernetesError(error: unknown, ...statuses: readonly number[]
 }
 
 /** The error in the body of an answer: a `Status`, or any text. */
-export function errorIn(status: number, text: string): KubernetesError {
+export function errorIn(status: number, text: string, retryAfter: string | null = null): KubernetesError {
   try {
     const { message, reason } = JSON.parse(text) as { message?: unknown; reason?: unknown };
-    return new KubernetesError(status, String(reason ?? ""), String(message ?? text));
+    return new KubernetesError(status, String(reason ?? ""), String(message ?? text), retryAfter);
   } catch {
-    return new KubernetesError(status, "", text.trim().slice(0, 500) || `HTTP status ${status}`);
+    return new KubernetesError(status, "", text.trim().slice(0, 500) || `HTTP status ${status}`, retryAfter);
   }
 }

@@ -4,8 +4,9 @@ import { describe, expect, it } from "vitest";
 import { KubernetesError } from "./error.ts";
 import { type RetryQuestion, retryPauseMs } from "./retry.ts";
 
-const question = { attempts: 1, retryAfter: null, hasPrecondition: false, random: 1 } satisfies Omit<RetryQuestion, "error">;
-const answered = (status: number, reason = "") => new KubernetesError(status, reason, "message");
+const question = { attempts: 1, hasPrecondition: false, random: 1 } satisfies Omit<RetryQuestion, "error">;
+const answered = (status: number, reason = "", retryAfter: string | null = null) =>
+  new KubernetesError(status, reason, "message", retryAfter);
 
 describe("a request that failed", () => {
   it("is sent again after no answer, 429 and errors of the server", () => {
@@ -24,9 +25,9 @@ describe("a request that failed", () => {
   });
 
   it("waits as long as the server says, and at most a minute", () => {
-    expect(retryPauseMs({ ...question, error: answered(429), retryAfter: "7" })).toBe(7_000);
-    expect(retryPauseMs({ ...question, error: answered(429), retryAfter: "86400" })).toBe(60_000);
-    expect(retryPauseMs({ ...question, error: answered(429), retryAfter: "Tue, 17 Nov 2026 05:00:00 GMT" })).toBe(100);
+    expect(retryPauseMs({ ...question, error: answered(429, "", "7") })).toBe(7_000);
+    expect(retryPauseMs({ ...question, error: answered(429, "", "86400") })).toBe(60_000);
+    expect(retryPauseMs({ ...question, error: answered(429, "", "Tue, 17 Nov 2026 05:00:00 GMT") })).toBe(100);
   });
 
   it("is given up after a while, and waits longer each time", () => {

@@ -4,8 +4,6 @@ export interface RetryQuestion {
   readonly error: unknown;
   /** How often the request was sent. */
   readonly attempts: number;
-  /** Of the answer's header, in seconds; null without one. */
-  readonly retryAfter: string | null;
   /** The request names the state that it expects: a conflict is its answer. */
   readonly hasPrecondition: boolean;
   /** Between 0 and 1. */
@@ -18,13 +16,19 @@ const MAX_PAUSE_MS = 5_000;
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /** How long to wait before a request is sent again; null if its error is final. */
-export function retryPauseMs({ error, attempts, retryAfter, hasPrecondition, random }: RetryQuestion): number | null {
+export function retryPauseMs({ error, attempts, hasPrecondition, random }: RetryQuestion): number | null {
   if (attempts >= MAX_ATTEMPTS || !isTemporary(error, hasPrecondition)) return null;
-  const seconds = retryAfter === null ? Number.NaN : Number(retryAfter);
-  if (Number.isFinite(seconds) && seconds >= 0) return Math.min(seconds * 1_000, MAX_RETRY_AFTER_MS);
+  const asked = askedPauseMs(error);
+  if (asked !== null) return asked;
   const pause = Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), MAX_PAUSE_MS);
   // Many clients that failed together do not come back together.
   return pause * (0.5 + random / 2);
+}
+
+/** The pause that the API server asks for; null if it asks for none. */
+export function askedPauseMs(error: unknown): number | null {
+  const seconds = isKubernetesError(error) && error.retryAfter !== null ? Number(error.retryAfter) : Number.NaN;
+  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds * 1_000, MAX_RETRY_AFTER_MS) : null;
 }
 
 function isTemporary(error: unknown, hasPrecondition: boolean): boolean {

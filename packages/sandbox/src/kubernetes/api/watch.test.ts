@@ -148,3 +148,20 @@ it("tells that the account may not watch, and that it may again", { timeout: 30_
   await watch.listed();
   await watch.close();
 });
+
+it("waits as long as the server asks before it watches again", { timeout: 30_000 }, async () => {
+  const { options } = record();
+  const watches: number[] = [];
+  await using scripted = await scriptedApi(({ query }, response) => {
+    if (query.get("watch") === null) return listOf("10");
+    watches.push(Date.now());
+    if (watches.length === 1) return { status: 429, body: { reason: "TooManyRequests" }, headers: { "retry-after": "1" } };
+    response.writeHead(200).flushHeaders();
+    return null;
+  });
+  const watch = new ObjectWatch(scripted.api, { path: "/api/v1/pods", query: {}, ...options });
+  await watch.listed();
+  await expect.poll(() => watches.length, { timeout: 20_000 }).toBe(2);
+  expect((watches[1] ?? 0) - (watches[0] ?? 0)).toBeGreaterThanOrEqual(990);
+  await watch.close();
+});

@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesApi, KubernetesObject } from "./client.ts";
 import { errorIn, isKubernetesError, type KubernetesError } from "./error.ts";
 import { linesOf } from "./lines.ts";
+import { askedPauseMs } from "./retry.ts";
 
 export interface WatchOptions<T> {
   readonly path: string;
@@ -23,7 +24,7 @@ const WATCH_SECONDS = 60;
 /** A watch whose end does not arrive is given up a little later. */
 const SLACK_MS = 15_000;
 /** An API server that starts may refuse for a moment, until it has read who may do what. */
-const REFUSED_MS = 3_000;
+export const REFUSED_MS = 3_000;
 
 interface WatchEvent<T> {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
@@ -83,6 +84,7 @@ export class ObjectWatch<T extends KubernetesObject> {
     let version: string | null = null;
     let relistAt = 0;
     for (let pauseMs = MIN_PAUSE_MS; !signal.aborted; ) {
+      let askedMs = 0;
       try {
         if (version === null || Date.now() >= relistAt) {
           version = await this.#list(signal);
@@ -93,11 +95,12 @@ export class ObjectWatch<T extends KubernetesObject> {
         continue;
       } catch (error) {
         if (signal.aborted) break;
+        askedMs = askedPauseMs(error) ?? 0;
         if (isKubernetesError(error, 403)) this.#refusal = { error, since: this.#refusal?.since ?? Date.now() };
         if (isExpired(error)) version = null;
         else this.#reportTo(error);
       }
-      await pause(pauseMs, undefined, { signal }).catch(() => undefined);
+      await pause(Math.max(pauseMs, askedMs), undefined, { signal }).catch(() => undefined);
       pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }
     this.#listed.resolve();
