@@ -75,8 +75,8 @@ export class KubernetesEngine implements SandboxEngine {
     const homeId = options.group ?? openHomeId(folder);
     assertOptions(options, homeId);
     this.can = abilitiesOf(options);
-    const { templates = readTemplates(null) } = options;
-    for (const warning of templates.warnings) options.log?.(warning);
+    const { templates = readTemplates(null), serviceTemplates = readServiceTemplates(null) } = options;
+    for (const warning of [...templates.warnings, ...serviceTemplates.warnings]) options.log?.(warning);
     this.#api = new KubernetesApi(options.access);
     this.#pods = new PodTable(this.#api, {
       namespace: options.namespace,
@@ -93,7 +93,7 @@ export class KubernetesEngine implements SandboxEngine {
     this.services = new KubernetesServices(this.#api, {
       namespace: options.namespace,
       homeId,
-      templates: options.serviceTemplates ?? readServiceTemplates(null),
+      templates: serviceTemplates,
       domainSuffix: options.domainSuffix ?? "svc.cluster.local",
       unschedulableMs,
       baseImage: options.baseImage,

@@ -57,6 +57,24 @@ describe("pod templates", () => {
   });
 
   it.each([
+    ["/", false],
+    ["//run/containerd", false],
+    ["/run/", false],
+    ["/var", false],
+    ["/var/lib", false],
+    ["/opt/../var/run/docker.sock", false],
+    ["/var/lib/kubelet/pods", false],
+    ["/srv/agent.sock", false],
+    ["/runs", true],
+    ["/var/lib/data", true],
+    ["/srv/cache", true],
+  ])("keep the folder %s of the machine: %s", (path, isKept) => {
+    const volumes = [{ name: "host", hostPath: { path } }];
+    using folder = temporaryTree({ "own.yaml": { kind: "Pod", spec: { containers: [{ name: "main" }], volumes } } });
+    expect(readTemplates(folder.path).get("own").spec.volumes).toEqual(isKept ? volumes : []);
+  });
+
+  it.each([
     ["not YAML", "a: [", /is not YAML/],
     ["no object", "- 1", /is not an object/],
     ["no kind", "spec: {}", /has no kind/],

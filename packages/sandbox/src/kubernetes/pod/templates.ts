@@ -3,7 +3,8 @@ import { basename, extname, join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { parse } from "yaml";
 import { defaultTemplates } from "./default-templates.ts";
-import type { Fields, Pod, PodSpec, Volume } from "./types.ts";
+import { withoutSockets } from "./sockets.ts";
+import type { Fields, Pod, PodSpec } from "./types.ts";
 
 /** Pods that sandboxes are made from, by name. */
 export interface PodTemplates {
@@ -17,9 +18,6 @@ export const DEFAULT_TEMPLATE = "singleContainer";
 /** Of sandboxes with a second container. */
 export const DUAL_TEMPLATE = "dualContainer";
 
-/** Folders of the machine with the sockets of its services, which give their user the whole machine. */
-const SOCKET_FOLDERS = /^\/(?:var\/)?run(?:\/|$)|\.sock$/;
-
 /** The templates of a folder, one per file `NAME.yaml`, besides those of the platform. Files with other kinds of objects are skipped. */
 export function readTemplates(folder: string | null): PodTemplates {
   const found = new Map<string, Pod>(Object.entries(defaultTemplates).map(([name, pod]) => [name.toLowerCase(), pod]));
@@ -29,10 +27,9 @@ export function readTemplates(folder: string | null): PodTemplates {
     const name = basename(file, extname(file));
     const template = parseTemplate(readFileSync(join(folder as string, file), "utf8"), join(folder as string, file));
     if (template === null) continue;
-    const { pod, removed } = withoutSockets(template);
-    for (const path of removed)
-      warnings.push(`pod template '${name}': the volume with ${path} of the machine is left out; sandboxes get no sockets of the machine`);
-    found.set(name.toLowerCase(), pod);
+    const { spec, removed } = withoutSockets(template.spec);
+    for (const path of removed) warnings.push(socketWarning(name, path));
+    found.set(name.toLowerCase(), { ...template, spec });
     names.add(name);
   }
   return {
@@ -44,6 +41,10 @@ export function readTemplates(folder: string | null): PodTemplates {
       return pod;
     },
   };
+}
+
+export function socketWarning(template: string, path: string): string {
+  return `pod template '${template}': the volume with ${path} of the machine is left out; sandboxes get no sockets of the machine`;
 }
 
 function templateFiles(folder: string): string[] {
@@ -83,34 +84,6 @@ export function parseTemplate(text: string, path: string): Pod | null {
     metadata: { name: "placeholder", ...pick(isFields(metadata) ? metadata : {}, ["labels", "annotations"]) },
     spec: spec as unknown as PodSpec,
   };
-}
-
-/** The same without volumes that hold sockets of the machine. */
-function withoutSockets(pod: Pod): { pod: Pod; removed: readonly string[] } {
-  const unsafe = (pod.spec.volumes ?? []).filter(isSocketVolume);
-  if (unsafe.length === 0) return { pod, removed: [] };
-  const names = new Set(unsafe.map(({ name }) => name));
-  const clean = <T extends { readonly volumeMounts?: readonly { readonly name: string }[] }>(container: T): T => ({
-    ...container,
-    ...(container.volumeMounts !== undefined && { volumeMounts: container.volumeMounts.filter(({ name }) => !names.has(name)) }),
-  });
-  const { containers, initContainers, volumes = [] } = pod.spec;
-  return {
-    pod: {
-      ...pod,
-      spec: {
-        ...pod.spec,
-        volumes: volumes.filter(({ name }) => !names.has(name)),
-        containers: containers.map(clean),
-        ...(initContainers !== undefined && { initContainers: initContainers.map(clean) }),
-      },
-    },
-    removed: unsafe.map(({ hostPath }) => String((hostPath as Fields).path)),
-  };
-}
-
-function isSocketVolume({ hostPath }: Volume): boolean {
-  return isFields(hostPath) && typeof hostPath.path === "string" && SOCKET_FOLDERS.test(hostPath.path);
 }
 
 function pick(from: Fields, names: readonly string[]): Fields {

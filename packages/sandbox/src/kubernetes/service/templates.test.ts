@@ -17,6 +17,23 @@ it("templates of services come from the folder, and those of the platform stand 
   expect(found.deployment).toBe(defaultServiceTemplates.deployment);
 });
 
+it("a deployment loses the sockets of the machine, with a warning", () => {
+  const volumes = [
+    { name: "docker", hostPath: { path: "/var/run/docker.sock" } },
+    { name: "cache", emptyDir: {} },
+  ];
+  const mounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
+  const spec = { containers: [{ name: "main", volumeMounts: mounts }], volumes };
+  const deployment = { kind: "Deployment", spec: { selector: { matchLabels: { app: "x" } }, template: { metadata: {}, spec } } };
+  using tree = temporaryTree({ "deployment.yaml": deployment });
+  const found = readServiceTemplates(tree.path);
+  expect(found.deployment.spec.template.spec).toEqual({
+    containers: [{ name: "main", volumeMounts: mounts.slice(1) }],
+    volumes: volumes.slice(1),
+  });
+  expect(found.warnings).toEqual([expect.stringMatching(/'deployment'.*docker.sock of the machine is left out/)]);
+});
+
 it.each([
   [{ "deployment.yaml": "a: [" }, "is not YAML"],
   [{ "deployment.yaml": { kind: "Pod" } }, "is no Deployment"],

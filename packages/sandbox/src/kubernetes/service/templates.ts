@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { parse } from "yaml";
 import { MAIN } from "../pod/default-templates.ts";
+import { withoutSockets } from "../pod/sockets.ts";
+import { socketWarning } from "../pod/templates.ts";
 import type { Fields } from "../pod/types.ts";
 import type { Claim, Deployment, Service } from "./types.ts";
 
@@ -11,6 +13,8 @@ export interface ServiceTemplates {
   readonly deployment: Deployment;
   readonly service: Service;
   readonly pvc: Claim;
+  /** What was left out, and why. */
+  readonly warnings: readonly string[];
 }
 
 /** The volume of a deployment with the storage of its service. */
@@ -59,12 +63,17 @@ export const defaultServiceTemplates: ServiceTemplates = {
     metadata: { name: "placeholder-pvc", labels: labels("pvc") },
     spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "10Gi" } } },
   },
+  warnings: [],
 };
 
 /** The templates of a folder: `deployment.yaml`, `service.yaml` and `pvc.yaml`. Those of the platform stand in for the files that it lacks. */
 export function readServiceTemplates(folder: string | null): ServiceTemplates {
+  const deployment = read(folder, "deployment", "Deployment", defaultServiceTemplates.deployment, checkDeployment);
+  const { template } = deployment.spec;
+  const { spec, removed } = withoutSockets(template.spec);
   return {
-    deployment: read(folder, "deployment", "Deployment", defaultServiceTemplates.deployment, checkDeployment),
+    deployment: removed.length === 0 ? deployment : { ...deployment, spec: { ...deployment.spec, template: { ...template, spec } } },
+    warnings: removed.map((path) => socketWarning("deployment", path)),
     service: read(folder, "service", "Service", defaultServiceTemplates.service, checkService),
     pvc: read(folder, "pvc", "PersistentVolumeClaim", defaultServiceTemplates.pvc, () => null),
   };
