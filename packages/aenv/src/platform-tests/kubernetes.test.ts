@@ -44,6 +44,8 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
       const metrics = await (await fetch(`${platform.controlUrl}/metrics`)).text();
       expect(metrics).toMatch(/^aenv_pods\{phase="Running"\} [1-9]/m);
       expect(metrics).toMatch(/^aenv_pod_ready_duration_ms_count [1-9]/m);
+      expect(metrics).toMatch(/^aenv_pods_waiting \d/m);
+      expect(metrics).toMatch(/^aenv_pod_claims_total\{result="created"\} [1-9]/m);
       expect(metrics).toMatch(/^aenv_kubernetes_requests_total\{verb="create"\} [1-9]/m);
       await platform.demand("DELETE", `/env-instance/${id}`);
     } finally {

@@ -65,6 +65,7 @@ export class KubernetesEngine implements SandboxEngine {
   readonly #pool: PodPool | null;
   readonly #sweeps: Sweeps;
   readonly #events: PodEvents;
+  readonly #claims = { claimed: 0, created: 0 };
   #policy: Promise<void> | undefined;
 
   constructor(options: KubernetesEngineOptions) {
@@ -118,6 +119,16 @@ export class KubernetesEngine implements SandboxEngine {
   /** The pods of this home or group, by phase; `Terminating` for those that are being deleted. */
   get podsByPhase(): Readonly<Record<PodPhase, number>> {
     return countPhases(this.#pods.all());
+  }
+
+  /** The pods that wait for a sandbox. */
+  get waitingPods(): number {
+    return this.#pods.all().filter((pod) => isWaiting(pod) && pod.metadata.deletionTimestamp === undefined).length;
+  }
+
+  /** Sandboxes that could have used a waiting pod: those that claimed one, and those for which one was created because none waited. */
+  get podClaims(): Readonly<Record<"claimed" | "created", number>> {
+    return { ...this.#claims };
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
@@ -213,6 +224,7 @@ export class KubernetesEngine implements SandboxEngine {
     const pod = podOf(input);
     const kind = this.#pool === null ? null : kindOf(input);
     const claimed = kind === null ? null : await this.#claim(kind, pod, spec, signal);
+    if (kind !== null) this.#claims[claimed === null ? "created" : "claimed"]++;
     const makeRoom = () => this.#makeRoom(spec);
     const create = () => this.#creation.create(withKind(pod, kind), input);
     const found = claimed ?? (await createWithRoom(create, { makeRoom, signal }));

@@ -4,6 +4,8 @@ import { MS } from "./call-metrics.ts";
 /** What the engine kubernetes knows about its pods and its requests. */
 export interface ClusterSource {
   readonly podsByPhase: Readonly<Record<string, number>>;
+  readonly waitingPods: number;
+  readonly podClaims: Readonly<Record<string, number>>;
   readonly apiCounters: { readonly calls: Readonly<Record<string, number>>; readonly throttled: number; readonly retries: number };
 }
 
@@ -40,6 +42,8 @@ export class ClusterMetrics {
         },
       });
     labelled("aenv_pods", "Pods of this server, or of its group, by phase", "phase", () => source().podsByPhase);
+    gauge("aenv_pods_waiting", "Pods of this server, or of its group, that wait for a sandbox", () => source().waitingPods);
+    labelled("aenv_pod_claims_total", "Sandboxes that claimed a waiting pod or had one created", "result", () => source().podClaims);
     labelled("aenv_kubernetes_requests_total", "Requests to the Kubernetes API", "verb", () => source().apiCounters.calls);
     gauge("aenv_kubernetes_throttled_total", "Answers of the Kubernetes API with the status 429", () => source().apiCounters.throttled);
     gauge("aenv_kubernetes_retries_total", "Requests to the Kubernetes API that were sent again", () => source().apiCounters.retries);
