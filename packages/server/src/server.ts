@@ -248,6 +248,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
         egressLimit,
         runtimes,
         shown,
+        now,
         bundleFolder: (digest) => hub.bundleFolder(digest),
       }),
     }),

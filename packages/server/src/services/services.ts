@@ -173,11 +173,11 @@ export class Services {
   /** Reconciles every service, and ends replicas of deleted services. */
   async tidy(): Promise<void> {
     const { rows, instanceRows, instances, workloads, onFailure } = this.#options;
-    // If the engine does not answer, the others go on.
+    // If the engine does not answer, services that it does not run go on.
     const seen = await workloads?.look().catch(onFailure);
     for await (const { key, value } of rows.each({ index: "all", value: "yes" })) {
       if (this.#isClosing) return;
-      if (value.workload !== undefined && value.leaving === null && seen === undefined) continue;
+      if (value.workload !== undefined && value.leaving === null && !seen) continue;
       await this.#reconcileSoon(key, seen ?? undefined).catch(onFailure);
     }
     if (seen) await workloads?.removeOrphans(seen);

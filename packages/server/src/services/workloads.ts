@@ -12,11 +12,16 @@ export interface WorkloadsOptions extends SpecOptions {
   readonly rows: Collection<ServiceRow>;
   readonly hub: Hub;
   readonly shown: ShownText;
+  readonly now: () => Date;
 }
+
+/** Without services, the engine is asked only this often, for what a server that was slow has left in it. */
+const ORPHANS_EVERY_MS = 60_000;
 
 /** Services whose replicas the engine keeps running: their rows say what it should run, and what it reported last. */
 export class Workloads {
   readonly #options: WorkloadsOptions;
+  #orphansAt = 0;
 
   constructor(options: WorkloadsOptions) {
     this.#options = options;
@@ -57,8 +62,18 @@ export class Workloads {
     return this.#options.services.urlOf(id, workload?.port ?? 0);
   }
 
-  look(): Promise<SeenServices> {
-    return this.#options.services.look();
+  /** What there is of all services; null while there are none, but for a look from time to time. */
+  async look(): Promise<SeenServices | null> {
+    const { services, now } = this.#options;
+    if (now().getTime() < this.#orphansAt && !(await this.#hasAny())) return null;
+    const seen = await services.look();
+    this.#orphansAt = now().getTime() + ORPHANS_EVERY_MS;
+    return seen;
+  }
+
+  async #hasAny(): Promise<boolean> {
+    for await (const { value } of this.#options.rows.each({ index: "all", value: "yes" })) if (this.holds(value)) return true;
+    return false;
   }
 
   /** One round for one service. True if it is as it should be, so that no news are expected soon. */
