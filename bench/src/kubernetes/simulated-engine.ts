@@ -28,6 +28,7 @@ const engine = new KubernetesEngine({
   networkPolicies: false,
   unschedulableMs: START_TIMEOUT_MS,
   templates: {
+    names: templates.names,
     warnings: [],
     get: (name) => {
       const pod = templates.get(name);

@@ -232,6 +232,7 @@ describeNeeding("kubernetes", "a pod", () => {
 function templatesOf(changes: Readonly<Record<string, (pod: Pod) => Pod>>): PodTemplates {
   const single = defaultTemplates.singleContainer as Pod;
   return {
+    names: ["singleContainer", ...Object.keys(changes)],
     warnings: [],
     get: (name) => {
       if (name === "singleContainer") return single;

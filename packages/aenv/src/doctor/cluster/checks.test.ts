@@ -14,8 +14,12 @@ const GOOD: ClusterFacts = {
   storageClasses: [{ name: "standard", isDefault: true }],
 };
 
-function checksOf(facts: Partial<ClusterFacts>, more: Partial<Parameters<typeof clusterChecks>[0]["config"]> = {}) {
-  const all = clusterChecks({ config: { ...config, ...more }, template, facts: { ...GOOD, ...facts } });
+function checksOf(
+  facts: Partial<ClusterFacts>,
+  more: Partial<Parameters<typeof clusterChecks>[0]["config"]> = {},
+  templateClasses: Readonly<Record<string, string>> = {},
+) {
+  const all = clusterChecks({ config: { ...config, ...more }, template, templateClasses, facts: { ...GOOD, ...facts } });
   return Object.fromEntries(all.map((check) => [check.name, check]));
 }
 
@@ -60,6 +64,14 @@ describe("the checks of a cluster", () => {
       ok: false,
       detail: "there is no RuntimeClass 'kata'; the cluster has: gvisor",
     });
+    const classes = { gpu: "nvidia", plain: "gvisor" };
+    expect(checksOf({}, {}, classes)["runtime classes"]).toMatchObject({
+      ok: false,
+      detail: "there is no RuntimeClass 'nvidia' of the pod template gpu; the cluster has: gvisor",
+      get: "install it, or change runtimeClassName of the pod template gpu",
+    });
+    const both = checksOf({ runtimeClasses: ["gvisor", "nvidia"] }, { runscClass: "gvisor" }, classes);
+    expect(both["runtime classes"]).toMatchObject({ ok: true, detail: "gvisor, nvidia exist" });
     expect(checksOf({}, { runtime: "runsc" })["runtime classes"]).toMatchObject({
       ok: false,
       get: expect.stringContaining("--runsc-class"),

@@ -7,18 +7,20 @@ export interface ClusterQuestion {
   readonly config: Pick<ServerConfig, "kubeNamespace" | "runtime" | "runscClass">;
   /** The template of most sandboxes. */
   readonly template: ReturnType<PodTemplates["get"]>;
+  /** The RuntimeClasses of pod templates, by the names of these. */
+  readonly templateClasses: Readonly<Record<string, string>>;
   readonly facts: ClusterFacts;
 }
 
 const SECURITY_LABEL = "pod-security.kubernetes.io/enforce";
 
 /** What the answers of the API server say. */
-export function clusterChecks({ config, template, facts }: ClusterQuestion): Check[] {
+export function clusterChecks({ config, template, templateClasses, facts }: ClusterQuestion): Check[] {
   const { kubeNamespace: namespace } = config;
   return [
     rightsCheck(facts, namespace),
     quotaCheck(facts, template, namespace),
-    runtimeCheck(facts, config),
+    runtimeCheck(facts, config, templateClasses),
     storageCheck(facts),
     securityCheck(facts, namespace),
   ];
@@ -76,7 +78,11 @@ function quotaCheck({ quotas }: ClusterFacts, template: ClusterQuestion["templat
   );
 }
 
-function runtimeCheck({ runtimeClasses }: ClusterFacts, { runtime, runscClass }: ClusterQuestion["config"]): Check {
+function runtimeCheck(
+  { runtimeClasses }: ClusterFacts,
+  { runtime, runscClass }: ClusterQuestion["config"],
+  templateClasses: ClusterQuestion["templateClasses"],
+): Check {
   const check = { name: "runtime classes", use: "pods with their own kernel" };
   const found = runtimeClasses === null || runtimeClasses.length === 0 ? "none" : runtimeClasses.join(", ");
   const install = "install gVisor on the nodes with a RuntimeClass (https://gvisor.dev/docs/user_guide/quick_start/kubernetes)";
@@ -86,13 +92,24 @@ function runtimeCheck({ runtimeClasses }: ClusterFacts, { runtime, runscClass }:
       `the runtime is runsc, and no class is named; the cluster has: ${found}`,
       `${install}, and name it with --runsc-class`,
     );
-  if (runscClass === null) return passed(check, `none is used; the cluster has: ${runtimeClasses === null ? "not known" : found}`);
-  if (runtimeClasses === null) return passed(check, `${runscClass}; not known whether it exists: this account may not list runtimeclasses`);
-  if (runtimeClasses.includes(runscClass)) return passed(check, `${runscClass} exists`);
+  const used = [...new Set([...(runscClass === null ? [] : [runscClass]), ...Object.values(templateClasses)])];
+  if (used.length === 0) return passed(check, `none is used; the cluster has: ${runtimeClasses === null ? "not known" : found}`);
+  const all = used.join(", ");
+  if (runtimeClasses === null)
+    return passed(
+      check,
+      `${all}; not known whether ${used.length === 1 ? "it exists" : "they exist"}: this account may not list runtimeclasses`,
+    );
+  const lacking = used.find((name) => !runtimeClasses.includes(name));
+  if (lacking === undefined) return passed(check, `${all} ${used.length === 1 ? "exists" : "exist"}`);
+  const template = Object.keys(templateClasses).find((name) => templateClasses[name] === lacking);
+  const isSetting = lacking === runscClass;
   return failed(
     check,
-    `there is no RuntimeClass '${runscClass}'; the cluster has: ${found}`,
-    `${install}, or name another one with --runsc-class`,
+    `there is no RuntimeClass '${lacking}'${isSetting ? "" : ` of the pod template ${template}`}; the cluster has: ${found}`,
+    isSetting
+      ? `${install}, or name another one with --runsc-class`
+      : `install it, or change runtimeClassName of the pod template ${template}`,
   );
 }
 

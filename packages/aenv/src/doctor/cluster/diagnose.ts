@@ -33,7 +33,7 @@ export async function diagnoseCluster(config: ServerConfig): Promise<readonly Ch
   const api = new KubernetesApi(clusterAccess(config));
   try {
     const facts = await readFacts(api, config, AbortSignal.timeout(TIMEOUT_MS));
-    const checks = clusterChecks({ config, template, facts });
+    const checks = clusterChecks({ config, template, templateClasses: classesOf(templates), facts });
     const stopped = checks.find(({ name, ok }) => neededOfCluster.includes(name) && !ok);
     if (stopped !== undefined) return [...checks, failed(POD, `not tried: ${stopped.name} failed`, stopped.get ?? "")];
     return [...checks, ...(await trialChecks(config, templates))];
@@ -62,6 +62,11 @@ async function trialChecks(config: ServerConfig, templates: PodTemplates): Promi
       ),
     ];
   }
+}
+
+function classesOf(templates: PodTemplates): Record<string, string> {
+  const classes = templates.names.map((name) => [name, templates.get(name).spec.runtimeClassName] as const);
+  return Object.fromEntries(classes.filter((one): one is readonly [string, string] => typeof one[1] === "string"));
 }
 
 function pullPolicy(templates: PodTemplates): string {

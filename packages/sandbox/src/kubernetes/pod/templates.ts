@@ -10,6 +10,7 @@ import type { Fields, Pod, PodSpec } from "./types.ts";
 export interface PodTemplates {
   /** Names are compared without regard to case, because the original writes them in two ways. */
   get(name: string): Pod;
+  readonly names: readonly string[];
   /** What was left out, and why. */
   readonly warnings: readonly string[];
 }
@@ -33,6 +34,7 @@ export function readTemplates(folder: string | null): PodTemplates {
     names.add(name);
   }
   return {
+    names: [...names].sort(),
     warnings,
     get: (name) => {
       const pod = found.get(name.toLowerCase());
