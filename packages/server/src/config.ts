@@ -70,7 +70,9 @@ export const serverConfig = z.strictObject({
   runcOwners: z
     .array(z.string())
     .default([])
-    .describe("owners whose environments may run with runc; the code of all others runs with runsc; default: all owners"),
+    .describe(
+      "owners that may use runc: an instance runs with it if its owner and the publisher of its environment are listed, else with runsc; default: all owners if runtime is runc, else none",
+    ),
   dockerSocket: z.string().default("/var/run/docker.sock").describe("socket of Docker or Podman, for the engine docker"),
   kubeconfig: z
     .string()

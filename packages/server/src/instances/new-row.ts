@@ -63,7 +63,7 @@ export function newInstanceRow(
     egressLimit,
     engine,
     limits,
-    runtime: () => runtimes.runtimeOf(environment.owner, environment.config.deployConfig?.runtime),
+    runtime: () => runtimes.runtimeOf([environment.owner, owner], environment.config.deployConfig?.runtime),
   });
   const warnings = [...ignored, ...unrestricted, ...unshared];
   const own = environment.config.deployConfig?.ttl;

@@ -81,6 +81,8 @@ describe("a service that the engine runs itself", () => {
   it("has the restrictions of an instance: its policy for connections, and gVisor for owners that are not trusted", () => {
     const spec = specFor(versionOf({ deployConfig: { egress: "open" } }), {}, {}, { runcOwners: ["bob"] });
     expect(spec).toMatchObject({ egress: "open", runtime: "runsc" });
+    expect(specFor(versionOf({}), { owner: "eve" }, {}, { runcOwners: ["ada"] })).toMatchObject({ runtime: "runsc" });
+    expect(specFor(versionOf({}), {}, {}, { runcOwners: ["ada"] }).runtime).toBeUndefined();
     expect(() => specFor(versionOf({ deployConfig: { egress: "open" } }), {}, {}, { egressLimit: "none" })).toThrow("egressLimit");
   });
 });

@@ -105,7 +105,7 @@ export function specOf(
       runtime === undefined ? (deployConfig?.healthPath ?? (bundleDigest === null ? null : "/health")) : (runtime.healthPath ?? null),
     variables: mergeVariables(ownVariables(environment), row.variables, platform),
     egress: egress?.agent,
-    runtime: runtimes.runtimeOf(environment.owner, deployConfig?.runtime),
+    runtime: runtimes.runtimeOf([environment.owner, row.owner], deployConfig?.runtime),
     storage: row.storage === null ? null : { name: row.storage, size: storageSize, mountPath },
     requests,
     limits,

@@ -53,7 +53,7 @@ export function claimSpecFor(
     digest: bundleDigest,
     variables,
     sandboxOptions: initial.sandboxOptions,
-    runtime: runtimes.runtimeOf(environment.owner, config.deployConfig?.runtime),
+    runtime: runtimes.runtimeOf([environment.owner, owner], config.deployConfig?.runtime),
     template: templateOf(config, engine),
     limits,
     second,

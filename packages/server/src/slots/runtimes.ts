@@ -5,11 +5,11 @@ export interface RuntimePolicyOptions {
   readonly engine: Pick<SandboxEngine, "name" | "can">;
   /** The runtime of sandboxes that need no other. */
   readonly runtime: SandboxRuntime;
-  /** Owners whose code may run with runc; empty: all. */
+  /** Owners whose code may run with runc; empty: all if the server's runtime is runc, else none. */
   readonly runcOwners: readonly string[];
 }
 
-/** Decides by whose code it is in which runtime a sandbox runs. */
+/** Decides by whose code runs in a sandbox which runtime it has. */
 export class RuntimePolicy {
   readonly #options: RuntimePolicyOptions;
 
@@ -23,8 +23,11 @@ export class RuntimePolicy {
       );
   }
 
-  /** Undefined for the runtime that sandboxes have anyway. */
-  runtimeOf(owner: string, asked?: NonNullable<EnvironmentConfig["deployConfig"]>["runtime"]): SandboxRuntime | undefined {
+  /**
+   * Undefined for the runtime that sandboxes have anyway. `owners` are the publisher of the environment and the owner of the instance, whose
+   * commands and `datasource` run there too.
+   */
+  runtimeOf(owners: readonly string[], asked?: NonNullable<EnvironmentConfig["deployConfig"]>["runtime"]): SandboxRuntime | undefined {
     const { engine, runtime, runcOwners } = this.#options;
     if (asked === "runsc" && !engine.can.runtimes.includes("runsc"))
       throw new PlatformError(
@@ -32,7 +35,7 @@ export class RuntimePolicy {
         `deployConfig.runtime is "runsc", which the engine '${engine.name}' of this server does not have`,
       );
     if (engine.can.runtimes.length === 0) return undefined;
-    const isTrusted = runcOwners.length === 0 || runcOwners.includes(owner);
+    const isTrusted = runcOwners.length === 0 ? runtime === "runc" : owners.every((owner) => runcOwners.includes(owner));
     const chosen = isTrusted ? (asked ?? runtime) : "runsc";
     return chosen === runtime ? undefined : chosen;
   }

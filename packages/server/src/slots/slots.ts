@@ -180,7 +180,7 @@ export class Slots {
   ): Promise<Slot> {
     const { pool, runtimes, engine, bundleFolder } = this.#options;
     const { id, variables, egress } = initial;
-    const runtime = runtimes.runtimeOf(environment.owner, environment.config.deployConfig?.runtime);
+    const runtime = runtimes.runtimeOf([environment.owner, owner], environment.config.deployConfig?.runtime);
     const folder = program.bundleDigest === null ? undefined : await bundleFolder(program.bundleDigest);
     const own = {
       owner,
