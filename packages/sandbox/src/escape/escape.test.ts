@@ -50,18 +50,28 @@ beforeEach(() => {
 afterEach(() => victim.kill("SIGKILL"));
 
 interface Kind {
-  readonly needs: "runc" | "runsc" | "docker";
+  readonly needs: "crun" | "runc" | "runsc" | "docker";
   readonly title: string;
   readonly open: (home: string) => Promise<SandboxEngine>;
 }
 
 let daemon: DockerDaemon | undefined;
 const kinds: readonly Kind[] = [
-  ...(["runc", "runsc"] as const).map((runtime) => ({
-    needs: runtime,
-    title: `a sandbox of the oci engine with ${runtime}`,
-    open: async (home: string) => new OciEngine({ home, runtime, base: testBase }),
-  })),
+  {
+    needs: "crun",
+    title: "a sandbox of the oci engine with crun, the default where it is installed",
+    open: async (home) => new OciEngine({ home, base: testBase }),
+  },
+  {
+    needs: "runc",
+    title: "a sandbox of the oci engine with runc",
+    open: async (home) => new OciEngine({ home, runcPath: "runc", base: testBase }),
+  },
+  {
+    needs: "runsc",
+    title: "a sandbox of the oci engine with runsc",
+    open: async (home) => new OciEngine({ home, runtime: "runsc", base: testBase }),
+  },
   {
     needs: "docker",
     title: "a sandbox of the docker engine",

@@ -17,10 +17,17 @@ function command(behaviour: Behaviour): readonly string[] {
   return behaviour === "missing" ? ["/no/such/program"] : ["/usr/bin/node", TEST_PROGRAM, behaviour];
 }
 
-for (const runtime of ["runc", "runsc"] as const) {
-  describeNeeding(runtime, `the oci engine with ${runtime}`, () => {
-    describeEngine(`oci with ${runtime}`, {
-      open: (home) => new OciEngine({ home, runtime, base: testBase, storeFolder }),
+// Where crun is installed, it is the default for runc.
+const programs = {
+  crun: { runtime: "runc" },
+  runc: { runtime: "runc", runcPath: "runc" },
+  runsc: { runtime: "runsc" },
+} as const;
+
+for (const program of ["crun", "runc", "runsc"] as const) {
+  describeNeeding(program, `the oci engine with ${program}`, () => {
+    describeEngine(`oci with ${program}`, {
+      open: (home) => new OciEngine({ home, ...programs[program], base: testBase, storeFolder }),
       command,
       leftovers: leftoversOf,
     });
