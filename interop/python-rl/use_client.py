@@ -72,7 +72,7 @@ async def methods(client):
     report["from_snapshot"] = await of(other.digest()) == digest
     await of(other.delete())
     name = f"stored-{KIND}"
-    stored = await of(instance.store(name))
+    stored = await of(instance.store(name, include_secrets=True))
     report["stored"] = [stored["fidelity"], (await of(client.snapshots.get(name)))["id"] == stored["id"]]
     report["snapshots"] = [one["name"] == name for one in await items(client.snapshots.list()) if one["id"] == stored["id"]]
     other = await of(client.instances.create(ECHO, snapshot=name))

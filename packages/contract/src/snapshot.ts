@@ -17,6 +17,8 @@ export const snapshotRequest = knownFields({
   name: snapshotName.optional(),
   /** What is stored: the default is `state`. */
   fidelity: z.enum(forkFidelities).optional(),
+  /** Needed to store the files or the memory of an instance that got secrets: they may be in there. */
+  include_secrets: z.boolean().optional(),
 });
 export type SnapshotRequest = z.infer<typeof snapshotRequest>;
 

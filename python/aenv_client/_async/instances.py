@@ -179,12 +179,13 @@ class AsyncInstance:
         """The state as a value, for `restore`, or for the `snapshot` of a new instance."""
         return await self._send("take a snapshot", "POST", "/state/snapshot", {})
 
-    async def store(self, name: str | None = None, fidelity: str = "state") -> dict[str, Any]:
+    async def store(self, name: str | None = None, fidelity: str = "state", *, include_secrets: bool = False) -> dict[str, Any]:
         """
         Stores a snapshot on the platform, and returns its record. New instances start from it by `snapshot=name`. With the fidelity `files`
-        it also has the files of the sandbox, with `memory` its processes and their memory.
+        it also has the files of the sandbox, with `memory` its processes and their memory. Of an instance that got secrets, which may be in
+        there, these are stored only with `include_secrets`.
         """
-        body = wire.without_none({"name": name, "fidelity": fidelity})
+        body = wire.without_none({"name": name, "fidelity": fidelity, "include_secrets": include_secrets or None})
         call = Call(f"take a snapshot of instance '{self.id}'", "POST", f"{_path(self.id)}/snapshot", body, rule="once", timeout=_STORE_SECONDS)
         record: dict[str, Any] = await self._http.send(call)
         return record

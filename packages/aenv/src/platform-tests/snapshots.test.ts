@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { SnapshotRecord } from "@aenv/contract";
+import { temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Environment, SnapshotClient } from "../index.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
@@ -17,15 +18,19 @@ async function allOf(snapshots: SnapshotClient): Promise<SnapshotRecord[]> {
 }
 
 describe("stored snapshots of a platform with tokens", { timeout: 120_000 }, () => {
+  const secrets = temporaryTree({ "ada/api-key": "hidden-value" });
   let platform: Platform;
   let tokens: Record<"ada" | "bob", { readonly authorization: string }>;
   beforeAll(async () => {
-    platform = await startPlatform({ flags: { access: "on", maxSnapshots: 3, snapshotBytes: "600 B" } });
+    platform = await startPlatform({ flags: { access: "on", maxSnapshots: 3, snapshotBytes: "600 B", secretsDir: secrets.path } });
     tokens = { ada: await platform.token("ada", "publisher", "trainer"), bob: await platform.token("bob", "publisher", "trainer") };
-    await publish(platform, projects.echo, { headers: tokens.ada, deployConfig: { isolation: "shared" } });
+    await publish(platform, projects.echo, { headers: tokens.ada, deployConfig: { isolation: "shared", secrets: { KEY: "api-key" } } });
     await platform.demand("POST", "/env/echo/1.0.0/visibility", { visibility: "public" }, tokens.ada);
   });
-  afterAll(() => platform?.close());
+  afterAll(async () => {
+    await platform?.close();
+    secrets[Symbol.dispose]();
+  });
   const optionsOf = (owner: "ada" | "bob") => ({
     systemUrl: platform.controlUrl,
     apiKey: tokens[owner].authorization.slice("Bearer ".length),
@@ -68,6 +73,12 @@ describe("stored snapshots of a platform with tokens", { timeout: 120_000 }, () 
     ] as const)
       expect(await platform.ask(method, path, body, tokens.bob)).toMatchObject({ status: 404, error: { code: "snapshot.not_found" } });
     expect(await clientOf("ada").delete(id)).toBe(true);
+  });
+
+  it("have the files of an instance with secrets only if the request says so", async () => {
+    await using env = await Environment.create("echo", optionsOf("ada"));
+    await expect(env.snapshot({ fidelity: "files" })).rejects.toThrow("got secrets as KEY");
+    await expect(env.snapshot({ fidelity: "files", includeSecrets: true })).rejects.toThrow("copies its state only");
   });
 
   it("are limited in number and size, and the error says what is used and what to do", async () => {

@@ -27,6 +27,8 @@ export interface SnapshotOptions {
   readonly name?: string;
   /** What is stored. The default is `state`. */
   readonly fidelity?: ForkFidelity;
+  /** Files and memory of an instance that got secrets may contain them. They are stored only with this. */
+  readonly includeSecrets?: boolean;
 }
 
 /** What a reset changes. */

@@ -279,10 +279,14 @@ export class Environment implements ToolSource {
     options: CallOptions & SnapshotOptions & ({ readonly name: string } | { readonly fidelity: ForkFidelity }),
   ): Promise<SnapshotRecord>;
   snapshot(options?: CallOptions): Promise<Json>;
-  async snapshot({ name, fidelity, ...options }: CallOptions & SnapshotOptions = {}): Promise<Json | SnapshotRecord> {
+  async snapshot({ name, fidelity, includeSecrets, ...options }: CallOptions & SnapshotOptions = {}): Promise<Json | SnapshotRecord> {
     if (name !== undefined || fidelity !== undefined)
       return this.#lifecycle.store(
-        { ...(name !== undefined && { name }), ...(fidelity !== undefined && { fidelity }) },
+        {
+          ...(name !== undefined && { name }),
+          ...(fidelity !== undefined && { fidelity }),
+          ...(includeSecrets !== undefined && { include_secrets: includeSecrets }),
+        },
         this.#signal(options),
       );
     const { sandbox } = await this.#open("snapshot", options);

@@ -342,13 +342,15 @@ export class Instances {
   async #begin(
     environment: EnvironmentVersion,
     request: CreateInstanceRequest,
-    row: InstanceRow,
+    requested: InstanceRow,
     caller: Caller,
     { platform = {}, stored = null }: { readonly platform?: Variables; readonly stored?: ReadySnapshot | null },
   ): Promise<InstanceRow> {
     const { quotas, secrets, snapshots } = this.#options;
     // Only the sandbox gets the values: the row has none of them.
-    const values = await secrets.resolve(environment, request, row.owner);
+    const values = await secrets.resolve(environment, request, requested.owner);
+    const secretVariables = [...new Set([...(requested.secretVariables ?? []), ...Object.keys(values)])];
+    const row = secretVariables.length === 0 ? requested : { ...requested, secretVariables };
     quotas.admitCreate(row.owner);
     await this.#table.insert(row, Math.min(quotas.instanceLimit(row.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER));
     const initial = {

@@ -103,9 +103,16 @@ export function newInstanceRow(
 }
 
 /** The row of an instance that continues from a stored snapshot, with its task and seed. */
-export function asContinued(row: InstanceRow, { id, name, fidelity, task, seed }: SnapshotRow): InstanceRow {
+export function asContinued(row: InstanceRow, { id, name, fidelity, task, seed, secretVariables }: SnapshotRow): InstanceRow {
   const what = `starts from the snapshot ${name} with its ${fidelity}`;
-  return { ...row, task, seed, startedFrom: { id, name, fidelity }, events: [...row.events, { at: row.createdAt, what }] };
+  return {
+    ...row,
+    task,
+    seed,
+    startedFrom: { id, name, fidelity },
+    ...(secretVariables !== undefined && { secretVariables }),
+    events: [...row.events, { at: row.createdAt, what }],
+  };
 }
 
 /** The row of a service's replica: it does not expire; the service ends it. */

@@ -66,6 +66,8 @@ export interface InstanceRow {
   readonly egress?: InstanceEgress;
   /** The sandboxes that its code may open, also for forks; undefined if its environment declares none. */
   readonly taskSandboxes?: TaskSandboxPolicy;
+  /** Variables whose values are secrets, also in forks: files and memory of its sandbox may contain them. */
+  readonly secretVariables?: readonly string[];
   /** The service whose replica it is; a replica does not expire. */
   readonly service?: string;
 }

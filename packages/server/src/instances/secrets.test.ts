@@ -67,4 +67,25 @@ describe("secrets", () => {
     expect(JSON.stringify([fork, server.changes.filter(({ id }) => id === fork?.id)])).not.toContain("hidden-value");
     await expect(server.create(other, {}, bob)).rejects.toThrow("needs secrets as TOKEN");
   });
+
+  it("are not stored with files or memory unless the request says so, also not of forks and of instances from such a snapshot", async () => {
+    const { tree } = open();
+    using _ = tree;
+    const world = openWorld({ snapshots: ["files", "memory"], exportsSnapshots: true });
+    const server = openTestServer(world, { secretsDir: tree.path });
+    const context = { caller: ada, signal: server.signal };
+    const row = await server.create(await world.publish(ada, "quiet", { isolation: "instance", secrets: { TOKEN: "api-key" } }));
+    const [fork] = await server.instances.fork(row.id, 1, context);
+    const refused = { code: "request.invalid", message: expect.stringMatching(/got secrets as TOKEN.*--include-secrets/) };
+    for (const id of [row.id, fork?.id ?? ""])
+      for (const fidelity of ["files", "memory"] as const)
+        await expect(server.instances.store(id, { fidelity }, context)).rejects.toMatchObject(refused);
+    await server.instances.store(row.id, { name: "state" }, context);
+    await server.instances.store(row.id, { name: "files", fidelity: "files", include_secrets: true }, context);
+    const plain = await world.publish(ada, "plain", { isolation: "instance" });
+    await server.instances.store((await server.create(plain)).id, { fidelity: "files" }, context);
+    await server.instances.store((await server.create(plain, { secrets: { KEY: "api-key" } })).id, {}, context);
+    const started = await server.create("quiet", { snapshot: "files" });
+    await expect(server.instances.store(started.id, { fidelity: "files" }, context)).rejects.toMatchObject(refused);
+  });
 });

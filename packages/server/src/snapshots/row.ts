@@ -35,6 +35,8 @@ export interface SnapshotRow {
   readonly facts: Json;
   /** Connections that copies do not have. */
   readonly cut: readonly string[];
+  /** Variables whose values are secrets that it may contain. */
+  readonly secretVariables?: readonly string[];
   /** Of the whole content; null until all of it is stored. */
   readonly digest: string | null;
 }

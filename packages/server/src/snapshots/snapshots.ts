@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { type ForkFidelity, formatBytes, PlatformError, type SnapshotRef, type SnapshotRequest } from "@aenv/contract";
+import { formatBytes, PlatformError, type SnapshotRef, type SnapshotRequest } from "@aenv/contract";
 import type { SandboxEngine, SnapshotPart } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
@@ -28,7 +28,7 @@ export interface SnapshotsOptions {
 }
 
 /** A running instance that is stored. */
-export interface Subject extends Pick<SnapshotRow, "owner" | "environment" | "task" | "seed"> {
+export interface Subject extends Pick<SnapshotRow, "owner" | "environment" | "task" | "seed" | "secretVariables"> {
   readonly id: string;
   /** Of the environment's bundle. */
   readonly digest: string;
@@ -55,8 +55,9 @@ export class Snapshots {
   }
 
   /** Stores an instance, which goes on. If it fails, nothing is left. */
-  async take(subject: Subject, { name, fidelity = "state" }: SnapshotRequest, signal: AbortSignal): Promise<ReadySnapshot> {
-    const row = this.#newRow(subject, name, fidelity);
+  async take(subject: Subject, request: SnapshotRequest, signal: AbortSignal): Promise<ReadySnapshot> {
+    assertNoSecrets(subject, request);
+    const row = this.#newRow(subject, request);
     this.#taking.add(row.id);
     try {
       await this.#insert(row);
@@ -139,10 +140,11 @@ export class Snapshots {
     return this.#options.copies.close();
   }
 
-  #newRow({ id: instance, owner, environment, digest: bundle, task, seed }: Subject, name: string | undefined, fidelity: ForkFidelity) {
+  #newRow(subject: Subject, { name, fidelity = "state" }: SnapshotRequest): SnapshotRow {
+    const { id: instance, owner, environment, digest: bundle, task, seed, secretVariables } = subject;
     const id = `snap-${randomBytes(12).toString("hex")}`;
     const { serverId, now } = this.#options;
-    const row: SnapshotRow = {
+    return {
       id,
       owner,
       name: name ?? id,
@@ -157,9 +159,9 @@ export class Snapshots {
       parts: [],
       facts: null,
       cut: [],
+      ...(fidelity !== "state" && secretVariables !== undefined && { secretVariables }),
       digest: null,
     };
-    return row;
   }
 
   async #insert(row: SnapshotRow): Promise<void> {
@@ -307,6 +309,18 @@ export class Snapshots {
     if (latest !== null && !(await rows.remove(latest.key, latest.rev))) return this.#discard(row);
     await content.remove([...row.parts, ...(latest?.value.parts ?? [])].map(({ digest }) => digest));
   }
+}
+
+/** What a sandbox got as a variable is in its memory, and its programs may have written it to a file. The state is stored without variables. */
+function assertNoSecrets(
+  { id, secretVariables = [] }: Subject,
+  { fidelity = "state", include_secrets: isAllowed = false }: SnapshotRequest,
+): void {
+  if (fidelity === "state" || isAllowed || secretVariables.length === 0) return;
+  throw new PlatformError(
+    "request.invalid",
+    `instance '${id}' got secrets as ${secretVariables.join(", ")}, which its ${fidelity} may contain; store its state only, or allow it with "include_secrets": true (includeSecrets in the SDK, --include-secrets of aenv snapshot create)`,
+  );
 }
 
 function countText(count: number): string {

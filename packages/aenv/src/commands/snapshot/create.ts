@@ -9,6 +9,7 @@ import type { Terminal } from "../../terminal/terminal.ts";
 interface Options extends PlatformOptions, FormatOptions {
   readonly name?: string;
   readonly fidelity: ForkFidelity;
+  readonly includeSecrets?: boolean;
 }
 
 export function define(command: Command, terminal: Terminal): void {
@@ -21,7 +22,8 @@ export function define(command: Command, terminal: Terminal): void {
       new Option("--fidelity <what>", "what is stored: the state, also the files of the sandbox, or the sandbox with its memory")
         .choices(forkFidelities)
         .default("state"),
-    );
+    )
+    .option("--include-secrets", "store files or memory although the instance got secrets, which may be in there");
   addPlatformOptions(addOutputOption(command))
     .addHelpText(
       "after",
@@ -36,9 +38,13 @@ export function define(command: Command, terminal: Terminal): void {
 async function create(instance: string, options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
   const { scheduler } = openPlatform(options, terminal);
-  const { name, fidelity } = options;
+  const { name, fidelity, includeSecrets } = options;
   const stored = await callServer(terminal, `Storing ${instance}`, () =>
-    scheduler.storeSnapshot(instance, { fidelity, ...(name !== undefined && { name }) }),
+    scheduler.storeSnapshot(instance, {
+      fidelity,
+      ...(name !== undefined && { name }),
+      ...(includeSecrets === true && { include_secrets: true }),
+    }),
   );
   printer.json(stored);
   if (printer.isJson) return;
