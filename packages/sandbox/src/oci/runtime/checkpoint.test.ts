@@ -11,13 +11,16 @@ import { type TestRoot, type TestSandbox, TestSandboxes } from "./testing/test-s
 
 const FORKS = 8;
 
-/** 100 MB that are not all alike, a counter, and an answer for each connection. */
+/** 100 MB that are not all alike, a counter, numbers of the kernel, and an answer for each connection. */
 const SERVER = `
 const kept = Array.from({ length: 100 }, (_, at) => Buffer.alloc(2 ** 20, String(at)));
 let count = 0;
 require("node:http").createServer((request, response) => {
   const sum = kept.reduce((sum, part, at) => sum + (part.toString("latin1", 7, 7 + 2 * String(at).length).includes(String(at)) ? 1 : 0), 0);
-  response.end(JSON.stringify({ count: ++count, whole: sum === 100, label: process.argv[1] }));
+  const random = Buffer.alloc(8);
+  const source = require("node:fs").openSync("/dev/urandom");
+  require("node:fs").readSync(source, random);
+  response.end(JSON.stringify({ count: ++count, whole: sum === 100, label: process.argv[1], random: random.toString("hex") }));
 }).listen(8000, () => console.log("up"));
 `;
 
@@ -70,7 +73,7 @@ describeNeeding("runsc", "a checkpoint of a running sandbox", () => {
     return printed.replace("done", "").trim();
   };
 
-  const get = async (connection: InitConnection, port: number): Promise<unknown> => {
+  const get = async (connection: InitConnection, port: number): Promise<{ readonly random: string }> => {
     const stream = await connection.connect(port);
     stream.write("GET / HTTP/1.0\r\n\r\n");
     const parts: Buffer[] = [];
@@ -96,7 +99,7 @@ describeNeeding("runsc", "a checkpoint of a running sandbox", () => {
     await ask(bash, "name=before; echo one > /tmp/file; sleep 1000 & echo done");
     expect(await ask(bash, LINES.bash)).toMatch(/^before 1 one parent 1 [0-9a-f]{16}$/);
     expect(await ask(python, LINES.python)).toMatch(/^1 [0-9a-f]{16} one$/);
-    expect(await get(connection, 8000)).toEqual({ count: 1, whole: true, label: "label" });
+    expect(await get(connection, 8000)).toMatchObject({ count: 1, whole: true, label: "label" });
 
     const verify = async (copy: InitConnection, hostname: string, calls: number) => {
       const [shell, interpreter] = await Promise.all([copy.attach(bash.id), copy.attach(python.id)]);
@@ -104,17 +107,18 @@ describeNeeding("runsc", "a checkpoint of a running sandbox", () => {
       expect(printed).toMatch(new RegExp(`^before ${calls} \\w+ ${hostname} 1 [0-9a-f]{16}$`));
       const counted = await ask(interpreter, LINES.python);
       expect(counted).toMatch(new RegExp(`^${calls} [0-9a-f]{16} \\w+$`));
-      expect(await get(copy, 8000)).toEqual({ count: calls, whole: true, label: "label" });
+      const served = await get(copy, 8000);
+      expect(served).toMatchObject({ count: calls, whole: true, label: "label" });
       // The files and the memory are of one moment, and those of the copies differ from now on.
       await ask(shell, `echo ${hostname} > /tmp/file; echo done`);
-      return [printed.split(" ").at(-1), counted.split(" ")[1]];
+      return [printed.split(" ").at(-1), counted.split(" ")[1], served.random];
     };
 
     const first = await checkpoint(parent);
     const copies = [];
     for (let at = 0; at < FORKS; at++) copies.push(await restore(first, `fork${at}`));
     const random = (await Promise.all(copies.map(({ connection: copy }, at) => verify(copy, `fork${at}`, 2)))).flat();
-    expect(new Set(random).size).toBe(2 * FORKS);
+    expect(new Set(random).size).toBe(3 * FORKS);
     expect(new Set(copies.map(({ sandbox }) => JSON.stringify(sandbox.address))).size).toBe(FORKS);
 
     // The parent goes on with its own clients, and saw nothing of this.
