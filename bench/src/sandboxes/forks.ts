@@ -35,7 +35,7 @@ async function measureFiles(report: Report, machine: Machine, { rounds, files }:
     await machine.engine.removeSnapshot?.(id);
   }
   report.add({
-    name: `snapshot of files, ${files * 0.1} MB changed in ${files} files, p50`,
+    name: `snapshot of files, ${files * 0.1} MB changed in ${files} files, only the init runs, p50`,
     value: quantile(times, 0.5),
     unit: "ms",
     aim: { of: "value", is: "at most", limit: 50 },
