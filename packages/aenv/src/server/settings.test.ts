@@ -23,6 +23,7 @@ describe("the server's settings", () => {
   it.each([
     ["access", "--access <auto|on|off>"],
     ["allowedHosts", "--allowed-hosts <a,b>"],
+    ["egressLimit", "--egress-limit <text>"],
     ["home", "--home <text>"],
     ["idsAreKeys", "--ids-are-keys [true|false]"],
     ["memoryMb", "--memory-mb <number>"],
