@@ -274,7 +274,7 @@ export interface Sandbox {
   thaw?(): Promise<void>;
   /** CPU time that the sandbox has used so far, for engines that measure it. */
   cpuMs?(): Promise<number>;
-  /** Stores the sandbox as it is now, and lets it go on. */
+  /** Stores the sandbox as it is now, and lets it go on, also if it was frozen. */
   snapshot?(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot>;
   /** Ends the sandbox and all its children, and removes what it left behind. Idempotent. */
   destroy(): Promise<void>;

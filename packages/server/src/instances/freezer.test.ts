@@ -91,6 +91,57 @@ describe("an idle instance", () => {
     expect(await next.count(adopted)).toBeDefined();
   });
 
+  it("is continued before it is forked or stored, and is neither frozen nor ended until that is done", async () => {
+    const { world, ref, isFrozen } = await open();
+    const server = openTestServer(world, { freezeSeconds: 60, idleSeconds: 240 });
+    const row = await server.create(ref);
+    const freeze = async () => {
+      world.later(60);
+      await server.instances.sweep();
+      expect(await isFrozen()).toEqual([true]);
+    };
+    const signal = new AbortController().signal;
+    await freeze();
+    await server.instances.store(row.id, { name: "kept" }, { caller: ada, signal });
+    expect(await isFrozen()).toEqual([false]);
+    await freeze();
+    const held = world.hold("/fork-spec");
+    const forking = server.instances.fork(row.id, 1, { caller: ada, signal });
+    const response = await held;
+    world.later(300);
+    await server.instances.sweep();
+    expect(await isFrozen()).toEqual([false]);
+    response.writeHead(500).end();
+    await expect(forking).rejects.toThrow();
+    expect(await server.instances.get(row.id, ada)).toMatchObject({ status: "Running", isFrozen: false });
+    expect(await server.instances.fork(row.id, 1, { caller: ada, signal })).toMatchObject([{ status: "Running" }]);
+    expect(server.failures).toEqual([]);
+  });
+
+  it("that is being frozen when a fork begins is continued before its sandbox is copied", async () => {
+    const world = openWorld({ freezes: true, snapshots: ["files"] });
+    const ref = await world.publish(ada, "counter", isolated);
+    const server = openTestServer(world, { freezeSeconds: 60 });
+    const row = await server.create(ref);
+    const [sandbox] = (await world.engine.list()) as [MemorySandbox];
+    const { freeze } = sandbox;
+    const copied: boolean[] = [];
+    const { snapshot } = sandbox;
+    sandbox.snapshot = (...args) => {
+      copied.push(sandbox.isFrozen);
+      return snapshot.apply(sandbox, args);
+    };
+    let forking: Promise<unknown> | undefined;
+    sandbox.freeze = async () => {
+      forking = server.instances.fork(row.id, 1, { caller: ada, signal: new AbortController().signal }, "files");
+      await freeze.call(sandbox);
+    };
+    world.later(60);
+    await server.instances.sweep();
+    expect(await forking).toMatchObject([{ status: "Running" }]);
+    expect(copied).toEqual([false]);
+  });
+
   it("is never frozen if it shares a process", async () => {
     const { world, isFrozen } = await open();
     const shared = await world.publish(ada, "shared", { isolation: "shared" });

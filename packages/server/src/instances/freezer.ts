@@ -37,6 +37,7 @@ interface Frozen {
 export class Freezer {
   readonly #options: FreezerOptions;
   readonly #frozen = new Map<string, Frozen>();
+  readonly #freezing = new Map<string, Promise<void>>();
   readonly #thawing = new Map<string, Promise<void>>();
   #savedCpuMs = 0;
   #frozenMs = 0;
@@ -51,15 +52,30 @@ export class Freezer {
 
   /** Freezes an instance unless it has been used since its row was read. */
   async freeze(row: InstanceRow): Promise<void> {
-    const { table, slots, isInUse, monotonicMs } = this.#options;
+    const { slots, isInUse } = this.#options;
     const sandbox = row.slot === null ? null : await slots.find(row.slot.sandboxId);
     if (sandbox?.freeze === undefined) return this.#giveUp(row, "its sandbox cannot be frozen on this server");
     const cpuRate = await this.#cpuRate(sandbox);
     if (isInUse(row.id)) return;
+    const freezing = this.#freeze(row, sandbox, cpuRate).finally(() => this.#freezing.delete(row.id));
+    this.#freezing.set(row.id, freezing);
+    await freezing;
+  }
+
+  /** Continues an instance in use, and waits until it runs. It is not frozen until the use ends. */
+  async settle(row: InstanceRow): Promise<void> {
+    // A freeze that began before the use is undone by its last step.
+    await this.#freezing.get(row.id)?.catch(() => {});
+    const latest = await this.#options.table.find(row.id);
+    if (latest?.isFrozen === true) await this.thaw(latest);
+  }
+
+  async #freeze(row: InstanceRow, sandbox: Sandbox, cpuRate: number): Promise<void> {
+    const { table, isInUse, monotonicMs } = this.#options;
     if (!(await this.#mark(row, true))) return;
     this.#frozen.set(row.id, { since: monotonicMs(), cpuRate });
     try {
-      await sandbox.freeze();
+      await sandbox.freeze?.();
       await this.#options.tasks.freeze(row.id);
     } catch (error) {
       await this.thaw(row);

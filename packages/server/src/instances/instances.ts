@@ -204,15 +204,12 @@ export class Instances {
   async store(id: string, request: SnapshotRequest, { caller, signal }: RequestContext): Promise<SnapshotRow> {
     this.#assertNotDraining();
     const row = await this.get(id, caller);
-    this.uses.begin(row);
-    try {
+    return this.#use(row, async () => {
       const stored = await this.#starter.track(this.#options.snapshots.take({ ...row, slot: slotOf(row) }, request, signal));
       const what = `stored as the snapshot ${stored.name} with its ${stored.fidelity}`;
       await this.#table.change(id, (latest, now) => withEvent(latest, what, now)).catch(() => {});
       return stored;
-    } finally {
-      this.uses.end(row);
-    }
+    });
   }
 
   async #request(id: string, name: "reset" | "snapshot", body: unknown, { caller, signal }: RequestContext): Promise<unknown> {
@@ -230,7 +227,18 @@ export class Instances {
     this.#assertNotDraining();
     const parent = await this.get(id, context.caller);
     assertNotReplica(parent);
-    return this.#forks.fork(parent, count, fidelity, context);
+    return this.#use(parent, () => this.#forks.fork(parent, count, fidelity, context));
+  }
+
+  /** Copies an instance while it is neither frozen nor idle: the copy would be frozen too, and the engine cannot freeze it at the same time. */
+  async #use<T>(row: InstanceRow, copy: () => Promise<T>): Promise<T> {
+    this.uses.begin(row);
+    try {
+      await this.#freezer.settle(row);
+      return await copy();
+    } finally {
+      this.uses.end(row);
+    }
   }
 
   /** Ends a live instance for a reason and releases its slot. */

@@ -36,20 +36,12 @@ export async function takeSnapshot(
   { layers, snapshots, signal }: { readonly layers: LayerStore; readonly snapshots: SnapshotStore; readonly signal: AbortSignal },
 ): Promise<SandboxSnapshot> {
   const { container } = subject;
-  const { group } = container;
-  const wasFrozen = await group.isFrozen();
-  // The runtime's program and the init would wait for a frozen sandbox.
-  if (wasFrozen) await group.thaw();
-  try {
-    if (fidelity === "files") {
-      const about = { fidelity, runtime: container.record.runtime, memory: null };
-      const { id, bytes } = await snapshots.add(about, () => storeFiles(subject, layers, signal));
-      return { id, fidelity, bytes };
-    }
-    return await takeMemory(subject, snapshots, signal);
-  } finally {
-    if (wasFrozen) await group.freeze();
-  }
+  // The runtime's program and the init would wait for a frozen sandbox. It is not frozen again: it may have been continued meanwhile.
+  await container.group.thaw();
+  if (fidelity === "memory") return takeMemory(subject, snapshots, signal);
+  const about = { fidelity, runtime: container.record.runtime, memory: null };
+  const { id, bytes } = await snapshots.add(about, () => storeFiles(subject, layers, signal));
+  return { id, fidelity, bytes };
 }
 
 async function takeMemory(subject: Subject, snapshots: SnapshotStore, signal: AbortSignal): Promise<SandboxSnapshot> {
