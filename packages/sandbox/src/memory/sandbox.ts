@@ -21,6 +21,7 @@ export class MemorySandbox implements Sandbox {
   saveMemory: (() => Promise<Json>) | undefined;
   /** The memory to continue with; null for a new program. */
   readonly restored: Json;
+  readonly #variables: Readonly<Record<string, string>>;
   readonly #snapshots: MemorySnapshots;
   readonly #path: string;
   readonly #onDestroyed: () => void;
@@ -37,6 +38,7 @@ export class MemorySandbox implements Sandbox {
     const content: MemoryContent = spec.snapshot === undefined ? { files: {}, memory: null } : snapshots.contentOf(spec.snapshot);
     for (const [name, text] of Object.entries(content.files)) this.files.set(name, text);
     this.restored = content.memory;
+    this.#variables = spec.variables;
     this.#snapshots = snapshots;
     this.labels = spec.labels;
     this.address = { kind: "unix", path };
@@ -72,6 +74,10 @@ export class MemorySandbox implements Sandbox {
 
   get isFrozen(): boolean {
     return this.#frozen !== null;
+  }
+
+  async programVariables(): Promise<Readonly<Record<string, string>>> {
+    return this.#variables;
   }
 
   async snapshot(fidelity: SnapshotFidelity): Promise<SandboxSnapshot> {

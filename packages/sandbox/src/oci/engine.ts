@@ -405,7 +405,8 @@ export class OciEngine implements SandboxEngine {
     if (listening.kind === "none" && spec.command.length === 0) return;
     const program = mainProgram(withAddress(spec, listening), sandbox.container.record.files.config);
     if (program === null) throw startFailed(spec, "neither the image nor the specification names a program", []);
-    const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, signal);
+    // A snapshot has the folder already, with the changes of its program, also if it was taken on another machine.
+    const folder = spec.folder === undefined ? null : await sandbox.addProgramFolder(spec.folder, signal);
     const workingDirectory = folder === null ? program.workingDirectory : posix.join(folder, spec.cwd ?? ".");
     const started = await startProgram(sandbox, spec, { ...program, workingDirectory });
     this.#records.write(spec.id, sandbox.setRecord({ program: started.id }));

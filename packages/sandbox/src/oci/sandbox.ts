@@ -45,6 +45,8 @@ export interface SandboxParts {
   readonly destroy: (sandbox: OciSandbox) => Promise<void>;
 }
 
+/** More than Linux accepts for the start of a program. */
+const MAX_VARIABLES_BYTES = 8 * 2 ** 20;
 const REASON_LINES = 40;
 /** Between two measurements of its use; measuring itself takes some. */
 const QUIET_CPU_MS = { runc: 20, runsc: 100 } as const;
@@ -208,6 +210,11 @@ export class OciSandbox implements Sandbox {
     return sendFolder(this.container.init, folder, signal);
   }
 
+  /** The same, at a path that is that of its content on every machine. */
+  addProgramFolder(folder: string, signal: AbortSignal): Promise<string> {
+    return sendFolder(this.container.init, folder, signal, { isNamedByContent: true });
+  }
+
   setEgress(policy: EgressPolicy): Promise<void> {
     return this.container.network.setEgress(policy);
   }
@@ -243,6 +250,18 @@ export class OciSandbox implements Sandbox {
     const unknown = { diskFreeKb: null, openFiles: null, openFilesLimit: null };
     const stats = await init.stats(AbortSignal.timeout(STATS_TIMEOUT_MS)).catch(() => unknown);
     return { outOfMemoryKills, processLimitHits, ...pick(stats) };
+  }
+
+  async programVariables(): Promise<Readonly<Record<string, string>>> {
+    const { init } = this.container;
+    const main = (await init.listProcesses()).find(({ id }) => id === this.record.program);
+    if (main === undefined) return {};
+    const block = await init.files.read({ path: `/proc/${main.pid}/environ`, length: MAX_VARIABLES_BYTES });
+    const pairs = block
+      .toString("utf8")
+      .split("\0")
+      .filter((one) => one.includes("="));
+    return Object.fromEntries(pairs.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]));
   }
 
   /** One at a time: each freezes and thaws the sandbox, and may exchange its root. */

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type ForkFidelity, instancePrefix, isPlatformError, newInstanceId, PlatformError } from "@aenv/contract";
+import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
-import type { Hub } from "../hub/hub.ts";
+import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
 import type { Slot } from "../slots/slot.ts";
 import type { Slots } from "../slots/slots.ts";
@@ -74,8 +75,10 @@ export class Forks {
   }
 
   async #make(parent: InstanceRow, ids: readonly string[], fidelity: ForkFidelity, context: RequestContext): Promise<InstanceRow[]> {
-    const { quotas, serverId, now, starter } = this.#options;
+    const { quotas, serverId, now, starter, slots } = this.#options;
     const slot = slotOf(parent);
+    assertForkable(parent, fidelity);
+    slots.assertCopyable(parent.id, slot, fidelity, "forked");
     quotas.admitCreate(parent.owner, ids.length);
     const [first = ""] = ids;
     const group = ids.length > 1 ? first : null;
@@ -125,9 +128,8 @@ export class Forks {
     context: RequestContext,
   ): Promise<readonly Slot[]> {
     const { slots } = this.#options;
-    assertForkable(parent, fidelity);
     if (fidelity === "memory")
-      return slots.withSnapshot(parent.id, slot, fidelity, context.signal, (snapshot) => this.#copy(parent, rows, snapshot, context));
+      return slots.withSnapshot(parent.id, slot, fidelity, context.signal, (snapshot) => this.#copy(parent, slot, rows, snapshot, context));
     if (fidelity === "files")
       return slots.withSnapshot(parent.id, slot, fidelity, context.signal, (snapshot) =>
         this.#occupyOwn(parent, slot, rows, context, snapshot),
@@ -136,9 +138,20 @@ export class Forks {
     return this.#forkInSandbox(parent, slot, rows, context.signal);
   }
 
-  #copy(parent: InstanceRow, rows: readonly InstanceRow[], snapshot: string, { signal }: RequestContext): Promise<Slot[]> {
+  async #copy(
+    parent: InstanceRow,
+    slot: Slot,
+    rows: readonly InstanceRow[],
+    snapshot: string,
+    { caller, signal }: RequestContext,
+  ): Promise<Slot[]> {
     const { slots } = this.#options;
-    return this.#allOrNone(rows, ({ id }) => slots.occupyCopy(parent, id, snapshot, signal));
+    const program = slot.program === undefined ? null : slots.programOf(await this.#environmentOf(parent, caller));
+    return this.#allOrNone(rows, ({ id }) => slots.occupyCopy(parent, id, snapshot, program, signal));
+  }
+
+  #environmentOf({ environment: { name, version } }: InstanceRow, caller: Caller): Promise<EnvironmentVersion> {
+    return this.#options.hub.resolve(`${name}@${version}`, caller);
   }
 
   async #forkInSandbox(parent: InstanceRow, slot: Slot, rows: readonly InstanceRow[], signal: AbortSignal): Promise<Slot[]> {
@@ -154,10 +167,10 @@ export class Forks {
     { caller, signal }: RequestContext,
     sandboxSnapshot?: string,
   ): Promise<Slot[]> {
-    const { hub, slots, starter, tasks } = this.#options;
-    const { name, version } = parent.environment;
-    const environment = await hub.resolve(`${name}@${version}`, caller);
-    const reported = await slots.readInitialState(parent.id, slot, signal);
+    const { slots, starter, tasks } = this.#options;
+    const environment = await this.#environmentOf(parent, caller);
+    const reported =
+      slot.program === undefined ? await slots.readInitialState(parent.id, slot, signal) : await slots.readProgramState(parent, slot);
     const variables = mergeVariables(ownVariables(environment), reported.variables, platformVariables(parent));
     const initial = {
       ...reported,

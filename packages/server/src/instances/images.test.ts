@@ -1,3 +1,4 @@
+import type { MemorySandbox } from "@aenv/sandbox";
 import { expect, it } from "vitest";
 import { ada, openTestServer, openWorld } from "./fixtures/test-server.ts";
 
@@ -38,6 +39,75 @@ it("an instance of an image survives a restart of the server", async () => {
   const second = openTestServer(world);
   expect(await second.maintenance.open()).toMatchObject({ adopted: 1, failed: 0 });
   expect(await second.instances.get(row.id, ada)).toMatchObject({ status: "Running" });
+});
+
+for (const [what, deployConfig, listening] of [
+  ["with a server", { port: 9000, healthPath: "/ready" }, { kind: "port", port: 9000, healthPath: "/ready" }],
+  ["without a server", {}, { kind: "none" }],
+] as const) {
+  it(`an instance of an image ${what} is forked, stored and started again with its files or its memory`, async () => {
+    const world = openWorld({ images: true, snapshots: ["files", "memory"], exportsSnapshots: true });
+    const server = openTestServer(world);
+    const context = { caller: ada, signal: server.signal };
+    const variables = { GREETING: "hello" };
+    const parent = await server.create(await publishImage(world, "team/shop", deployConfig), { environment_variables: variables });
+    const sandbox = (await server.slots.find(parent.slot?.sandboxId ?? "")) as MemorySandbox;
+    sandbox.saveMemory = async () => "its memory";
+    sandbox.files.set("/kept", "before");
+    for (const fidelity of ["files", "memory"] as const) {
+      world.started.length = 0;
+      const stored = await server.instances.store(parent.id, { name: fidelity, fidelity }, context);
+      const rows = [
+        ...(await server.instances.fork(parent.id, 2, context, fidelity)),
+        await server.create("shop", { snapshot: stored.id, ...(fidelity === "files" && { environment_variables: variables }) }),
+      ];
+      expect(rows.map(({ slot }) => slot)).toEqual(
+        rows.map(() => ({ ...parent.slot, sandboxId: expect.any(String), address: expect.any(Object) })),
+      );
+      expect(world.started).toHaveLength(3);
+      for (const { id, slot } of rows) {
+        const spec = world.started.find((one) => one.id === slot?.sandboxId);
+        expect(spec).toMatchObject({ listening, labels: { role: "program", instance: id }, snapshot: expect.any(String) });
+        if (fidelity === "files") expect(spec?.variables).toMatchObject({ ...variables, envNAME: "shop", AENV_TYPE: "singleContainer" });
+        const copy = (await server.slots.find(slot?.sandboxId ?? "")) as MemorySandbox;
+        expect([copy.files.get("/kept"), copy.restored]).toEqual(["before", fidelity === "memory" ? "its memory" : null]);
+      }
+    }
+    const refused = { code: "instance.unsupported", message: expect.stringContaining("use the fidelity files or memory") };
+    await expect(server.instances.fork(parent.id, 1, context)).rejects.toMatchObject(refused);
+    await expect(server.instances.store(parent.id, { name: "state" }, context)).rejects.toMatchObject(refused);
+    await expect(server.instances.snapshot(parent.id, context)).rejects.toMatchObject(refused);
+  });
+}
+
+it("a copy of a program that the engine cannot make is refused before anything is stored or started", async () => {
+  const world = openWorld({ images: true });
+  const server = openTestServer(world);
+  const context = { caller: ada, signal: server.signal };
+  const { id } = await server.create(await publishImage(world, "team/shop", { port: 9000 }));
+  for (const [fidelity, message] of [
+    ["state", "start the server with --engine oci"],
+    ["files", "the engine 'memory' of this server copies no program"],
+    ["memory", "the engine 'memory' of this server copies no program"],
+  ] as const) {
+    const refused = { code: "instance.unsupported", message: expect.stringContaining(message) };
+    await expect(server.instances.fork(id, 1, context, fidelity)).rejects.toMatchObject(refused);
+    await expect(server.instances.store(id, { name: "it", fidelity }, context)).rejects.toMatchObject(refused);
+  }
+  expect(server.changes.map((row) => row.id).filter((one) => one !== id)).toEqual([]);
+});
+
+it("a program that has overwritten its variables is not forked with its files, because the fork would lack them", async () => {
+  const world = openWorld({ images: true, snapshots: ["files"] });
+  const server = openTestServer(world);
+  const { id, slot } = await server.create(await publishImage(world, "team/shop", { port: 9000 }));
+  const sandbox = (await server.slots.find(slot?.sandboxId ?? "")) as MemorySandbox;
+  sandbox.programVariables = async () => ({});
+  const forking = server.instances.fork(id, 1, { caller: ada, signal: server.signal }, "files");
+  await expect(forking).rejects.toMatchObject({
+    code: "instance.unsupported",
+    message: expect.stringContaining("has overwritten the variables"),
+  });
 });
 
 it.each([

@@ -168,14 +168,17 @@ export class Pool {
     return this.#bind(await this.#start(spec.owner, "now", signal, { subject }), bundleOf(spec), signal);
   }
 
-  /** A sandbox that runs a program, for one instance. */
-  program(program: Program, spec: Omit<ProgramSpec, "program">, signal: AbortSignal): Promise<Sandbox> {
+  /** A sandbox that runs a program, for one instance; with `snapshot`, in the files of another sandbox. */
+  program(program: Program, spec: Omit<ProgramSpec, "program"> & Pick<StartOptions, "snapshot">, signal: AbortSignal): Promise<Sandbox> {
     return this.#start(spec.owner, "now", signal, { ...spec, program });
   }
 
-  /** A copy of a sandbox, from a snapshot with its memory: the bundle is loaded and the instances are there. */
-  copy(snapshot: string, owner: string, egress: EgressPolicy | undefined, signal: AbortSignal): Promise<Sandbox> {
-    return this.#start(owner, "now", signal, { snapshot, egress });
+  /**
+   * A copy of a sandbox, from a snapshot with its memory: the bundle is loaded and the instances are there, or the program runs, if it is
+   * given.
+   */
+  copy({ owner, ...spec }: CopySpec, signal: AbortSignal): Promise<Sandbox> {
+    return this.#start(owner, "now", signal, spec);
   }
 
   /** Destroys processes without demand or of deleted versions, and replaces those that died while idle. */
@@ -444,6 +447,10 @@ interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" |
   readonly folder: string | undefined;
   /** Undefined while an environment is verified. */
   readonly instanceId?: string;
+}
+
+interface CopySpec extends Pick<ClaimSpec, "owner" | "egress">, Partial<Pick<ProgramSpec, "program" | "instanceId">> {
+  readonly snapshot: string;
 }
 
 interface StartOptions extends Partial<Omit<ProgramSpec, "subject">> {

@@ -1,4 +1,13 @@
-import { type EgressPolicy, fillPath, hostRoutes, instancePrefix, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
+import {
+  type EgressPolicy,
+  type ForkFidelity,
+  fillPath,
+  hostRoutes,
+  instancePrefix,
+  instanceRoutes,
+  isPlatformError,
+  PlatformError,
+} from "@aenv/contract";
 import type { Sandbox, SandboxEngine, SandboxExit, SandboxSnapshot, SnapshotFidelity } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
@@ -36,6 +45,13 @@ export interface AdoptedInstance {
   readonly slot: Slot | null;
   readonly egress?: { readonly agent: EgressPolicy; readonly reward?: EgressPolicy };
   readonly taskSandboxes?: TaskSandboxPolicy;
+}
+
+/** A running instance that is a program. */
+interface ProgramInstance {
+  readonly id: string;
+  readonly seed: number;
+  readonly environment: { readonly name: string };
 }
 
 /** The instances that a sandbox reports. `unsure`: it did not answer in time; `gone`: it cannot be reached. */
@@ -130,7 +146,7 @@ export class Slots {
     if (initial.storedInstance !== undefined) {
       progress.step = "its stored processes do not run yet";
       const stored = { id: initial.storedInstance, owner, ...(initial.egress !== undefined && { egress: { agent: initial.egress } }) };
-      return this.occupyCopy(stored, initial.id, initial.sandboxSnapshot ?? "", signal);
+      return this.occupyCopy(stored, initial.id, initial.sandboxSnapshot ?? "", programOf(environment, engine), signal);
     }
     const program = programOf(environment, engine, initial.arguments);
     if (program !== null) {
@@ -179,7 +195,7 @@ export class Slots {
     signal: AbortSignal,
   ): Promise<Slot> {
     const { pool, runtimes, engine, bundleFolder } = this.#options;
-    const { id, variables, egress } = initial;
+    const { id, variables, egress, sandboxSnapshot: snapshot } = initial;
     const runtime = runtimes.runtimeOf([environment.owner, owner], environment.config.deployConfig?.runtime);
     const folder = program.bundleDigest === null ? undefined : await bundleFolder(program.bundleDigest);
     const own = {
@@ -189,8 +205,12 @@ export class Slots {
       second: secondOf(initial.taskSandboxes),
     };
     const sandbox = await pool
-      .program(program, { folder, ...own, egress, runtime, limits: pool.limitsFor(environment), instanceId: id }, signal)
+      .program(program, { folder, ...own, egress, runtime, limits: pool.limitsFor(environment), instanceId: id, snapshot }, signal)
       .catch((error: unknown) => Promise.reject(explainMissing(error, program, engine)));
+    return this.#programSlot(sandbox, id, program);
+  }
+
+  #programSlot(sandbox: Sandbox, id: string, program: Program): Slot {
     this.#occupancy.add(sandbox, id);
     return { sandboxId: sandbox.id, address: sandbox.address, prefix: "", isOwnSandbox: true, program: slotProgramOf(program) };
   }
@@ -233,29 +253,48 @@ export class Slots {
     verb: "forked" | "stored",
     signal: AbortSignal,
   ): Promise<SandboxSnapshot> {
-    const { engine } = this.#options;
-    const unsupported = (why: string) =>
-      new PlatformError("instance.unsupported", `instance '${id}' cannot be ${verb} with its ${fidelity}: ${why}`);
-    if (!slot.isOwnSandbox)
-      throw unsupported(`it shares its process with others; set deployConfig.isolation to "instance", or use the fidelity state`);
-    if (!engine.can.snapshots.includes(fidelity)) {
-      const can = engine.can.snapshots.length === 0 ? "its state only" : ["state", ...engine.can.snapshots].join(", ");
-      throw unsupported(`the engine '${engine.name}' of this server copies ${can}`);
-    }
+    this.assertCopyable(id, slot, fidelity, verb);
     const sandbox = await this.find(slot.sandboxId);
     if (sandbox?.snapshot === undefined) throw new PlatformError("sandbox.lost", `the sandbox of instance '${id}' has ended`);
     return sandbox.snapshot(fidelity, signal);
   }
 
-  /** A copy of a sandbox with its memory, in which the instance gets a new id. */
+  /** Refuses what cannot be copied here, before anything is. `verb` is for errors. */
+  assertCopyable(id: string, slot: Slot, fidelity: ForkFidelity, verb: "forked" | "stored"): void {
+    const { name, can } = this.#options.engine;
+    const unsupported = (why: string) =>
+      new PlatformError("instance.unsupported", `instance '${id}' cannot be ${verb} with its ${fidelity}: ${why}`);
+    if (fidelity === "state") {
+      if (slot.program === undefined) return;
+      const next = can.snapshots.length === 0 ? "start the server with --engine oci, which copies" : "use the fidelity";
+      throw unsupported(`it is a program, and only the program knows its state; ${next} files or memory`);
+    }
+    if (!slot.isOwnSandbox)
+      throw unsupported(`it shares its process with others; set deployConfig.isolation to "instance", or use the fidelity state`);
+    if (can.snapshots.includes(fidelity)) return;
+    const copied = [...(slot.program === undefined ? ["state"] : []), ...can.snapshots];
+    const what = copied.length === 0 ? "no program" : copied.join(", ");
+    throw unsupported(`the engine '${name}' of this server copies ${what === "state" ? "its state only" : what}`);
+  }
+
+  /** The program of an environment; null if it is a module for the runner. */
+  programOf(environment: EnvironmentVersion): Program | null {
+    return programOf(environment, this.#options.engine);
+  }
+
+  /** A copy of a sandbox with its memory. Its program goes on, or its instance gets a new id. */
   async occupyCopy(
     parent: Pick<AdoptedInstance, "id" | "owner" | "egress">,
     id: string,
     snapshot: string,
+    program: Program | null,
     signal: AbortSignal,
   ): Promise<Slot> {
     const { id: parentId, owner } = parent;
-    const sandbox = await this.#options.pool.copy(snapshot, owner, parent.egress?.agent, signal);
+    const copy = { snapshot, owner, egress: parent.egress?.agent };
+    if (program !== null)
+      return this.#programSlot(await this.#options.pool.copy({ ...copy, program, instanceId: id }, signal), id, program);
+    const sandbox = await this.#options.pool.copy(copy, signal);
     this.#occupancy.add(sandbox, id);
     const slot: Slot = { sandboxId: sandbox.id, address: sandbox.address, prefix: instancePrefix(id), isOwnSandbox: true };
     try {
@@ -274,6 +313,18 @@ export class Slots {
     const { method } = hostRoutes.forkSpec;
     const path = fillPath(hostRoutes.forkSpec, { id });
     return parseInitialState(id, await this.#request(slot, { method, path, maxBytes: responseLimits.state, signal }));
+  }
+
+  /** What another sandbox needs to start the program of this instance again. The platform stores no variables: they may be secrets. */
+  async readProgramState({ id, seed, environment }: ProgramInstance, slot: Slot): Promise<InitialState> {
+    const sandbox = await this.find(slot.sandboxId);
+    const variables = (await sandbox?.programVariables?.()) ?? {};
+    if (slot.program?.hasServer === true && variables.envNAME !== environment.name)
+      throw new PlatformError(
+        "instance.unsupported",
+        `instance '${id}' cannot be forked with its files: its program has overwritten the variables that it was started with; fork its memory, or store its files and create instances from the snapshot`,
+      );
+    return { id, task: null, seed, variables, arguments: [] };
   }
 
   /** Releases an instance's slot; a sandbox of its own is destroyed. Never fails. */

@@ -56,6 +56,7 @@ export class Snapshots {
 
   /** Stores an instance, which goes on. If it fails, nothing is left. */
   async take(subject: Subject, request: SnapshotRequest, signal: AbortSignal): Promise<ReadySnapshot> {
+    this.#options.slots.assertCopyable(subject.id, subject.slot, request.fidelity ?? "state", "stored");
     assertNoSecrets(subject, request);
     const row = this.#newRow(subject, request);
     this.#taking.add(row.id);
@@ -211,7 +212,7 @@ export class Snapshots {
       fidelity === "state" ? null : await copies.withSpace(() => slots.takeSnapshot(instance, slot, fidelity, "stored", signal));
     try {
       const parts: Taken["parts"][number][] = [];
-      if (fidelity !== "memory") {
+      if (fidelity !== "memory" && slot.program === undefined) {
         // Without the variables, which may be secrets.
         const { task, seed, arguments: args, snapshot } = await slots.readInitialState(instance, slot, signal);
         const state = Buffer.from(JSON.stringify({ task, seed, environment_variables: {}, arguments: args, snapshot }));

@@ -23,6 +23,6 @@ export function startableWith(snapshot: SnapshotRow, request: CreateInstanceRequ
 
 /** Stored processes have loaded the code of the environment. */
 export function assertSameCode({ name, fidelity, bundle }: ReadySnapshot, bundleDigest: string | null): void {
-  if (fidelity === "memory" && bundle !== bundleDigest)
+  if (fidelity === "memory" && bundle !== (bundleDigest ?? ""))
     throw new PlatformError("snapshot.invalid", `snapshot '${name}' is of other code that was published under the same version`);
 }
