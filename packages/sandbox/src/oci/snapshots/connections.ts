@@ -1,18 +1,22 @@
-/** Rows of `/proc/net/tcp` with this state have another end. */
+/** States in `/proc/net/tcp` and `/proc/net/tcp6`. */
 const ESTABLISHED = "01";
+const LISTENING = "0A";
 
 /**
- * The other ends of open TCP connections, from a sandbox's `/proc/net/tcp`, without those inside of the sandbox and those of `ownPorts`.
- * Sorted, each once, such as `10.0.0.7:443`.
+ * The other ends of open TCP connections, from a sandbox's `/proc/net/tcp` and `/proc/net/tcp6`, without those inside of the sandbox,
+ * those of `ownPorts`, and those to ports on which the sandbox listens: only the platform connects to these. Sorted, each once, such as
+ * `10.0.0.7:443`.
  */
-export function outsideConnections(table: string, ownPorts: ReadonlySet<number>): string[] {
+export function outsideConnections(tables: readonly string[], ownPorts: ReadonlySet<number>): string[] {
   const found = new Set<string>();
-  for (const row of table.split("\n").slice(1)) {
-    const [, local = "", remote = "", state] = row.trim().split(/\s+/);
+  const rows = tables.flatMap((table) => table.split("\n").slice(1)).map((row) => row.trim().split(/\s+/));
+  const served = new Set(ownPorts);
+  for (const [, local = "", , state] of rows) if (state === LISTENING) served.add(parse(local)?.port ?? 0);
+  for (const [, local = "", remote = "", state] of rows) {
     if (state !== ESTABLISHED) continue;
     const from = parse(local);
     const to = parse(remote);
-    if (from === null || to === null || ownPorts.has(from.port) || to.host.startsWith("127.") || to.host === from.host) continue;
+    if (from === null || to === null || served.has(from.port) || isLoopback(to.host) || to.host === from.host) continue;
     found.add(`${to.host}:${to.port}`);
   }
   return [...found].toSorted();
@@ -24,9 +28,24 @@ export function describeCut(cut: readonly string[]): string | null {
   return `This sandbox is a copy. Its connections to ${cut.join(", ")} were cut: only the original has them.`;
 }
 
-/** `0100007F:1F90` is 127.0.0.1:8080: the address is a number in the byte order of the machine. */
-function parse(text: string): { readonly host: string; readonly port: number } | null {
-  const [, address, port] = /^([0-9A-F]{8}):([0-9A-F]{4})$/.exec(text) ?? [];
-  if (address === undefined || port === undefined) return null;
-  return { host: [...Buffer.from(address, "hex")].toReversed().join("."), port: Number.parseInt(port, 16) };
+function isLoopback(host: string): boolean {
+  return host.startsWith("127.") || host === "[::1]";
 }
+
+/** `0100007F:1F90` is 127.0.0.1:8080: the address is a number in the byte order of the machine, or four of them for IPv6. */
+function parse(text: string): { readonly host: string; readonly port: number } | null {
+  const [, address, port] = /^([0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4})$/.exec(text) ?? [];
+  if (address === undefined || port === undefined) return null;
+  const words = address.match(/.{8}/g) ?? [];
+  const bytes = Buffer.concat(words.map((word) => Buffer.from(word, "hex").reverse()));
+  return { host: hostOf(bytes), port: Number.parseInt(port, 16) };
+}
+
+/** A socket for both protocols has IPv4 connections under `::ffff:a.b.c.d`. */
+function hostOf(bytes: Buffer): string {
+  const hex = bytes.toString("hex");
+  if (bytes.length === 4 || hex.startsWith(MAPPED)) return [...bytes.subarray(-4)].join(".");
+  return new URL(`http://[${(hex.match(/.{4}/g) ?? []).join(":")}]`).hostname;
+}
+
+const MAPPED = "00000000000000000000ffff";

@@ -113,7 +113,10 @@ async function unpackChanges(write: (archive: string) => Promise<void>, layers: 
 
 /** Connections that a copy does not have. */
 async function connectionsOf({ init }: Container): Promise<readonly string[]> {
-  const table = await init.files.read({ path: "/proc/net/tcp", length: MAX_TABLE_BYTES }).catch(() => null);
-  if (table === null) return [];
-  return outsideConnections(table.toString("latin1"), new Set([INIT_PORT]));
+  const read = (path: string) => init.files.read({ path, length: MAX_TABLE_BYTES }).catch(() => Buffer.alloc(0));
+  const tables = await Promise.all(["/proc/net/tcp", "/proc/net/tcp6"].map(read));
+  return outsideConnections(
+    tables.map((table) => table.toString("latin1")),
+    new Set([INIT_PORT]),
+  );
 }
