@@ -259,6 +259,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   const metrics = new Metrics({
     liveInstances: () => rows.count("live", "yes"),
     pool: () => pool.sizes(),
+    poolCopies: () => pool.copies,
     hosts: () => slots.hostCount,
     waiting: () => scheduler.depth("creations"),
     waitingForMemory: () => memoryGate.waiting,

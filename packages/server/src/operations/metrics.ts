@@ -5,6 +5,8 @@ import { ClusterMetrics, type ClusterSource } from "./cluster-metrics.ts";
 export interface MetricSources {
   readonly liveInstances: () => Promise<number> | number;
   readonly pool: () => ReadonlyMap<string, { readonly ready: number; readonly target: number }>;
+  /** Processes that were started as copies of a stored one. */
+  readonly poolCopies: () => number;
   readonly hosts: () => number;
   readonly waiting: () => number;
   /** Starts that wait because the machine is short of memory. */
@@ -102,6 +104,7 @@ export class Metrics {
     gauge("aenv_pool_blank_target", "Target number of ready blank processes", sumOf("target", true));
     gauge("aenv_pool_prepared_ready", "Prepared processes that are ready", sumOf("ready", false));
     gauge("aenv_pool_prepared_target", "Target number of ready prepared processes", sumOf("target", false));
+    gauge("aenv_pool_copies_total", "Processes that were started as copies of a stored one (warmStart)", sources.poolCopies);
     gauge("aenv_pool_backed_off", "Kinds of ready processes whose start failed and is retried after a pause", sources.poolTroubled);
     gauge("aenv_rollouts_running", "Rollouts that this server plays", () => sources.rollouts().running);
     gauge("aenv_rollouts_waiting", "Rollouts that wait for their turn at this server", () => sources.rollouts().waiting);

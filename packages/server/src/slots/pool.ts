@@ -89,6 +89,7 @@ export class Pool {
   readonly #blank: WarmSet;
   readonly #sets = new Map<string, WarmSet>();
   readonly #stop = new AbortController();
+  #copies = 0;
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -100,6 +101,11 @@ export class Pool {
   /** Number of ready processes by set, for metrics. */
   sizes(): ReadonlyMap<string, { readonly ready: number; readonly target: number }> {
     return new Map([...this.#sets].map(([name, { ready, target }]) => [name, { ready: ready.length, target }]));
+  }
+
+  /** How many processes were started as copies of a stored one, for metrics. */
+  get copies(): number {
+    return this.#copies;
   }
 
   /** How many sets cannot be filled at present. */
@@ -338,7 +344,9 @@ export class Pool {
     const snapshot = await set.snapshot;
     if (snapshot === null) return null;
     try {
-      return await this.#start(owner, urgency, signal, { snapshot, egress: set.bundle?.egress });
+      const copied = await this.#start(owner, urgency, signal, { snapshot, egress: set.bundle?.egress });
+      this.#copies++;
+      return copied;
     } catch (error) {
       signal.throwIfAborted();
       set.snapshot = Promise.resolve(this.#giveUpStored(set, error));
