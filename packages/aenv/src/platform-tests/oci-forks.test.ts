@@ -5,6 +5,7 @@ import { describeNeeding } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Environment } from "../index.ts";
 import { callTool, urlOf } from "./calls.ts";
+import { askCounting, countingProgram } from "./fixtures/counting-program.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
 
 const snapshotsOf = ({ home }: Platform) => readdirSync(join(home, "oci/snapshots")).length;
@@ -108,12 +109,62 @@ describeNeeding("runsc", "a platform whose sandboxes can be copied", () => {
     expect(await node(platform, fork.id, "console.log(fs.readFileSync('/kept', 'utf8'))")).toBe("before\n");
   }, 120_000);
 
+  it("forks and stores a program with a shell's job and a server on its own port, and starts it from the snapshots", async () => {
+    using project = countingProgram();
+    const ref = await publish(platform, project.path);
+    const variables = { environment_variables: { GREETING: "hello" } };
+    const count = async (id: string) => {
+      const { progress: _, ...counted } = await askCounting(platform, id, "/count");
+      return counted;
+    };
+    const progress = async (id: string) => (await askCounting(platform, id, "/look")).progress;
+    const fork = async (of: string, how: object) =>
+      ((await platform.demand("POST", `/env-instance/${of}/fork`, how)) as { id: string }[]).map((one) => one.id);
+    const { id: parent } = await platform.create(ref, variables);
+    expect(await count(parent)).toEqual({ count: 1, inFile: 0, greeting: "hello" });
+    await expect.poll(() => progress(parent), { timeout: 60_000 }).toBeGreaterThan(0);
+
+    const [left = "", right = "", third = ""] = await fork(parent, { count: 3, fidelity: "memory" });
+    for (const id of [left, right, third]) {
+      const reached = await progress(id);
+      expect(await count(id)).toEqual({ count: 2, inFile: 1, greeting: "hello" });
+      await expect.poll(() => progress(id), { timeout: 60_000 }).toBeGreaterThan(reached);
+    }
+    expect([(await count(left)).count, (await count(left)).count, (await count(parent)).count]).toEqual([3, 4, 2]);
+    const [again = ""] = await fork(left, { count: 1, fidelity: "memory" });
+    expect(await count(again)).toEqual({ count: 5, inFile: 4, greeting: "hello" });
+    const [restarted = ""] = await fork(left, { count: 1, fidelity: "files" });
+    expect(await count(restarted)).toEqual({ count: 1, inFile: 4, greeting: "hello" });
+    for (const id of [right, third, again, restarted]) await platform.demand("DELETE", `/env-instance/${id}`);
+
+    for (const [fidelity, more, counted] of [
+      ["memory", {}, { count: 5, inFile: 4, greeting: "hello" }],
+      ["files", variables, { count: 1, inFile: 4, greeting: "hello" }],
+    ] as const) {
+      await platform.demand("POST", `/env-instance/${left}/snapshot`, { name: `its-${fidelity}`, fidelity });
+      const { id } = await platform.create("", { snapshot: `its-${fidelity}`, ...more });
+      expect(await count(id)).toEqual(counted);
+      await platform.demand("DELETE", `/env-instance/${id}`);
+      await platform.demand("DELETE", `/snapshots/its-${fidelity}`);
+    }
+    const refused = await platform.ask("POST", `/env-instance/${left}/fork`, { count: 1 });
+    expect(refused).toMatchObject({ error: { code: "instance.unsupported" }, message: expect.stringContaining("files or memory") });
+    for (const id of [left, parent]) await platform.demand("DELETE", `/env-instance/${id}`);
+  }, 240_000);
+
   it("starts instances as copies of a stored process, if the environment asks for it", async () => {
     const ref = await publish(platform, projects.probe, { version: "1.0.1", deployConfig: { warmStart: true } });
     const first = await platform.create(ref);
     expect(snapshotsOf(platform)).toBe(1);
+    const copies = async () => {
+      const text = await (await fetch(`${platform.controlUrl}/metrics`)).text();
+      return Number(/^aenv_pool_copies_total (\d+)$/m.exec(text)?.[1]);
+    };
+    const before = await copies();
     const second = await platform.create(ref);
     for (const { id } of [first, second]) expect(await callTool(urlOf(platform, id), "count")).toMatchObject({ text: "1" });
+    // The second one is a copy or, if a process was ready for it, that process is replaced by a copy.
+    await expect.poll(copies, { timeout: 60_000 }).toBeGreaterThan(before);
     expect(snapshotsOf(platform)).toBe(1);
   }, 120_000);
 });

@@ -6,6 +6,7 @@ import { describeNeeding, type RedisServer, startRedis } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { callTool, urlOf } from "./calls.ts";
 import { type ServerProcess, type Starting, startServerProcess } from "./crash/server-process.ts";
+import { askCounting, countingProgram } from "./fixtures/counting-program.ts";
 import { projects, publish } from "./platform.ts";
 import { endProcesses, processesOf } from "./processes.ts";
 
@@ -102,6 +103,18 @@ for (const runtime of ["runc", "runsc"] as const) {
       });
 
       if (runtime === "runsc") return;
+
+      it("of a program have the changed files of its folder, on both", async () => {
+        using project = countingProgram();
+        const program = await here.create(await publish(here, project.path));
+        for (const count of [1, 2]) expect(await askCounting(here, program.id, "/count")).toMatchObject({ count });
+        const stored = await take(here, program.id, { name: "program", fidelity: "files" });
+        for (const server of [here, elsewhere]) {
+          const { id } = await server.create("counting", { snapshot: "program", environment_variables: { GREETING: "hello" } });
+          expect(await askCounting(server, id, "/count")).toMatchObject({ count: 1, inFile: 2, greeting: "hello" });
+        }
+        await here.demand("DELETE", `/snapshots/${stored.id}`);
+      });
 
       it("have no memory, and the refusal says what to do", async () => {
         const refused = await here.ask("POST", `/env-instance/${parent.id}/snapshot`, { fidelity: "memory" });

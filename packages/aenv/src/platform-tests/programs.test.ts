@@ -60,6 +60,8 @@ function describePrograms(flags: () => Readonly<Record<string, unknown>>, { isIs
     }
     const reset = await platform.ask("POST", `/env-instance/${instances[0]?.id}/reset`, {});
     expect(reset.success).toBe(false);
+    const fork = await platform.ask("POST", `/env-instance/${instances[0]?.id}/fork`, { count: 1 });
+    expect(fork).toMatchObject({ error: { code: "instance.unsupported" }, message: expect.stringContaining("files or memory") });
   });
 
   it("says why a command does not start", { timeout: 120_000 }, async () => {
