@@ -59,7 +59,7 @@ export class Episodes implements AsyncDisposable {
       isolation: null,
       server_version: null,
     };
-    const recorder = hasPrograms ? await RecordingServer.open() : null;
+    const recorder = hasPrograms ? await RecordingServer.open({ onBusy }) : null;
     return new Episodes(options, new Instances({ environment: source.environment, options: source.options, provenance, onBusy }), recorder);
   }
 

@@ -22,6 +22,8 @@ export interface TurnOptions {
   readonly signal: AbortSignal;
   /** Tokens that the model may still write in this episode. */
   readonly maxTokens?: number | undefined;
+  /** Time that passes because the model's endpoint is busy or has failed. The agent's time limit does not count it. */
+  readonly onDelay?: ((ms: number) => void) | undefined;
 }
 
 /** One player of one episode. It is given the conversation so far and writes the next message; null ends the episode. */

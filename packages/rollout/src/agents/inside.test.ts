@@ -104,7 +104,7 @@ for (const engine of ["oci", "docker"] as const) {
         instanceUrl: "http://127.0.0.1:1/",
         model: null,
         onToolCall: { begin: () => {}, end: () => {} },
-        onExchange: { begin: () => {}, end: () => {} },
+        onExchange: { begin: () => {}, end: () => {}, fail: () => {} },
       }).agentUrl;
       const command = ["node", "/opt/agent/agent.mjs", `${endpoint.baseUrl}/models`, recorderUrl];
       const inside = { command, files: join(tree.path, "agent"), install: join(tree.path, "install.sh"), user: "1000" };

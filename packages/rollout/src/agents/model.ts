@@ -46,35 +46,49 @@ export function modelAgent(model: Model, http: ModelHttp): TurnAgent {
   };
 }
 
-/** It keeps nothing of an episode: the conversation is given to it each time. */
+/** It keeps of an episode only whether the model has answered: the conversation is given to it each time. */
 class ModelPlayer implements Player {
   readonly #model: Model;
   readonly #http: ModelHttp;
   readonly #tools: readonly ToolDescriptor[];
   readonly #seed: number;
+  #hasAnswered: boolean;
 
-  constructor(model: Model, http: ModelHttp, tools: readonly ToolDescriptor[], seed: number) {
+  constructor(model: Model, http: ModelHttp, tools: readonly ToolDescriptor[], seed: number, hasAnswered = false) {
     this.#model = model;
     this.#http = http;
     this.#tools = tools;
     this.#seed = seed;
+    this.#hasAnswered = hasAnswered;
   }
 
-  async next(messages: readonly ChatMessage[], { signal, maxTokens }: TurnOptions): Promise<AgentMessage> {
+  async next(messages: readonly ChatMessage[], options: TurnOptions): Promise<AgentMessage> {
+    try {
+      const written = await this.#try(messages, options);
+      this.#hasAnswered = true;
+      return written;
+    } catch (error) {
+      if (isTooLong(error)) throw new LimitReached("context_length", error.message);
+      if (this.#hasAnswered || !(error instanceof LimitReached && error.stopReason === "time_limit")) throw error;
+      // A model that takes long for one of its answers is slow; from one without any answer nothing is known of the agent.
+      throw new ModelError(`${this.#model.baseUrl} gave no answer until the agent's time was up`, { retryable: true, cause: error });
+    }
+  }
+
+  async #try(messages: readonly ChatMessage[], options: TurnOptions): Promise<AgentMessage> {
     const { wantsTokens = false, tokenSupport } = this.#model;
     const asks = wantsTokens && tokenSupport?.isRefused !== true;
     try {
-      return await this.#ask(messages, maxTokens, asks, signal);
+      return await this.#ask(messages, options, asks);
     } catch (error) {
-      if (isTooLong(error)) throw new LimitReached("context_length", error.message);
-      if (!asks || tokenSupport === undefined || !(error instanceof RefusedByModel)) throw error;
-      const written = await this.#ask(messages, maxTokens, false, signal);
+      if (isTooLong(error) || !asks || tokenSupport === undefined || !(error instanceof RefusedByModel)) throw error;
+      const written = await this.#ask(messages, options, false);
       tokenSupport.isRefused = true;
       return written;
     }
   }
 
-  async #ask(messages: readonly ChatMessage[], maxTokens: number | undefined, wantsTokens: boolean, signal: AbortSignal) {
+  async #ask(messages: readonly ChatMessage[], { signal, maxTokens, onDelay }: TurnOptions, wantsTokens: boolean) {
     const { api, baseUrl, apiKey, name, headers = {}, sampling = {}, extraBody = {}, streams = false, sendsSeed = true } = this.#model;
     const dialect = dialects[api];
     const seed = sendsSeed ? this.#seed : undefined;
@@ -84,14 +98,14 @@ class ModelPlayer implements Player {
       headers: { ...dialect.headers(apiKey), ...headers },
       body: { ...dialect.body(turn), ...extraBody },
     };
-    const answer = await this.#http.post(request, (body) => (streams ? readStream(body, dialect) : readWhole(body, dialect)), signal);
-    const written = dialect.read(answer);
+    const read = async (body: ModelAnswer) => dialect.read(await (streams ? readStream(body, dialect) : readWhole(body, dialect)));
+    const written = await this.#http.post(request, read, signal, onDelay);
     if (wantsTokens && this.#model.tokenSupport === undefined && !hasTokens(written)) throw noTokens(baseUrl);
     return written;
   }
 
   copy(seed: number): Player {
-    return new ModelPlayer(this.#model, this.#http, this.#tools, seed);
+    return new ModelPlayer(this.#model, this.#http, this.#tools, seed, this.#hasAnswered);
   }
 }
 

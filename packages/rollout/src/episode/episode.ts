@@ -15,13 +15,16 @@ import {
 } from "@aenv/contract";
 import { parseArguments } from "@aenv/sdk/adapters";
 import type { AgentMessage, Player } from "../agents/agent.ts";
+import { isCut } from "../models/tokens.ts";
 import type { RecordedToolCall } from "../recorder/mcp.ts";
 import type { RecordedExchange } from "../recorder/model.ts";
 import { asWritten } from "./arguments.ts";
 import { elapsedMs } from "./elapsed.ts";
+import { ModelError } from "./failure.ts";
 import type { EpisodeInstance } from "./instance.ts";
 import { LimitReached, type Limits, Meter } from "./limits.ts";
 import { EpisodeRecord } from "./record.ts";
+import { TimeLimit } from "./time-limit.ts";
 import { failedResult, messageOfResult, type StepResult, toStepResult } from "./tool-message.ts";
 
 /** Tests and builds of a task take long. The deadline of the episode limits a call, so a call needs no timer of its own. */
@@ -73,6 +76,8 @@ export class Episode {
   readonly meter: Meter;
   readonly #startedAt: number;
   #signal: AbortSignal;
+  /** Runs while the episode is played, if the agent has a time limit. */
+  #timeLimit: TimeLimit | null = null;
   #isDone = false;
 
   private constructor(
@@ -172,21 +177,21 @@ export class Episode {
 
   /** Runs what plays the episode within the agent's time limit, and until `stop`. */
   async within<T>(stop: AbortSignal | null, work: (signal: AbortSignal) => Promise<T>): Promise<T | StopReason> {
-    const timeUp = new AbortController();
     const { seconds } = this.#options.limits;
-    const timer = seconds === undefined ? undefined : setTimeout(() => timeUp.abort(), seconds * 1_000);
-    const ends = [...(seconds === undefined ? [] : [timeUp.signal]), ...(stop === null ? [] : [stop])];
+    using limit = seconds === undefined ? null : new TimeLimit(seconds * 1_000, this.#options.now);
+    this.#timeLimit = limit;
+    const ends = [...(limit === null ? [] : [limit.signal]), ...(stop === null ? [] : [stop])];
     // Most episodes have neither, and a joined signal costs as much as a tool call.
     if (ends.length > 0) this.#signal = AbortSignal.any([this.#options.signal, ...ends]);
     try {
       return await work(this.#signal);
     } catch (error) {
       if (error instanceof LimitReached) return error.stopReason;
-      // Its own time is up: what it has done so far is scored. Anything else that aborts is not the agent's doing.
-      if (timeUp.signal.aborted && !this.#options.signal.aborted) return "time_limit";
+      // Its own time is up: what it has done so far is scored. Anything else that aborts is not the agent's doing, nor is a failed model.
+      if (limit?.signal.aborted === true && !this.#options.signal.aborted && !(error instanceof ModelError)) return "time_limit";
       throw error;
     } finally {
-      clearTimeout(timer);
+      this.#timeLimit = null;
       this.#signal = this.#options.signal;
     }
   }
@@ -196,11 +201,12 @@ export class Episode {
     const { now } = this.#options;
     this.meter.beginTurn();
     const from = now();
-    const written = await player.next(this.record.messages, { signal: this.#signal, maxTokens: this.meter.tokensLeft });
+    const onDelay = (ms: number) => this.#timeLimit?.extend(ms);
+    const written = await player.next(this.record.messages, { signal: this.#signal, maxTokens: this.meter.tokensLeft, onDelay });
     if (written === null) return "done";
     if (written.seen !== undefined) this.record.show(written.seen, null);
     this.#note(written, from);
-    return this.take(written.message);
+    return isCut(written) ? "max_tokens" : this.take(written.message);
   }
 
   /** Takes a message of the agent that is in the record already: runs its tool calls, or asks the environment for a reply. */

@@ -50,6 +50,11 @@ export class Meter {
     this.#turns++;
   }
 
+  /** A turn that the model's endpoint did not answer is not counted. */
+  returnTurn(): void {
+    this.#turns--;
+  }
+
   beginToolCall(): void {
     const { toolCalls } = this.limits;
     if (toolCalls !== undefined && this.#toolCalls >= toolCalls) {

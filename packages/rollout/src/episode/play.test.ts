@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import type { Trajectory } from "@aenv/contract";
 import { loadEnvironment, type Served, serve } from "@aenv/kit";
@@ -127,6 +130,41 @@ describe("an episode", () => {
     expect(trajectory.outcome).not.toHaveProperty("reward");
   });
 
+  it("whose model is cut off in the middle of its words by a limit of tokens is truncated, and scored as it is then", async () => {
+    await using endpoint = await answering(() => ({ finish_reason: "length", message: { role: "assistant", content: "Let me th" } }));
+    expect(await play(endpoint.agent())).toMatchObject({
+      outcome: { kind: "scored", reward: 0 },
+      stop_reason: "max_tokens",
+      truncated: true,
+      messages: [{ role: "system" }, { role: "user" }, { role: "assistant", content: "Let me th" }],
+    });
+  });
+
+  it("does not count the time that its model's endpoint is busy", async () => {
+    const agent: Agent = {
+      name: "delayed",
+      settings: {},
+      begin: () => ({
+        next: async (_, { signal, onDelay }) => {
+          onDelay?.(60_000);
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          signal.throwIfAborted();
+          return null;
+        },
+        copy: () => never as never,
+      }),
+    };
+    expect(await play(agent, { limits: { seconds: 0.02 } })).toMatchObject({ outcome: { kind: "scored" }, stop_reason: "done" });
+  });
+
+  it("is unscored when the agent's time is up and its model has not answered at all", async () => {
+    await using endpoint = await answering(() => null);
+    expect(await play(endpoint.agent(), { limits: { seconds: 0.02 } })).toMatchObject({
+      outcome: { kind: "unscored", cause: "model", retryable: true, message: expect.stringContaining("gave no answer") },
+      stop_reason: "error",
+    });
+  });
+
   it("is unscored when its task is unknown, and a retry would not help", async () => {
     expect(await play(noopAgent(), { task: "no-such-task" })).toMatchObject({
       outcome: { kind: "unscored", cause: "environment", stage: "reset", retryable: false },
@@ -212,6 +250,28 @@ describe("a replay", () => {
     expect(await replayed({ ...trajectory, steps })).toMatchObject({ divergence: { at: "state", step: 0 } });
   });
 });
+
+/** A chat endpoint of which each answer has this choice; null is no answer. */
+async function answering(choiceOf: (attempt: number) => object | null, usage: object | null = { prompt_tokens: 9, completion_tokens: 3 }) {
+  let attempts = 0;
+  const server = createServer((request, response) => {
+    request.resume();
+    const choice = choiceOf(attempts++);
+    if (choice !== null) response.setHeader("content-type", "application/json").end(JSON.stringify({ id: "c", choices: [choice], usage }));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const http = new ModelHttp({ retries: 0, timeoutMs: 5_000 });
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  return {
+    agent: () => modelAgent({ api: "chat", baseUrl, apiKey: "k", name: "m" }, http),
+    [Symbol.asyncDispose]: async () => {
+      await http.close();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
 
 function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));

@@ -8,7 +8,7 @@ import { Environment } from "@aenv/sdk";
 import { scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import type { Agent } from "../agents/agent.ts";
+import type { Agent, ProgramAgent } from "../agents/agent.ts";
 import { commandAgent } from "../agents/command.ts";
 import { insideAgent } from "../agents/inside.ts";
 import { moduleAgent } from "../agents/module.ts";
@@ -281,6 +281,73 @@ describe("a program that plays an episode", () => {
     expect(trajectory.outcome).toMatchObject({ kind: "unscored", cause: "cancelled", retryable: true });
     await Promise.all(closed);
     server.close();
+  });
+});
+
+/** Asks the model until it answers, at most so often, whatever the answers are. */
+function asking(attempts: number): ProgramAgent {
+  return {
+    name: "asking",
+    settings: {},
+    run: async ({ model, signal }) => {
+      for (let at = 0; at < attempts; at++) {
+        try {
+          const response = await fetch(`${model?.openaiUrl}/chat/completions`, {
+            method: "POST",
+            headers: { authorization: `Bearer ${model?.apiKey}`, "content-type": "application/json" },
+            body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hi." }], stream: true }),
+            signal,
+          });
+          const text = await response.text();
+          if (response.ok) return { text };
+        } catch {
+          // What went wrong is hidden, as many programs do.
+        }
+      }
+      return { text: null };
+    },
+  };
+}
+
+describe("the model of a program", () => {
+  const byModel = { kind: "unscored", cause: "model", stage: "play", retryable: true };
+  const overheated = { status: 500, message: "overheated" };
+
+  it.each([
+    ["answers 500", () => overheated, "answered 500: overheated"],
+    ["breaks off", () => ({ fault: "cut", answer: "A rather long answer, in pieces." }) as const, "broke off"],
+    ["is busy until the program gives up", () => ({ status: 429, message: "slow down" }), "busy (429)"],
+  ])("that %s makes the episode unscored, though the program ends as if nothing had happened", async (_, script, message) => {
+    await using endpoint = await scriptedOpenAi(script);
+    const { outcome } = await play(asking(2), { model: { baseUrl: endpoint.baseUrl, apiKey: "k", name: "m" } });
+    expect(outcome).toMatchObject({ ...byModel, message: expect.stringContaining(message) });
+  });
+
+  it("that is gone makes it unscored too, also if the program ends with an error", async () => {
+    const endpoint = await scriptedOpenAi([]);
+    await endpoint.close();
+    const model = { baseUrl: endpoint.baseUrl, apiKey: "k", name: "m" };
+    expect((await play(asking(1), { model })).outcome).toMatchObject({
+      ...byModel,
+      message: expect.stringContaining("could not be reached"),
+    });
+    expect((await play(program("model.mjs", join(tree.path, "environment.json")), { model })).outcome).toMatchObject(byModel);
+  });
+
+  it("that never answers makes it unscored when the program's time is up", async () => {
+    await using endpoint = await scriptedOpenAi(() => ({ fault: "silent" }));
+    const model = { baseUrl: endpoint.baseUrl, apiKey: "k", name: "m" };
+    expect((await play(asking(1), { model, limits: { seconds: 0.2 } })).outcome).toMatchObject(byModel);
+  });
+
+  it("may fail and be busy for a while: these answers are no turns", async () => {
+    const busy = { status: 429, message: "slow down", headers: { "retry-after": "0" } };
+    await using endpoint = await scriptedOpenAi(({ index }) => [overheated, busy, overheated, "Done."][index] as string);
+    const trajectory = await play(asking(4), {
+      model: { baseUrl: endpoint.baseUrl, apiKey: "k", name: "m" },
+      limits: { turns: 1 },
+    });
+    expect(trajectory).toMatchObject({ outcome: { kind: "scored" }, stop_reason: "done", turns: [{ finish_reason: "stop" }] });
   });
 });
 

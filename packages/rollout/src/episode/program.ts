@@ -1,8 +1,10 @@
 import type { StopReason } from "@aenv/contract";
 import type { ProgramAgent } from "../agents/agent.ts";
-import { hasTokens, noTokens } from "../models/tokens.ts";
+import { hasTokens, isCut, noTokens } from "../models/tokens.ts";
+import type { RecordedExchange } from "../recorder/model.ts";
 import type { RecordingServer, UpstreamModel } from "../recorder/server.ts";
 import type { Episode } from "./episode.ts";
+import type { ModelError } from "./failure.ts";
 import type { EpisodeSandbox } from "./instance.ts";
 import { LimitReached } from "./limits.ts";
 
@@ -26,8 +28,10 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
   const { recorder, agentUrl, model, task, seed, sandbox, engine } = options;
   await agent.prepare?.({ sandbox, engine, signal: episode.signal });
   const stop = new AbortController();
+  let running: AbortSignal = stop.signal;
   let reason: StopReason | null = null;
   let failure: unknown = null;
+  const asked = new AskedModel(episode, () => running.aborted);
   /** What the agent writes beside tool calls is heard before these are passed on. */
   let heard: Promise<void> = Promise.resolve();
   const fail = (error: unknown) => {
@@ -62,17 +66,21 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
       },
     },
     onExchange: {
-      begin: () => guard(() => episode.meter.beginTurn()),
+      begin: () => guard(() => asked.begin()),
       end: (exchange) => {
-        episode.addExchange(exchange);
+        asked.end(exchange);
         const { message } = exchange.written;
         if (episode.isHeard(message)) heard = heard.then(() => episode.hear(message)).catch(fail);
         if (model?.wantsTokens === true && !hasTokens(exchange.written)) fail(noTokens(model.baseUrl));
       },
+      fail: (error) => asked.fail(error),
     },
   });
+  let ended: StopReason | null = null;
+  let thrown: unknown = null;
   try {
-    return await episode.within(stop.signal, async (signal) => {
+    ended = await episode.within<StopReason>(stop.signal, async (signal) => {
+      running = signal;
       const { text } = await agent.run({
         task,
         sandbox,
@@ -93,16 +101,73 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
               },
         signal,
       });
+      // A module may return as if nothing had happened.
+      signal.throwIfAborted();
       await heard;
-      if (failure !== null) throw failure;
       if (text !== null && model === null) episode.addMessage({ role: "assistant", content: text });
-      return reason ?? "done";
+      return "done";
     });
   } catch (error) {
-    if (failure !== null) throw failure;
-    if (reason !== null) return reason;
-    throw error;
+    thrown = error;
   } finally {
+    // Before the end is judged: what is still under way is recorded now.
     await addresses.close();
+  }
+  failure ??= asked.failure ?? (ended === "time_limit" ? asked.silence : null);
+  if (failure !== null) throw failure;
+  if (reason !== null) return reason;
+  if (ended === null) throw thrown;
+  return ended === "done" && asked.isCut ? "max_tokens" : ended;
+}
+
+/**
+ * A program's exchanges with its model. A program may hide from the episode that the model failed: it may end as if nothing had
+ * happened, or with an error of its own. So what counts is the last exchange: if it failed, the endpoint ended the episode.
+ */
+class AskedModel {
+  readonly #episode: Episode;
+  readonly #isStopped: () => boolean;
+  #failure: ModelError | null = null;
+  #silence: ModelError | null = null;
+  #hasAnswered = false;
+  #isCut = false;
+
+  constructor(episode: Episode, isStopped: () => boolean) {
+    this.#episode = episode;
+    this.#isStopped = isStopped;
+  }
+
+  /** Set if the last exchange failed. */
+  get failure(): ModelError | null {
+    return this.#failure;
+  }
+
+  /** Set if the program was stopped while it waited for the first answer. */
+  get silence(): ModelError | null {
+    return this.#silence;
+  }
+
+  /** Whether the last answer is a text that a limit of tokens cut off. */
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  begin(): void {
+    this.#episode.meter.beginTurn();
+  }
+
+  end(exchange: RecordedExchange): void {
+    this.#hasAnswered = true;
+    this.#failure = null;
+    this.#isCut = isCut(exchange.written);
+    this.#episode.addExchange(exchange);
+  }
+
+  fail(error: ModelError | null): void {
+    if (error === null) return;
+    if (!this.#isStopped()) {
+      this.#failure = error;
+      this.#episode.meter.returnTurn();
+    } else if (!this.#hasAnswered) this.#silence = error;
   }
 }

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { LimitReached } from "../episode/limits.ts";
 import { ModelHttp } from "./http.ts";
 
 const never = new AbortController().signal;
@@ -12,7 +13,10 @@ afterEach(() => {
   server.close();
 });
 
-async function post(answer: (response: ServerResponse, attempt: number) => void, { retries = 0, timeoutMs = 10_000 } = {}) {
+async function post(
+  answer: (response: ServerResponse, attempt: number) => void,
+  { retries = 0, timeoutMs = 10_000, signal = never, onDelay = (_: number) => {} } = {},
+) {
   let attempts = 0;
   server.on("request", (_, response: ServerResponse) => answer(response, attempts++));
   server.listen(0, "127.0.0.1");
@@ -23,7 +27,7 @@ async function post(answer: (response: ServerResponse, attempt: number) => void,
   const http = new ModelHttp({ retries, timeoutMs, onBusy: (ms) => asked.push(ms), sleep });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   try {
-    return { answer: await http.post({ url, headers: {}, body: {} }, (body) => body.json(), never), pauses, asked };
+    return { answer: await http.post({ url, headers: {}, body: {} }, (body) => body.json(), signal, onDelay), pauses, asked };
   } catch (error) {
     return { error, pauses, asked };
   } finally {
@@ -62,6 +66,33 @@ describe("a busy endpoint", () => {
   it("that names no time is waited for longer each time", async () => {
     const { answer, pauses } = await post((response, attempt) => (attempt < 3 ? response.writeHead(429).end() : response.end("{}")));
     expect([answer, pauses]).toEqual([{}, [500, 1_000, 2_000]]);
+  });
+});
+
+describe("the time limit of an agent", () => {
+  it("does not count a failed attempt and the pauses", async () => {
+    const delays: number[] = [];
+    const { pauses } = await post(
+      (response, attempt) =>
+        attempt === 2 ? response.end("{}") : response.writeHead(attempt === 0 ? 429 : 500, { "retry-after": "3" }).end(),
+      { retries: 1, onDelay: (ms) => delays.push(ms) },
+    );
+    expect(pauses).toEqual([3_000, 500]);
+    expect(delays.map((ms, at) => ms >= (pauses[at] as number))).toEqual([true, true]);
+  });
+
+  it("that ends while a failed endpoint is asked again is a failure of the endpoint", async () => {
+    const time = new AbortController();
+    const timeUp = new LimitReached("time_limit", "the agent has had its time");
+    const failing = (response: ServerResponse, attempt: number) => (attempt === 0 ? response.writeHead(500).end("{}") : time.abort(timeUp));
+    const { error } = await post(failing, { retries: 2, signal: time.signal });
+    expect(error).toMatchObject({ name: "ModelError", retryable: true, message: expect.stringContaining("answered 500") });
+  });
+
+  it("that ends while the endpoint writes its first answer to a request ends the request", async () => {
+    const time = new AbortController();
+    const { error } = await post(() => time.abort(new LimitReached("time_limit", "over")), { retries: 2, signal: time.signal });
+    expect(error).toMatchObject({ stopReason: "time_limit" });
   });
 });
 

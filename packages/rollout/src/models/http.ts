@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "@aenv/contract";
 import { Agent, type Dispatcher, request } from "undici";
 import { ModelError } from "../episode/failure.ts";
+import { LimitReached } from "../episode/limits.ts";
 
 export interface ModelHttpOptions {
   /** Attempts after the first that failed for a reason that may pass: no connection, a cut answer, a status of 5xx. */
@@ -65,28 +66,46 @@ export class ModelHttp {
     await this.#connections.destroy();
   }
 
-  /** `read` is called with each answer of status 2xx; if it throws an error that is retryable, the request is sent again. */
-  async post<T>(call: ModelRequest, read: (body: ModelAnswer) => Promise<T>, signal: AbortSignal): Promise<T> {
+  /**
+   * `read` is called with each answer of status 2xx; if it throws an error that is retryable, the request is sent again. `onDelay` is
+   * called with the time that a failed attempt took and with the pause after it, before that.
+   */
+  async post<T>(
+    call: ModelRequest,
+    read: (body: ModelAnswer) => Promise<T>,
+    signal: AbortSignal,
+    onDelay: (ms: number) => void = () => {},
+  ): Promise<T> {
     const { retries, onBusy, sleep = rest } = this.#options;
     let failures = 0;
     let waits = 0;
+    let last: ModelError | null = null;
     for (;;) {
       signal.throwIfAborted();
+      const from = performance.now();
       try {
         return await this.#once(call, read, signal);
       } catch (error) {
+        // It was in trouble before: that is why there is no answer in time.
+        if (last !== null && signal.reason instanceof LimitReached) throw last;
         signal.throwIfAborted();
+        const took = performance.now() - from;
         if (error instanceof Busy) {
           // A pause of 0 is obeyed once: an endpoint that keeps asking for it would be asked without any pause.
           const asked = error.pauseMs === 0 && waits > 0 ? null : error.pauseMs;
           const pauseMs = asked ?? backoff(waits);
           waits++;
+          last = new ModelError(`${call.url} was busy until the agent's time was up`, { retryable: true });
           onBusy?.(pauseMs);
+          onDelay(took + pauseMs);
           await sleep(pauseMs, signal);
         } else {
           const failure = error instanceof ModelError ? error : unreachable(call.url, error);
           if (!failure.retryable || failures >= retries) throw failure;
-          await sleep(backoff(failures++), signal);
+          last = failure;
+          const pauseMs = backoff(failures++);
+          onDelay(took + pauseMs);
+          await sleep(pauseMs, signal);
         }
       }
     }
@@ -112,7 +131,7 @@ export class ModelHttp {
 }
 
 /** The endpoint is busy and says so. */
-class Busy extends Error {
+export class Busy extends Error {
   readonly pauseMs: number | null;
 
   constructor(pauseMs: number | null) {
@@ -121,7 +140,8 @@ class Busy extends Error {
   }
 }
 
-function refusal(url: string, status: number, retryAfter: string | string[] | undefined, text: string): Error {
+/** What an answer of a status other than 2xx means. */
+export function refusal(url: string, status: number, retryAfter: string | string[] | undefined, text: string): Busy | ModelError {
   const pauseMs = retryAfterMs(Array.isArray(retryAfter) ? retryAfter[0] : retryAfter);
   if (status === 429 || (status === 503 && pauseMs !== null)) return new Busy(pauseMs);
   const { code, message } = readError(text);
@@ -148,7 +168,7 @@ function readError(text: string): { code: string | null; message: string } {
   return { code: null, message: text.slice(0, 200) || "nothing" };
 }
 
-function unreachable(url: string, cause: unknown): ModelError {
+export function unreachable(url: string, cause: unknown): ModelError {
   return new ModelError(`the model's endpoint ${url} could not be reached, or broke off: ${messageOf(cause)}`, { retryable: true, cause });
 }
 

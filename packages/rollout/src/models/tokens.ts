@@ -6,6 +6,11 @@ export function hasTokens({ turn }: AgentMessage): boolean {
   return turn !== undefined && turn.prompt_token_ids !== null && turn.completion_token_ids !== null && turn.logprobs !== null;
 }
 
+/** Whether a message is a text that a limit of tokens cut off. */
+export function isCut({ message, turn }: AgentMessage): boolean {
+  return turn?.finish_reason === "length" && (message.tool_calls ?? []).length === 0;
+}
+
 export function noTokens(baseUrl: string): ModelError {
   return new ModelError(
     `${baseUrl} returns no token ids or no log-probabilities; use the chat API of vLLM or of a recent SGLang, or do not ask for tokens`,

@@ -6,12 +6,20 @@ import { type Dispatcher, request as send } from "undici";
 export interface ExchangeRecorder {
   /** Called with the whole body of the request; may throw to refuse it. What it returns is sent on. */
   request(body: Buffer): Buffer | Promise<Buffer>;
-  answer(status: number, contentType: string): void;
+  answer(status: number, headers: AnswerHeaders): void;
   /** Called with each piece of the answer's body. */
   piece(bytes: Buffer): void;
   /** Called once for each request that was not refused, also if its answer broke off or never came. Never throws. */
-  end(isComplete: boolean): void;
+  end(ending: ExchangeEnding): void;
 }
+
+export interface AnswerHeaders {
+  readonly "content-type"?: string | undefined;
+  readonly "retry-after"?: string | undefined;
+}
+
+/** How an exchange ended: whole, because the client left, or because the endpoint could not be reached or broke off. */
+export type ExchangeEnding = { readonly kind: "whole" | "left" } | { readonly kind: "broken"; readonly error: unknown };
 
 export interface Forwarding {
   readonly request: IncomingMessage;
@@ -42,7 +50,7 @@ export async function forward({ request, response, url, headers, dispatcher, rec
   const left = new AbortController();
   if (response.destroyed) left.abort();
   else response.once("close", () => left.abort());
-  let isComplete = false;
+  let ending: ExchangeEnding = { kind: "whole" };
   try {
     const answer = await send(url, {
       method: request.method as Dispatcher.HttpMethod,
@@ -51,17 +59,22 @@ export async function forward({ request, response, url, headers, dispatcher, rec
       signal: left.signal,
       dispatcher,
     });
-    recorder.answer(answer.statusCode, String(answer.headers["content-type"] ?? ""));
+    recorder.answer(answer.statusCode, {
+      "content-type": headerOf(answer.headers, "content-type"),
+      "retry-after": headerOf(answer.headers, "retry-after"),
+    });
     response.writeHead(answer.statusCode, kept(answer.headers));
     for await (const piece of answer.body) {
       recorder.piece(piece as Buffer);
       if (!response.write(piece)) await once(response, "drain", { signal: left.signal });
     }
-    isComplete = true;
     response.end();
+  } catch (error) {
+    ending = left.signal.aborted ? { kind: "left" } : { kind: "broken", error };
+    throw error;
   } finally {
-    recorder.end(isComplete);
-    if (!isComplete && response.headersSent) response.destroy();
+    recorder.end(ending);
+    if (ending.kind !== "whole" && response.headersSent) response.destroy();
   }
 }
 
@@ -69,6 +82,11 @@ async function readAll(request: IncomingMessage): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece as Buffer);
   return Buffer.concat(pieces);
+}
+
+function headerOf(headers: Readonly<Record<string, string | string[] | undefined>>, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
 }
 
 function kept(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string | string[]> {

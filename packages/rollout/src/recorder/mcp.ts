@@ -1,5 +1,5 @@
 import { type CallToolResult, callToolResult, isObject } from "@aenv/contract";
-import type { ExchangeRecorder } from "./forward.ts";
+import type { AnswerHeaders, ExchangeRecorder } from "./forward.ts";
 import { eventsOf } from "./json-events.ts";
 
 /** A tool call that a program made, and its result; null if none came. */
@@ -39,8 +39,8 @@ export class McpRecorder implements ExchangeRecorder {
     return body;
   }
 
-  answer(_status: number, contentType: string): void {
-    this.#isStream = contentType.includes("event-stream");
+  answer(_status: number, headers: AnswerHeaders): void {
+    this.#isStream = headers["content-type"]?.includes("event-stream") === true;
   }
 
   piece(bytes: Buffer): void {

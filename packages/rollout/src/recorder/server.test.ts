@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { scriptedOpenAi } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ModelError } from "../episode/failure.ts";
 import type { RecordedToolCall } from "./mcp.ts";
 import type { RecordedExchange } from "./model.ts";
 import { RecordingServer, type UpstreamModel } from "./server.ts";
@@ -30,10 +31,14 @@ const echoed: RecordedToolCall = { name: "echo", arguments: { text: "hi" }, resu
 let recorder: RecordingServer;
 let calls: RecordedToolCall[];
 let exchanges: RecordedExchange[];
+let failures: (ModelError | null)[];
+let pauses: number[];
 beforeEach(async () => {
-  recorder = await RecordingServer.open();
+  recorder = await RecordingServer.open({ onBusy: (pauseMs) => pauses.push(pauseMs) });
   calls = [];
   exchanges = [];
+  failures = [];
+  pauses = [];
 });
 afterEach(() => recorder.close());
 
@@ -42,7 +47,7 @@ function record({ instanceUrl = "http://127.0.0.1:9/mcp", model = null as Upstre
     instanceUrl,
     model,
     onToolCall: { begin, end: (call) => calls.push(call) },
-    onExchange: { begin, end: (exchange) => exchanges.push(exchange) },
+    onExchange: { begin, end: (exchange) => exchanges.push(exchange), fail: (error) => failures.push(error) },
   });
 }
 
@@ -175,7 +180,7 @@ describe("a recorded exchange with a model", () => {
       (response: ServerResponse) => response.write('data: {"choices":[{"delta":{"content":"Do', () => response.destroy()),
     ],
     ["that is no chat completion", (response: ServerResponse) => response.end("data: {}\n\n")],
-  ])("%s is not recorded", async (_, answer) => {
+  ])("%s is not recorded, and told as a failure of the endpoint", async (_, answer) => {
     await using endpoint = await endpointOf((_request, response) => {
       answer(response.writeHead(200, { "content-type": "text/event-stream" }));
     });
@@ -183,15 +188,55 @@ describe("a recorded exchange with a model", () => {
     await post(`${openaiUrl}/chat/completions`, { ...request, stream: true })
       .then((response) => response.text())
       .catch(() => {});
-    expect(exchanges).toEqual([]);
+    expect([exchanges, failures]).toEqual([[], [expect.objectContaining({ name: "ModelError", retryable: true })]]);
   });
 
-  it("that the endpoint refuses is passed back with its status, and not recorded", async () => {
+  it("that the client leaves in the middle of its answer is neither recorded nor a failure of the endpoint", async () => {
+    await using endpoint = await endpointOf((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).write('data: {"choices":[{"delta":{"content":"Do"}}]}\n\n');
+    });
+    const { openaiUrl, close } = record({ model: { baseUrl: endpoint.url, apiKey: "real" } });
+    const reader = (await post(`${openaiUrl}/chat/completions`, { ...request, stream: true })).body?.getReader();
+    await reader?.read();
+    await reader?.cancel();
+    await close();
+    expect([exchanges, failures]).toEqual([[], [null]]);
+  });
+
+  it("for which the client waits in vain is a failure of the endpoint", async () => {
+    const arrived = Promise.withResolvers<void>();
+    await using endpoint = await endpointOf(() => arrived.resolve());
+    const { openaiUrl, close } = record({ model: { baseUrl: endpoint.url, apiKey: "real" } });
+    const leave = new AbortController();
+    const asked = fetch(`${openaiUrl}/chat/completions`, { method: "POST", body: JSON.stringify(request), signal: leave.signal });
+    await arrived.promise;
+    leave.abort();
+    await expect(asked).rejects.toThrow();
+    await close();
+    expect(failures).toMatchObject([{ name: "ModelError", retryable: true, message: expect.stringContaining("had not answered") }]);
+  });
+
+  it("that is refused because the endpoint is busy is passed back with its status, and the caller is told the pause", async () => {
     await using endpoint = await scriptedOpenAi([{ status: 429, message: "slow down", headers: { "retry-after": "3" } }]);
     const { openaiUrl } = record({ model: { baseUrl: endpoint.baseUrl, apiKey: "real" } });
     const response = await post(`${openaiUrl}/chat/completions`, request);
     expect([response.status, response.headers.get("retry-after")]).toEqual([429, "3"]);
     expect(exchanges).toEqual([]);
+    expect(failures).toMatchObject([{ name: "ModelError", retryable: true }]);
+    expect(pauses).toEqual([3_000]);
+  });
+
+  it.each([
+    [400, null],
+    [401, { retryable: false }],
+    [404, { retryable: false }],
+    [500, { retryable: true }],
+  ])("that is refused with %i is a failure of the endpoint unless the request is wrong: %j", async (status, failure) => {
+    await using endpoint = await scriptedOpenAi([{ status, message: "no" }]);
+    const { openaiUrl } = record({ model: { baseUrl: endpoint.baseUrl, apiKey: "real" } });
+    await (await post(`${openaiUrl}/chat/completions`, request)).text();
+    expect(failures).toEqual([failure === null ? null : expect.objectContaining({ name: "ModelError", ...failure })]);
+    expect([exchanges, pauses]).toEqual([[], []]);
   });
 
   it("in Anthropic's API has its own header for the key, and keeps the query", async () => {

@@ -17,6 +17,11 @@ export interface UpstreamModel {
   readonly wantsTokens?: boolean;
 }
 
+export interface RecordingServerOptions {
+  /** Called when the model's endpoint tells a program that it is busy, with the pause it asks for. */
+  readonly onBusy?: (pauseMs: number) => void;
+}
+
 export interface Recording {
   /** The MCP URL of the episode's instance. */
   readonly instanceUrl: string;
@@ -50,21 +55,23 @@ interface OpenRecording {
  */
 export class RecordingServer implements AsyncDisposable {
   readonly #server: Server;
+  readonly #onBusy: RecordingServerOptions["onBusy"];
   readonly #connections = new Agent({ keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 });
   readonly #recordings = new Map<string, OpenRecording>();
 
-  private constructor(server: Server) {
+  private constructor(server: Server, { onBusy }: RecordingServerOptions) {
     this.#server = server;
+    this.#onBusy = onBusy;
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       this.#accept(request, response);
     });
   }
 
-  static async open(): Promise<RecordingServer> {
+  static async open(options: RecordingServerOptions = {}): Promise<RecordingServer> {
     const server = createServer({ keepAliveTimeout: 30_000 });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
-    return new RecordingServer(server);
+    return new RecordingServer(server, options);
   }
 
   record(recording: Recording): RecordedAddresses {
@@ -131,11 +138,19 @@ export class RecordingServer implements AsyncDisposable {
     const api = path.replace(/^v1\//, "");
     const isAnthropic = api.startsWith("messages");
     const credentials: Record<string, string> = isAnthropic ? { "x-api-key": model.apiKey } : { authorization: `Bearer ${model.apiKey}` };
+    const url = `${model.baseUrl.replace(/\/$/, "")}/${api}`;
+    const recorder = new ModelRecorder({
+      api,
+      url,
+      wantsTokens: model.wantsTokens === true,
+      listener: recording.onExchange,
+      onBusy: this.#onBusy,
+    });
     await forward({
       ...common,
-      url: `${model.baseUrl.replace(/\/$/, "")}/${api}${query === undefined ? "" : `?${query}`}`,
+      url: query === undefined ? url : `${url}?${query}`,
       headers: { ...credentials, ...model.headers },
-      recorder: new ModelRecorder(api, recording.onExchange, model.wantsTokens === true),
+      recorder,
     });
   }
 }

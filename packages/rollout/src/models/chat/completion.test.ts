@@ -55,6 +55,12 @@ describe("a chat completion", () => {
     expect(() => readCompletion({ choices: [choice] })).toThrow("3 tokens but 2 log-probabilities");
   });
 
+  it("that the engine aborted is no answer, and the model may be asked again", () => {
+    expect(() => readCompletion({ choices: [{ message, finish_reason: "abort" }] })).toThrow(
+      expect.objectContaining({ name: "ModelError", retryable: true, message: expect.stringContaining("aborted") }),
+    );
+  });
+
   it("takes a null where there are no tool calls, and does not keep it", () => {
     const answer = { role: "assistant", content: "ok", tool_calls: null, refusal: null };
     expect(readCompletion({ choices: [{ message: answer }] }).message).toEqual({ role: "assistant", content: "ok", refusal: null });

@@ -52,6 +52,8 @@ export function readCompletion(value: unknown): AgentMessage {
   const { id, choices, usage, metadata: about, sglext, prompt_token_ids: prompt } = parsed.data;
   const [choice] = choices;
   if (choice === undefined) throw new ModelError("the model's answer has no choice", { retryable: true });
+  // SGLang, when it is stopped or its weights are replaced: what there is of the answer is not the model's whole answer.
+  if (choice.finish_reason === "abort") throw new ModelError("the engine aborted the model's answer", { retryable: true });
   const completionIds = choice.token_ids ?? choice.response_token_ids ?? sglext?.output_ids?.[0] ?? null;
   const values = choice.logprobs?.content?.map(({ logprob }) => clamp(logprob)) ?? null;
   if (completionIds !== null && values !== null && completionIds.length !== values.length) {

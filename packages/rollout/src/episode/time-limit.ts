@@ -1,0 +1,38 @@
+import { LimitReached } from "./limits.ts";
+
+/** Timers cannot be longer. The deadline of an episode ends before. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** Aborts its signal when the agent's time is up. Time that is not the agent's may be added while it runs. */
+export class TimeLimit implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #now: () => number;
+  readonly #reason: LimitReached;
+  #endsAt: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(ms: number, now: () => number) {
+    this.#now = now;
+    this.#reason = new LimitReached("time_limit", `the agent has had its ${ms / 1_000} s`);
+    this.#endsAt = now() + ms;
+    this.#start();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  extend(ms: number): void {
+    this.#endsAt += ms;
+    this.#start();
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
+
+  #start(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#controller.abort(this.#reason), Math.min(LONGEST_MS, Math.max(0, this.#endsAt - this.#now())));
+  }
+}
