@@ -76,6 +76,17 @@ describe("stored trajectories", () => {
     expect((await collect(readJournal(path))).filter(({ record }) => record.type === "prefix")).toHaveLength(3);
   });
 
+  it("of forks that end at the same time are each read with their own beginning", async () => {
+    const parent = { id: "p", messages: 2, steps: 1, turns: 0 };
+    const written = ["a", "b", "c"].map((id) => {
+      const one = newTrajectory({ id, parent });
+      return { ...one, messages: one.messages.map((message, at) => (at === 1 ? { ...message, content: `as ${id} saw it` } : message)) };
+    });
+    await using writer = await TrajectoryWriter.open(path);
+    await Promise.all(written.map((one) => writer.add(one)));
+    expect(await all()).toEqual(written);
+  });
+
   it("can be taken out of a journal that is compressed, and others added to it", async () => {
     const writer = await TrajectoryWriter.open(path);
     for (const id of ["a", "b", "c"]) await writer.add(newTrajectory({ id }));

@@ -41,30 +41,40 @@ export class TrajectoryWriter implements AsyncDisposable {
     return new TrajectoryWriter(journal, written, prefixes);
   }
 
-  /** Takes whole trajectories. What the forks of one episode have in common is written once, before the first of them. */
-  async add(one: Trajectory): Promise<void> {
+  /**
+   * Takes whole trajectories. What the forks of one episode have in common is written once, before the first of them. All lines of a
+   * trajectory are queued in one step: no other trajectory with another prefix can come between them.
+   */
+  add(one: Trajectory): Promise<void> {
     const value: Record<string, unknown> = { ...one };
     const { parent } = one;
+    const lines: Record<string, unknown>[] = [];
     if (parent !== null) {
-      await this.#addPrefix(
-        parent.id,
-        partOf(one, (all, count) => all.slice(0, count)),
-      );
+      const prefix = partOf(one, (all, count) => all.slice(0, count));
+      lines.push(...this.#newPrefix(parent.id, prefix));
       Object.assign(
         value,
         partOf(one, (all, count) => all.slice(count)),
       );
     }
-    for (const field of SHARED) if (one[field] !== undefined) value[field] = await this.#share(one[field]);
-    await this.#journal.append({ type: "trajectory", value });
+    for (const field of SHARED) {
+      if (one[field] === undefined) continue;
+      const digest = digestOf(one[field]);
+      value[field] = digest;
+      if (!this.#written.has(digest)) lines.push({ type: "shared", digest, value: one[field] });
+      this.#written.add(digest);
+    }
+    const written = [...lines, { type: "trajectory", value }].map((line) => this.#journal.append(line));
+    return Promise.all(written).then(() => {});
   }
 
-  async #addPrefix(id: string, prefix: Prefix): Promise<void> {
+  /** The line of a prefix, unless it is the last one with this id. */
+  #newPrefix(id: string, prefix: Prefix): Record<string, unknown>[] {
     // An agent may go on from the fork with the same conversation in other words. A reader takes the last prefix before a trajectory.
     const digest = digestOf(prefix);
-    if (this.#prefixes.get(id) === digest) return;
+    if (this.#prefixes.get(id) === digest) return [];
     this.#prefixes.set(id, digest);
-    await this.#journal.append({ type: "prefix", id, value: prefix });
+    return [{ type: "prefix", id, value: prefix }];
   }
 
   close(): Promise<void> {
@@ -73,15 +83,6 @@ export class TrajectoryWriter implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  async #share(value: unknown): Promise<string> {
-    const digest = digestOf(value);
-    if (!this.#written.has(digest)) {
-      this.#written.add(digest);
-      await this.#journal.append({ type: "shared", digest, value });
-    }
-    return digest;
   }
 }
 
