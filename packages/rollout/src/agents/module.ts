@@ -3,7 +3,7 @@ import { pathToFileURL } from "node:url";
 import { isObject, messageOf } from "@aenv/contract";
 import { AgentError } from "../episode/failure.ts";
 import { digestOfFile } from "../journal/digest.ts";
-import { type Agent, isProgram, type ProgramStart } from "./agent.ts";
+import { type Agent, isProgram, type ProgramAgent, type ProgramStart } from "./agent.ts";
 
 /** What a module may export as its default: a function that plays a whole episode, or an agent. */
 export type AgentModule = ((start: ProgramStart) => Promise<string | null | undefined> | string | null | undefined) | Agent;
@@ -26,7 +26,9 @@ export async function moduleAgent(path: string): Promise<Agent> {
   if (isObject(exported) && ("run" in exported || "begin" in exported)) {
     const agent = exported as unknown as Agent;
     const common = { name: agent.name, settings: { ...agent.settings, ...source } };
-    return isProgram(agent) ? { ...common, run: (start) => agent.run(start) } : { ...common, begin: (start) => agent.begin(start) };
+    if (!isProgram(agent)) return { ...common, begin: (start) => agent.begin(start) };
+    const prepare: ProgramAgent["prepare"] = agent.prepare && ((place) => agent.prepare?.(place) ?? Promise.resolve());
+    return { ...common, ...(prepare && { prepare }), run: (start) => agent.run(start) };
   }
   throw new AgentError(
     `the agent ${path} has no default export that is a function or an agent; write: export default async ({ agentUrl, model }) => { … }`,

@@ -72,6 +72,14 @@ const files = {
       await callTool(agentUrl, tools[0].name, { text: "hello" });
       return "played " + task.id;
     };`,
+  "agent.mjs": `
+    export default {
+      name: "prepared",
+      settings: {},
+      installed: "nothing",
+      async prepare({ engine }) { this.installed = engine; },
+      async run() { return { text: this.installed }; },
+    };`,
   "throws.mjs": `export default async () => { throw new Error("out of ideas"); };`,
   "nothing.mjs": `export const agent = 1;`,
 };
@@ -337,7 +345,7 @@ describe("the model of a program", () => {
   it("that never answers makes it unscored when the program's time is up", async () => {
     await using endpoint = await scriptedOpenAi(() => ({ fault: "silent" }));
     const model = { baseUrl: endpoint.baseUrl, apiKey: "k", name: "m" };
-    expect((await play(asking(1), { model, limits: { seconds: 0.2 } })).outcome).toMatchObject(byModel);
+    expect((await play(asking(1), { model, limits: { seconds: 1 } })).outcome).toMatchObject(byModel);
   });
 
   it("may fail and be busy for a while: these answers are no turns", async () => {
@@ -356,6 +364,11 @@ describe("a module that plays an episode", () => {
     const trajectory = await play(await moduleAgent(join(tree.path, "module.mjs")));
     expect(trajectory).toMatchObject({ outcome: { kind: "scored", reward: 1 }, steps: [{ call: { name: "echo" } }] });
     expect(trajectory.messages.at(-1)).toEqual({ role: "assistant", content: "played greet" });
+  });
+
+  it("is an agent that prepares the sandbox before its time begins", async () => {
+    const trajectory = await play(await moduleAgent(join(tree.path, "agent.mjs")));
+    expect(trajectory.messages.at(-1)).toEqual({ role: "assistant", content: "process" });
   });
 
   it("that throws is unscored by the agent", async () => {
