@@ -96,6 +96,17 @@ describe("forks on a platform", () => {
     expect(broken.trajectories.every(({ parent }) => parent === null)).toBe(true);
   });
 
+  it("are unscored by the agent when it throws before the fork", async () => {
+    const agent: TurnAgent = {
+      name: "thrower",
+      settings: {},
+      begin: () => ({ next: () => Promise.reject(new Error("out of ideas")), copy: () => never as never }),
+    };
+    const { trajectories } = await run("thrower", agent, 1);
+    for (const { outcome } of trajectories)
+      expect(outcome).toMatchObject({ kind: "unscored", cause: "agent", retryable: false, message: "out of ideas" });
+  });
+
   it("of a group that a stop has cut are played again from one trunk", async () => {
     const stop = new AbortController();
     let done = 0;

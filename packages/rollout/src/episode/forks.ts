@@ -1,6 +1,7 @@
-import { PlatformError, type StopReason, type Trajectory } from "@aenv/contract";
+import { isPlatformError, messageOf, PlatformError, type StopReason, type Trajectory } from "@aenv/contract";
 import { isProgram, type Player, type TurnAgent } from "../agents/agent.ts";
 import { Episode } from "./episode.ts";
+import { AgentError, ModelError } from "./failure.ts";
 import { EpisodeDeadline, type EpisodeSpec, type Lease, type PlayOptions, playFrom } from "./play.ts";
 
 /** What the forks of a group have in common: an episode that was played to a step and waits there. */
@@ -101,15 +102,10 @@ export class Forks implements AsyncDisposable {
       const { limits, recordsDigests, now } = this.#options;
       const task = lease.task?.id ?? spec.task.id;
       const episode = await Episode.begin({ instance, task, seed: spec.seed, limits, signal, recordsDigests, now });
-      const { tools, record } = episode;
-      const player = await this.#agent.begin({
-        task: { id: episode.task?.id ?? null, instruction: episode.task?.instruction ?? null },
-        tools,
-        seed: spec.seed,
-        oracle: () => instance.episode.oracle({ signal }),
+      const { player, reason } = await this.#playTrunk(episode, spec, signal).catch((error: unknown) => {
+        throw ofAgent(error);
       });
-      const reason = await episode.playTo(player, this.#forkAt);
-      const { messages, steps, turns } = record;
+      const { messages, steps, turns } = episode.record;
       // Named by its content: a trunk that was played again is another parent.
       const digest = this.#options.digestOf({ messages, steps: steps.map(({ call, result }) => [call, result]) });
       const id = `${group}-trunk-${digest.slice("sha256:".length, "sha256:".length + 8)}`;
@@ -120,6 +116,16 @@ export class Forks implements AsyncDisposable {
     }
   }
 
+  async #playTrunk(episode: Episode, { seed }: EpisodeSpec, signal: AbortSignal) {
+    const player = await this.#agent.begin({
+      task: { id: episode.task?.id ?? null, instruction: episode.task?.instruction ?? null },
+      tools: episode.tools,
+      seed,
+      oracle: () => episode.instance.episode.oracle({ signal }),
+    });
+    return { player, reason: await episode.playTo(player, this.#forkAt) };
+  }
+
   async #drop(group: string): Promise<void> {
     const trunk = this.#trunks.get(group);
     this.#trunks.delete(group);
@@ -128,6 +134,12 @@ export class Forks implements AsyncDisposable {
       () => {},
     );
   }
+}
+
+/** For its forks, the trunk is a part of the start. What is thrown while it is played, and is no known failure, is the agent's. */
+function ofAgent(error: unknown): unknown {
+  if (isPlatformError(error) || error instanceof ModelError || error instanceof AgentError) return error;
+  return new AgentError(messageOf(error), { cause: error });
 }
 
 function groupOf({ id, group }: EpisodeSpec): string {
