@@ -44,6 +44,8 @@ describe("replay", { timeout: 60_000 }, () => {
       stdout: expect.stringContaining("1 of 1 trajectories equal"),
     });
     expect(await aenv(["replay", "r", "7-7"], here)).toMatchObject({ code: 2, stderr: expect.stringContaining("no trajectory '7-7'") });
+    await aenv(["rollout", "echo", "--run", "u", "--task", "greet", "--agent", "command", "--", "false"], here);
+    expect(await aenv(["replay", "u"], here)).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("nothing to replay") });
     expect(await aenv(["replay", "q"], here)).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no run 'q'") });
   });
 

@@ -84,6 +84,7 @@ async function replayRun(named: string, wanted: string | undefined, options: Opt
   await Promise.all(running);
   if (stop.aborted) throw new Failure(`stopped after ${replayed.length} trajectories`, { exit: "cancelled" });
   if (found === 0) throw nothingFound(run.name, wanted);
+  if (skipped === found) throw nothingScored(run.name, found);
 
   const unequal = replayed.filter(({ kind }) => kind !== "equal").sort((a, b) => (a.id < b.id ? -1 : 1));
   const equal = replayed.length - unequal.length;
@@ -130,6 +131,13 @@ function unequalText(one: Replayed): string {
 function differenceText({ path, expected, actual }: Difference): string {
   const [was, is] = excerpts(JSON.stringify(expected) ?? "nothing", JSON.stringify(actual) ?? "nothing");
   return `  ${path || "value"}\n    expected  ${was}\n    actual    ${is}`;
+}
+
+function nothingScored(run: string, count: number): Failure {
+  return new Failure(`there is nothing to replay: all ${count} trajectories of run '${run}' that were named are unscored`, {
+    code: "replay.nothing",
+    hint: "Play them again with: aenv rollout ... --retry-unscored",
+  });
 }
 
 function nothingFound(run: string, wanted: string | undefined): Failure {
