@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { Episode, scriptedAgent } from "@aenv/rollout";
 import { Environment } from "@aenv/sdk";
 import {
   type DockerDaemon,
@@ -43,6 +44,20 @@ async function expectTwin(platform: Platform, host: string, health: object): Pro
   expect(await env.callReward({ city: "Beijing" })).toBe(true);
   expect(await env.checkHealth()).toMatchObject({ success: true, data: health });
   await expect(env.reset()).rejects.toMatchObject({ code: "instance.unsupported" });
+  await expectEpisode(env);
+}
+
+/** The original's servers have neither tasks nor a reset: an episode is played on a fresh instance, without a task. */
+async function expectEpisode(instance: Environment): Promise<void> {
+  const signal = AbortSignal.timeout(60_000);
+  const now = () => performance.now();
+  const episode = await Episode.begin({ instance, task: null, seed: 7, limits: {}, signal, recordsDigests: false, now });
+  const { tools, wasReset } = episode;
+  const agent = scriptedAgent([{ tool: "greet", arguments: { name: "Ada" } }]);
+  const player = await agent.begin({ task: { id: null, instruction: null }, tools, seed: 7, oracle: async () => null });
+  expect([wasReset, await episode.play(player)]).toEqual([false, "done"]);
+  expect(episode.record.steps).toMatchObject([{ call: { name: "greet" }, result: { is_error: false } }]);
+  expect(await episode.score({ city: "Beijing" })).toMatchObject({ kind: "scored", reward: 1 });
 }
 
 describeNeeding("python", "an environment of the original Python SDK as a command", () => {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { isObject, splitRef, type Task } from "@aenv/contract";
+import { isObject, isPlatformError, splitRef, type Task } from "@aenv/contract";
 import type { RunSettings } from "@aenv/rollout";
 import { Environment, type EnvironmentOptions } from "@aenv/sdk";
 import type { Command } from "commander";
@@ -119,9 +119,15 @@ export async function listTasks(
   terminal: Terminal,
 ): Promise<Task[]> {
   const tasks = await callServer(terminal, "Listing the tasks", () =>
-    Environment.use(source.environment, source.options, async (env) => env.tasks(split === undefined ? {} : { split })),
+    Environment.use(source.environment, source.options, (env) => env.tasks(split === undefined ? {} : { split }).catch(noTasks)),
   );
   return task === undefined ? tasks : tasks.filter(({ id }) => task.includes(id));
+}
+
+/** The original's servers have no route for tasks. */
+function noTasks(error: unknown): Task[] {
+  if (isPlatformError(error, "instance.unsupported")) return [];
+  throw error;
 }
 
 /** The digest of the bundle, or the name of the image, which may have a digest in it. */

@@ -5,6 +5,7 @@ import {
   type EpisodeTask,
   episodeStatus,
   isObject,
+  isPlatformError,
   type Outcome,
   STATUS_META,
   type Step,
@@ -56,6 +57,7 @@ interface Beginning {
   readonly task: Task | null;
   readonly tools: readonly ToolDescriptor[];
   readonly abilities: EpisodeAbilities;
+  readonly wasReset: boolean;
 }
 
 /**
@@ -106,11 +108,17 @@ export class Episode {
     const abilities = await instance.episode.abilities({ signal });
     // The agent sees observations, never rewards.
     const only = abilities.observation ? { observationsOnly: true } : {};
-    const { task: found, observation } = await instance.reset({ task, seed, ...only }, { signal, timeoutMs: NO_TIMEOUT });
+    const reset = await instance.reset({ task, seed, ...only }, { signal, timeoutMs: NO_TIMEOUT }).catch((error: unknown) => {
+      // The original's servers have no reset and no tasks. A fresh instance of them is at the beginning of its only episode.
+      if (task === null && isPlatformError(error, "instance.unsupported")) return null;
+      throw error;
+    });
+    const { task: found, observation } = reset ?? { task: null, observation: null };
     const tools = await listTools(options);
     const messages = abilities.prompt ? (await instance.episode.prompt({ signal })).messages : defaultPrompt(observation);
     const timing = { reset_ms: elapsedMs(from, now()), model_ms: 0, tools_ms: 0, score_ms: 0 };
-    return new Episode(options, { task: found, tools, abilities }, new EpisodeRecord(messages), timing, new Meter(limits), from);
+    const beginning = { task: found, tools, abilities, wasReset: reset !== null };
+    return new Episode(options, beginning, new EpisodeRecord(messages), timing, new Meter(limits), from);
   }
 
   /**
@@ -125,7 +133,7 @@ export class Episode {
     const abilities = await instance.episode.abilities({ signal });
     const tools = await listTools(options);
     const timing = { reset_ms: 0, model_ms: 0, tools_ms: 0, score_ms: 0 };
-    const episode = new Episode(options, { task, tools, abilities }, new EpisodeRecord(), timing, new Meter(limits), now());
+    const episode = new Episode(options, { task, tools, abilities, wasReset: true }, new EpisodeRecord(), timing, new Meter(limits), now());
     episode.#isDone = isDone;
     return episode;
   }
@@ -133,6 +141,11 @@ export class Episode {
   /** Which of the optional parts of an episode the environment defines. */
   get abilities(): EpisodeAbilities {
     return this.#beginning.abilities;
+  }
+
+  /** False if the environment cannot be reset: its instance is for one episode. */
+  get wasReset(): boolean {
+    return this.#beginning.wasReset;
   }
 
   /** Where the episode is played; whoever forked it releases it. */

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import type { Trajectory } from "@aenv/contract";
+import { PlatformError, type Trajectory } from "@aenv/contract";
 import { loadEnvironment, type Served, serve } from "@aenv/kit";
 import { Environment } from "@aenv/sdk";
 import { scriptedOpenAi } from "@aenv/testing";
@@ -163,6 +163,30 @@ describe("an episode", () => {
       outcome: { kind: "unscored", cause: "model", retryable: true, message: expect.stringContaining("gave no answer") },
       stop_reason: "error",
     });
+  });
+
+  it("on a server that has no reset, as the original's, is played on a fresh instance that is not used again", async () => {
+    class Unresettable extends Environment {
+      override async reset(): Promise<never> {
+        throw new PlatformError("instance.unsupported", "no reset");
+      }
+    }
+    const released: boolean[] = [];
+    const lease = async () => {
+      const instance = new Unresettable("echo@1.0.0", { instanceUrl: sandbox.url });
+      const provenance = { environment: "echo@1.0.0", environment_digest: null, engine: null, isolation: null, server_version: null };
+      const release = async (isReusable: boolean) => {
+        released.push(isReusable);
+        await instance.release();
+      };
+      return { instance, provenance, release };
+    };
+    const agent = scriptedAgent([{ tool: "echo", arguments: { text: "hello" } }]);
+    const task = { id: null, split: null, index: null };
+    const trajectory = await play(agent, { acquire: async () => ({ ...(await lease()), task }) });
+    expect(trajectory).toMatchObject({ outcome: { kind: "scored" }, steps: [{ call: { name: "echo" } }] });
+    expect((await play(agent, { acquire: lease })).outcome).toMatchObject({ kind: "unscored", cause: "environment" });
+    expect(released).toEqual([false, false]);
   });
 
   it("is unscored when its task is unknown, and a retry would not help", async () => {

@@ -128,7 +128,7 @@ async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOp
     reason = "error";
   }
   const artifacts = episode !== null && options.onArtifacts ? await takeArtifacts(episode, signal) : noArtifacts;
-  await lease?.release(outcome.kind === "scored");
+  await lease?.release(outcome.kind === "scored" && episode?.wasReset === true);
   playing?.[Symbol.dispose]();
   await options.onArtifacts?.(spec, artifacts.files);
   const record = episode?.record;
