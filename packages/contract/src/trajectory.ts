@@ -106,10 +106,13 @@ export const provenance = z.looseObject({
 });
 export type Provenance = z.infer<typeof provenance>;
 
-/** Cached tokens are part of the prompt tokens, reasoning tokens part of the completion tokens. */
+/**
+ * Cached tokens are part of the prompt tokens, reasoning tokens part of the completion tokens. Null if the endpoint did not say it of each
+ * turn: a sum without some of them would look like a small number.
+ */
 export const usage = z.object({
-  prompt_tokens: count,
-  completion_tokens: count,
+  prompt_tokens: count.nullable(),
+  completion_tokens: count.nullable(),
   cached_tokens: count,
   reasoning_tokens: count.optional(),
 });

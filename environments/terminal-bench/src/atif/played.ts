@@ -26,8 +26,8 @@ export function playedTrajectory({ messages, steps, turns, usage, cost }: Played
     agent: { name: agent.name, version: agent.version, ...(agent.model !== null && { model_name: agent.model }) },
     steps: [...all, ...unseen].map((step, i) => ({ step_id: i + 1, ...step })),
     final_metrics: {
-      total_prompt_tokens: usage.prompt_tokens,
-      total_completion_tokens: usage.completion_tokens,
+      ...(usage.prompt_tokens !== null && { total_prompt_tokens: usage.prompt_tokens }),
+      ...(usage.completion_tokens !== null && { total_completion_tokens: usage.completion_tokens }),
       total_cached_tokens: usage.cached_tokens,
       ...(cost !== null && { total_cost_usd: cost }),
       total_steps: all.length + unseen.length,

@@ -16,7 +16,7 @@ export interface PlayedTrajectory {
   readonly messages: readonly PlayedMessage[];
   readonly steps: readonly PlayedStep[];
   readonly turns: readonly PlayedTurn[];
-  readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number; readonly cached_tokens: number };
+  readonly usage: { readonly prompt_tokens: number | null; readonly completion_tokens: number | null; readonly cached_tokens: number };
   readonly cost: number | null;
   readonly timing: { readonly started_at: string; readonly total_ms: number };
 }

@@ -55,7 +55,7 @@ export function define(command: Command, terminal: Terminal): void {
       integer(1, 1_000_000),
     )
     .option("--per-task <number>", "keep at most so many of each task", integer(1, 1_000_000))
-    .option("--max-tokens <number>", "leave out episodes with a longer prompt and answer", integer(1, MOST))
+    .option("--max-tokens <number>", "leave out episodes with a longer prompt and answer, or with one of unknown length", integer(1, MOST))
     .option("--max-messages <number>", "leave out episodes with more messages", integer(1, MOST))
     .option("--pass-rate <low,high>", "keep tasks whose pass rate is within these bounds, e.g. 0.1,0.9", range)
     .option("--unscored", "keep unscored episodes in the formats that mark them: tokens, table, atif, trajectories, and files of tasks")

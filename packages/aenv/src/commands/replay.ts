@@ -134,7 +134,7 @@ function differenceText({ path, expected, actual }: Difference): string {
 }
 
 function nothingScored(run: string, count: number): Failure {
-  return new Failure(`there is nothing to replay: all ${count} trajectories of run '${run}' that were named are unscored`, {
+  return new Failure(`there is nothing to replay in run '${run}': ${count} unscored, none scored`, {
     code: "replay.nothing",
     hint: "Play them again with: aenv rollout ... --retry-unscored",
   });

@@ -48,7 +48,7 @@ export class LiveView {
       this.#scored++;
       this.#rewards += last.outcome.reward;
     } else this.#unscored.set(last.outcome.cause, (this.#unscored.get(last.outcome.cause) ?? 0) + 1);
-    this.#tokens += last.usage.prompt_tokens + last.usage.completion_tokens;
+    this.#tokens += (last.usage.prompt_tokens ?? 0) + (last.usage.completion_tokens ?? 0);
     this.#toolCalls += last.steps.length;
     this.#cost += last.cost ?? 0;
   }

@@ -24,8 +24,8 @@ export function toAtif(trajectory: Trajectory): Record<string, unknown> {
     // A document has at least one step, also of an episode that failed before its first message.
     steps: written.length > 0 ? written : [{ step_id: 1, source: "system", message: "" }],
     final_metrics: {
-      total_prompt_tokens: usage.prompt_tokens,
-      total_completion_tokens: usage.completion_tokens,
+      ...(usage.prompt_tokens !== null && { total_prompt_tokens: usage.prompt_tokens }),
+      ...(usage.completion_tokens !== null && { total_completion_tokens: usage.completion_tokens }),
       ...(cost !== null && { total_cost_usd: cost }),
       total_steps: Math.max(1, written.length),
     },

@@ -113,9 +113,13 @@ describe("a filter of trajectories", () => {
     expect(await filter(samples, options)).toEqual({ kept, counts: { kept: kept.length, dropped } });
   });
 
-  it("measures the longest prompt with its answer, not the sum of all prompts", async () => {
+  it("measures the longest prompt with its answer, not the sum of all prompts, and takes an unknown length as too long", async () => {
     const turns = [newTurn({ prompt_tokens: 6, completion_tokens: 2 }), newTurn({ prompt_tokens: 9, completion_tokens: 1 })];
-    const all = [newTrajectory({ turns, usage: { prompt_tokens: 15, completion_tokens: 3, cached_tokens: 0 } })];
+    const unknown = newTurn({ prompt_tokens: 1, completion_tokens: null });
+    const all = [
+      newTrajectory({ turns, usage: { prompt_tokens: 15, completion_tokens: 3, cached_tokens: 0 } }),
+      newTrajectory({ turns: [unknown], usage: { prompt_tokens: 1, completion_tokens: null, cached_tokens: 0 } }),
+    ];
     const read = async function* () {
       yield* all;
     };

@@ -1,4 +1,4 @@
-import type { Trajectory } from "@aenv/contract";
+import type { Trajectory, Turn } from "@aenv/contract";
 import { digestOf } from "../journal/digest.ts";
 
 /** Which trajectories an export takes. What is left out of the options leaves nothing out of the data. */
@@ -13,7 +13,7 @@ export interface FilterOptions {
   readonly bestOfGroup?: number;
   /** Keeps at most so many of each task. */
   readonly perTask?: number;
-  /** Of the longest prompt with its answer. */
+  /** Of the longest prompt with its answer. A trajectory of which that is not known is left out. */
   readonly maxTokens?: number;
   readonly maxMessages?: number;
   /** Keeps tasks whose pass rate is within these bounds, both included: neither too easy nor too hard. */
@@ -103,10 +103,11 @@ function isDuplicate({ task, messages }: Trajectory, { isDeduplicated = false }:
   return false;
 }
 
-/** Each prompt of an episode repeats the ones before, so the longest counts and not their sum. */
+/** Each prompt of an episode repeats the ones before, so the longest counts and not their sum. What is not known may be too long. */
 function lengthOf({ turns, usage }: Trajectory): number {
-  if (turns.length === 0) return usage.prompt_tokens + usage.completion_tokens;
-  return Math.max(...turns.map(({ prompt_tokens, completion_tokens }) => (prompt_tokens ?? 0) + (completion_tokens ?? 0)));
+  const length = ({ prompt_tokens, completion_tokens }: Pick<Turn, "prompt_tokens" | "completion_tokens">) =>
+    prompt_tokens === null || completion_tokens === null ? Number.POSITIVE_INFINITY : prompt_tokens + completion_tokens;
+  return turns.length === 0 ? length(usage) : Math.max(...turns.map(length));
 }
 
 async function surveyOf(read: () => AsyncIterable<Trajectory>, options: FilterOptions): Promise<Survey> {

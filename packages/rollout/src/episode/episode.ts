@@ -16,7 +16,7 @@ import {
 } from "@aenv/contract";
 import { parseArguments } from "@aenv/sdk/adapters";
 import type { AgentMessage, Player } from "../agents/agent.ts";
-import { isCut } from "../models/tokens.ts";
+import { isCut, noTokenCount } from "../models/tokens.ts";
 import type { RecordedToolCall } from "../recorder/mcp.ts";
 import type { RecordedExchange } from "../recorder/model.ts";
 import { asWritten } from "./arguments.ts";
@@ -219,7 +219,13 @@ export class Episode {
     if (written === null) return "done";
     if (written.seen !== undefined) this.record.show(written.seen, null);
     this.#note(written, from);
+    if (!this.isCounted(written)) throw noTokenCount();
     return isCut(written) ? "max_tokens" : this.take(written.message);
+  }
+
+  /** False if there is a limit of tokens and the model's endpoint does not say how many a message has. */
+  isCounted({ turn }: AgentMessage): boolean {
+    return this.meter.tokensLeft === undefined || turn === undefined || turn.completion_tokens !== null;
   }
 
   /** Takes a message of the agent that is in the record already: runs its tool calls, or asks the environment for a reply. */
@@ -302,6 +308,7 @@ export class Episode {
     this.record.messages.push(message);
     if (turn === undefined) return;
     this.timing.model_ms += duration;
+    // What is not known matters only with a limit, and ends the episode then.
     this.meter.addTokens(turn.completion_tokens ?? 0);
     const { turns, messages } = this.record;
     turns.push({

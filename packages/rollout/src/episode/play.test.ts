@@ -140,6 +140,20 @@ describe("an episode", () => {
     });
   });
 
+  it("whose model does not say how many tokens it writes has an unknown usage, and is unscored if there is a limit of tokens", async () => {
+    await using endpoint = await answering(() => ({ finish_reason: "stop", message: { role: "assistant", content: "Done." } }), null);
+    expect(await play(endpoint.agent(), { limits: { turns: 1 } })).toMatchObject({
+      outcome: { kind: "scored" },
+      usage: { prompt_tokens: null, completion_tokens: null },
+    });
+    expect((await play(endpoint.agent(), { limits: { tokens: 1_000 } })).outcome).toMatchObject({
+      kind: "unscored",
+      cause: "model",
+      retryable: false,
+      message: expect.stringContaining("the limit of tokens cannot be kept"),
+    });
+  });
+
   it("does not count the time that its model's endpoint is busy", async () => {
     const agent: Agent = {
       name: "delayed",

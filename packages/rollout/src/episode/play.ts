@@ -255,10 +255,11 @@ function captureOf(turns: readonly Turn[]): Trajectory["capture"] {
 
 function usageOf(turns: readonly Turn[]): Trajectory["usage"] {
   const sum = (value: (turn: Turn) => number | null | undefined) => turns.reduce((total, turn) => total + (value(turn) ?? 0), 0);
+  const sumOfAll = (value: (turn: Turn) => number | null) => (turns.some((turn) => value(turn) === null) ? null : sum(value));
   const reasoning = sum((turn) => turn.reasoning_tokens);
   return {
-    prompt_tokens: sum((turn) => turn.prompt_tokens),
-    completion_tokens: sum((turn) => turn.completion_tokens),
+    prompt_tokens: sumOfAll((turn) => turn.prompt_tokens),
+    completion_tokens: sumOfAll((turn) => turn.completion_tokens),
     cached_tokens: sum((turn) => turn.cached_tokens),
     ...(reasoning > 0 && { reasoning_tokens: reasoning }),
   };

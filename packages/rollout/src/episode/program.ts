@@ -1,6 +1,6 @@
 import type { StopReason } from "@aenv/contract";
 import type { ProgramAgent } from "../agents/agent.ts";
-import { hasTokens, isCut, noTokens } from "../models/tokens.ts";
+import { hasTokens, isCut, noTokenCount, noTokens } from "../models/tokens.ts";
 import type { RecordedExchange } from "../recorder/model.ts";
 import type { RecordingServer, UpstreamModel } from "../recorder/server.ts";
 import type { Episode } from "./episode.ts";
@@ -71,6 +71,7 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
         asked.end(exchange);
         const { message } = exchange.written;
         if (episode.isHeard(message)) heard = heard.then(() => episode.hear(message)).catch(fail);
+        if (!episode.isCounted(exchange.written)) fail(noTokenCount());
         if (model?.wantsTokens === true && !hasTokens(exchange.written)) fail(noTokens(model.baseUrl));
       },
       fail: (error) => asked.fail(error),

@@ -41,6 +41,14 @@ describe("a chat completion", () => {
     expect(two.turn?.weight_versions).toEqual(spans);
   });
 
+  it("without usage has as many tokens as it has ids", () => {
+    const choice = { message, finish_reason: "stop", token_ids: [4, 5], logprobs };
+    expect(readCompletion({ prompt_token_ids: [1, 2, 3], choices: [choice] }).turn).toMatchObject({
+      prompt_tokens: 3,
+      completion_tokens: 2,
+    });
+  });
+
   it("of a hosted API has no tokens, and that is not an error", () => {
     expect(readCompletion({ id: "c", choices: [{ message, finish_reason: "stop", logprobs: null }] }).turn).toMatchObject({
       prompt_token_ids: null,

@@ -54,6 +54,7 @@ export function readCompletion(value: unknown): AgentMessage {
   if (choice === undefined) throw new ModelError("the model's answer has no choice", { retryable: true });
   // SGLang, when it is stopped or its weights are replaced: what there is of the answer is not the model's whole answer.
   if (choice.finish_reason === "abort") throw new ModelError("the engine aborted the model's answer", { retryable: true });
+  const promptIds = prompt ?? choice.prompt_token_ids ?? sglext?.input_ids?.[0] ?? null;
   const completionIds = choice.token_ids ?? choice.response_token_ids ?? sglext?.output_ids?.[0] ?? null;
   const values = choice.logprobs?.content?.map(({ logprob }) => clamp(logprob)) ?? null;
   if (completionIds !== null && values !== null && completionIds.length !== values.length) {
@@ -66,12 +67,12 @@ export function readCompletion(value: unknown): AgentMessage {
     turn: {
       completion_id: id ?? null,
       finish_reason: choice.finish_reason ?? null,
-      prompt_token_ids: prompt ?? choice.prompt_token_ids ?? sglext?.input_ids?.[0] ?? null,
+      prompt_token_ids: promptIds,
       completion_token_ids: completionIds,
       logprobs: values,
       weight_versions: weightsOf(about, completionIds?.length ?? 0),
-      prompt_tokens: usage?.prompt_tokens ?? null,
-      completion_tokens: usage?.completion_tokens ?? null,
+      prompt_tokens: usage?.prompt_tokens ?? promptIds?.length ?? null,
+      completion_tokens: usage?.completion_tokens ?? completionIds?.length ?? null,
       ...tokenDetails(usage?.prompt_tokens_details?.cached_tokens, usage?.completion_tokens_details?.reasoning_tokens),
     },
   };
