@@ -36,11 +36,15 @@ export type ModelName = keyof typeof starts;
 // biome-ignore lint/suspicious/noExplicitAny: each framework reports its own objects
 export type Play = (script: string, framework: string, options?: PythonOptions & { models?: readonly ModelName[] }) => Promise<any>;
 
+/** What the model of this name was asked in the last play, without the conversation. */
+export type AskedOf = (model: ModelName) => readonly Record<string, unknown>[];
+
 /** A suite with a platform that has the environment echo, and with models for rollouts. */
-export function describeWithModels(component: ComponentName, title: string, body: (play: Play) => void): void {
+export function describeWithModels(component: ComponentName, title: string, body: (play: Play, askedOf: AskedOf) => void): void {
   describeNeeding(component, title, () => {
     let platform: Platform;
     const running: ScriptedOpenAi[] = [];
+    const latest = new Map<ModelName, ScriptedOpenAi>();
     beforeAll(async () => {
       platform = await startPlatform();
       await publish(platform, projects.echo);
@@ -49,17 +53,20 @@ export function describeWithModels(component: ComponentName, title: string, body
       await platform?.close();
       await Promise.all(running.map((model) => model.close()));
     });
+    const askedOf: AskedOf = (name) =>
+      latest.get(name)?.requests.map(({ body: { messages: _messages, tools: _tools, ...settings } }) => settings) ?? [];
     body(async (script, framework, { models = ["good", "broken", "drifting"], variables = {}, ...options } = {}) => {
       const addresses: Record<string, string> = {};
       for (const name of models) {
         const model = await starts[name]();
         running.push(model);
+        latest.set(name, model);
         addresses[name] = model.baseUrl;
       }
       return await runPython(script, [framework, platform.controlUrl, JSON.stringify(addresses)], {
         ...options,
         variables: { AENV_SYSTEM_URL: platform.controlUrl, AENV_API_KEY: "", MODEL_KEY: "k", ...variables },
       });
-    });
+    }, askedOf);
   });
 }

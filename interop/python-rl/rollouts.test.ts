@@ -5,7 +5,7 @@ import { CALL, describeWithModels, MODEL_FAILED, REPLY } from "./models.ts";
 const SCRIPT = "use_rollouts.py";
 const LONG = { timeout: 100_000 };
 
-describeWithModels("python-rl", "an episode through the Python modules for trainers", (play) => {
+describeWithModels("python-rl", "an episode through the Python modules for trainers", (play, askedOf) => {
   it("is a sample of slime; an unscored one is a stand-in that the filter drops, a drifting one is two samples", LONG, async () => {
     const scored = { reward: 1, status: "completed", removed: false };
     expect(await play(SCRIPT, "slime")).toEqual({
@@ -18,14 +18,24 @@ describeWithModels("python-rl", "an episode through the Python modules for train
       kept: true,
       dropped: [false, "unscored"],
     });
+    // slime's `max_new_tokens` is the chat API's `max_tokens`.
+    const asked = expect.objectContaining({ temperature: 1, max_tokens: 9 });
+    expect(askedOf("good")).toEqual([asked, asked]);
   });
 
-  it("has a reward for miles, whose reward function raises for an unscored one", LONG, async () => {
-    expect(await play(SCRIPT, "miles")).toEqual({ good: 1, broken: MODEL_FAILED, drifting: 1 });
+  it("has a reward for miles, whose reward function raises for an unscored one; an abort reaches all that run", LONG, async () => {
+    const report = await play(SCRIPT, "miles", { models: ["good", "broken", "drifting", "silent"] });
+    expect(report).toEqual({ good: 1, broken: MODEL_FAILED, drifting: 1, aborted: "cancelled" });
   });
 
   it("has a float for AReaL, and raises if it is unscored", LONG, async () => {
-    expect(await play(SCRIPT, "areal")).toEqual({ good: [1, "float"], broken: MODEL_FAILED, drifting: [1, "float"] });
+    expect(await play(SCRIPT, "areal")).toEqual({
+      good: [1, "float"],
+      broken: MODEL_FAILED,
+      drifting: [1, "float"],
+      // A trainer that records tokens itself would train on the turns of a failed attempt.
+      retries: { service: 1, trainer: 0, areal: 0 },
+    });
   });
 
   it("is a row for TRL, with the reward None if it is unscored or has several sequences", LONG, async () => {
@@ -34,6 +44,7 @@ describeWithModels("python-rl", "an episode through the Python modules for train
       broken: { trained: ["", ""], rewards: [null, null], aligned: true },
       drifting: { trained: ["", ""], rewards: [null, null], aligned: true },
     });
+    expect(askedOf("good")[0]).toMatchObject({ temperature: 1, max_tokens: 4096 });
   });
 
   it("is cancelled on the platform when the trainer gives it up", LONG, async () => {

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import uuid
 from dataclasses import dataclass, field
 from typing import Any, Iterable, Mapping
 
 from ._async.client import AsyncClient
-from .errors import PlatformError, Unscored, raise_unscored, reward_of
+from .errors import NotFound, PlatformError, Unscored, raise_unscored, reward_of
 from .types import RolloutResult, Sequence
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class RolloutService:
     """
     Where episodes are played, and how. `environment` is for rows that name none. `url` and `api_key` are those of `AsyncClient`.
-    It holds no connection, so it can be pickled and used in any event loop.
+    `retries` is 1 if the service records the tokens. It is 0 if the trainer does: the trainer's proxy would keep the turns of a failed
+    attempt beside those of the next one, and train on them. It holds no connection, so it can be pickled and used in any event loop.
     """
 
     environment: str | None = None
     url: str | None = None
     api_key: str | None = field(default=None, repr=False)
     limits: Mapping[str, Any] = field(default_factory=dict)
-    retries: int = 1
+    retries: int | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
 
     async def play(self, row: Mapping[str, Any], model: Mapping[str, Any], **fields: Any) -> RolloutResult:
@@ -44,9 +48,15 @@ class RolloutService:
                 raise_unscored(error, "start")
 
     async def cancel(self, ids: Iterable[str]) -> None:
+        """Cancels each. One that the server does not know, or cannot cancel, does not keep the others running."""
         async with AsyncClient(self.url, api_key=self.api_key) as client:
             for id in ids:
-                await client.rollouts.cancel(id)
+                try:
+                    await client.rollouts.cancel(id)
+                except NotFound:
+                    continue
+                except PlatformError as error:
+                    logger.warning("rollout %s was not cancelled: %s", id, error)
 
     def rollout(self, row: Mapping[str, Any], model: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
         """The rollout of a row with `task`, and `environment` if this service names none: columns of the row, or of its `extra_info`."""
@@ -62,7 +72,7 @@ class RolloutService:
             "seed": int(found.get("seed") or 0),
             "model": dict(model),
             "limits": {key: value for key, value in self.limits.items() if value is not None},
-            "retries": self.retries,
+            "retries": _default_retries(model) if self.retries is None else self.retries,
             "variables": dict(self.variables),
             **fields,
         }
@@ -92,8 +102,13 @@ def outcome_of(error: Unscored) -> dict[str, Any]:
 
 
 def sampling_of(params: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The settings that the model's endpoint understands."""
-    return {name: params[name] for name in names if params.get(name) is not None}
+    """The settings that the model's endpoint understands. `max_new_tokens`, the name of SGLang's own API, is `max_tokens` there."""
+    given = {"max_tokens": params.get("max_new_tokens"), **params}
+    return {name: given[name] for name in (*names, "max_tokens") if given.get(name) is not None}
+
+
+def _default_retries(model: Mapping[str, Any]) -> int:
+    return 1 if model.get("tokens") == "service" else 0
 
 
 def _chosen(task: Mapping[str, Any]) -> dict[str, Any]:

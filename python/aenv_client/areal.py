@@ -20,7 +20,10 @@ logger = logging.getLogger(__name__)
 
 
 class AEnvAgent:
-    """A class that AReaL constructs with `workflow_kwargs`. It can be pickled, for the mode `subproc`."""
+    """
+    A class that AReaL constructs with `workflow_kwargs`. It can be pickled, for the mode `subproc`. AReaL's proxy records the turns of
+    all attempts in one session, and a failed attempt would be trained on: leave `retries` at 0, unless AReaL drops them.
+    """
 
     def __init__(
         self,
@@ -28,7 +31,7 @@ class AEnvAgent:
         url: str | None = None,
         api_key: str | None = None,
         limits: Mapping[str, Any] | None = None,
-        retries: int = 1,
+        retries: int = 0,
         sampling: Mapping[str, Any] | None = None,
     ) -> None:
         self._service = RolloutService(environment, url, api_key, dict(limits or {}), retries)

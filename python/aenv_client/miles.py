@@ -19,16 +19,17 @@ from typing import Any, Mapping
 from ._service import RolloutService, outcome_of, sampling_of
 from .errors import PlatformError, Unscored, reward_of
 
-_SAMPLING = ("temperature", "top_p", "top_k", "max_tokens")
+_SAMPLING = ("temperature", "top_p", "top_k")
 _OUTCOME = "aenv_outcome"
-_running: set[str] = set()
+# A dict keeps their order.
+_running: dict[str, None] = {}
 
 
 async def run(base_url: str, prompt: Any, request_kwargs: Mapping[str, Any], metadata: Mapping[str, Any], **kwargs: Any) -> dict[str, Any]:
     """Plays the episode. The returned outcome gets into `sample.metadata`."""
     id = uuid.uuid4().hex
     model = {"base_url": f"{base_url.rstrip('/')}/v1", "tokens": "trainer", "sampling": sampling_of(request_kwargs or {}, _SAMPLING)}
-    _running.add(id)
+    _running[id] = None
     try:
         result = await RolloutService(limits=metadata.get("limits") or {}).play(metadata, model, id=id)
         return {_OUTCOME: result["outcome"]}
@@ -37,7 +38,7 @@ async def run(base_url: str, prompt: Any, request_kwargs: Mapping[str, Any], met
     except PlatformError as error:
         return {_OUTCOME: outcome_of(Unscored(error.message, cause="environment", retryable=False, stage="start"))}
     finally:
-        _running.discard(id)
+        _running.pop(id, None)
 
 
 async def reward(args: Any, sample: Any, **kwargs: Any) -> float:

@@ -14,7 +14,7 @@ import json
 import logging
 from typing import Any, Mapping
 
-from ._service import RolloutService, only_sequence
+from ._service import RolloutService, only_sequence, sampling_of
 from .errors import Unscored
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,9 @@ class AEnvRollout:
         return {name: [row[name] for row in rows] for name in names}
 
     async def _play(self, prompt: Any, trainer: Any) -> dict[str, Any]:
-        model = {**self._model, "sampling": {"temperature": trainer.args.temperature}}
+        # What the model writes beyond this is cut below, so that it need not be sampled.
+        longest = trainer.args.max_completion_length
+        model = {**self._model, "sampling": sampling_of({"temperature": trainer.args.temperature, "max_tokens": longest}, ("temperature",))}
         try:
             reward, sequence = only_sequence(await self._service.play({"task": task_of(prompt)}, model))
         except Unscored as error:
@@ -53,7 +55,8 @@ class AEnvRollout:
             tokens = trainer.processing_class
             pad = tokens.pad_token_id if tokens.pad_token_id is not None else tokens.eos_token_id
             return {"prompt_ids": [pad], "completion_ids": [tokens.eos_token_id], "logprobs": [0.0], "env_mask": [0], "env_reward": None}
-        start, end = sequence["prompt_length"], sequence["prompt_length"] + trainer.args.max_completion_length
+        start = sequence["prompt_length"]
+        end = None if longest is None else start + longest
         return {
             "prompt_ids": sequence["token_ids"][:start],
             "completion_ids": sequence["token_ids"][start:end],

@@ -9,7 +9,8 @@ In the file that `actor_rollout_ref.rollout.agent.agent_loop_config_path` names:
       url: http://aenv:8080
 
 Rows need `extra_info.task` and `agent_name: aenv`. An unscored episode raises `Unscored`: with `trainer.use_v1`, the default, verl
-leaves the episode out. `limits.turns` and the like bound an episode.
+leaves the episode out. `limits.turns` and the like bound an episode; `max_tokens` of the sampling parameters bounds a turn. Without it
+verl's server does, by the length of its context: `response_length` includes the results of tools, and is not a limit for one turn.
 """
 
 from __future__ import annotations
