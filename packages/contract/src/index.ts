@@ -208,6 +208,8 @@ export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, t
 export {
   type Conversation,
   conversation,
+  type EarlierAttempts,
+  earlierAttempts,
   isTruncated,
   type Provenance,
   provenance,

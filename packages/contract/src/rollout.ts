@@ -106,6 +106,7 @@ export const rolloutResult = trajectory
     messages: true,
     usage: true,
     cost: true,
+    earlier_attempts: true,
     timing: true,
     provenance: true,
     metadata: true,

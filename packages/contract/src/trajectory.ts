@@ -118,6 +118,9 @@ export const usage = z.object({
 });
 export type Usage = z.infer<typeof usage>;
 
+export const earlierAttempts = z.object({ attempts: count, usage, cost: z.number().nonnegative().nullable() });
+export type EarlierAttempts = z.infer<typeof earlierAttempts>;
+
 /** A conversation with a model, and the tools that the model was offered in it. */
 export const conversation = z.object({ messages: z.array(chatMessage), tools: z.array(toolDescriptor) });
 export type Conversation = z.infer<typeof conversation>;
@@ -158,6 +161,8 @@ export const trajectory = z.object({
   usage,
   /** In the currency of the prices, normally US dollars; null where no price or no usage is known. */
   cost: z.number().nonnegative().nullable(),
+  /** What the attempts before this one used, which were unscored and tried again. Absent if none is known. */
+  earlier_attempts: earlierAttempts.optional(),
   timing: z.object({
     started_at: z.iso.datetime(),
     total_ms: milliseconds,

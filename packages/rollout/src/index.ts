@@ -49,8 +49,10 @@ export { canBeRescored, type RescoreResult, rescore } from "./replay/rescore.ts"
 export { comparable } from "./replay/same.ts";
 export { ArtifactFiles } from "./run/artifact-files.ts";
 export { type Drift, driftOf } from "./run/drift.ts";
+export { type Spent, withEarlierAttempts } from "./run/earlier-attempts.ts";
 export { listRuns, RunFolder } from "./run/folder.ts";
 export { planEpisodes, planSize } from "./run/plan.ts";
+export { agentDigestOf, configDigestOf } from "./run/provenance-digests.ts";
 export { type Rescored, type RescoreRunOptions, readRescored, rescoreRun } from "./run/rescore.ts";
 export { playRun, type RunOptions, type RunProgress, type RunResult } from "./run/run.ts";
 export { type RunSettings, runNameOf, withoutSecrets } from "./run/settings.ts";

@@ -17,7 +17,7 @@ import { dataOfRun } from "../bench/run-data.ts";
 import { examples } from "../options/examples.ts";
 import { integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
-import { configDigestOf } from "../rollout/episodes.ts";
+import { sourceConfigDigestOf } from "../rollout/episodes.ts";
 import { LiveView } from "../rollout/live-view.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
 import { addSourceOptions, openSource, type SourceOptions } from "../rollout/source.ts";
@@ -95,7 +95,7 @@ async function rescore(named: string, options: Options, terminal: Terminal): Pro
     concurrency: options.concurrency,
     retries: options.retries,
     acquire: (trajectory, signal) => instances.acquire(trajectory, signal),
-    configDigest: configDigestOf(source),
+    configDigest: sourceConfigDigestOf(source),
     onProgress: (progress) => view.show(progress),
     cancel: stop,
     now: () => performance.now(),

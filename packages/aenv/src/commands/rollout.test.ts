@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Trajectory } from "@aenv/contract";
+import { RunFolder } from "@aenv/rollout";
 import { type ModelRequest, type ScriptedTurn, scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Platform, projects, publish, startPlatform } from "../platform-tests/platform.ts";
@@ -33,6 +35,12 @@ describe("rollout", { timeout: 60_000 }, () => {
     const { code, stdout, stderr } = await rollout([...argv, "--json"]);
     expect([code, code === 0 ? "" : stderr]).toEqual([0, ""]);
     return JSON.parse(stdout);
+  }
+
+  async function trajectoriesOf(run: string): Promise<Trajectory[]> {
+    const found: Trajectory[] = [];
+    for await (const one of new RunFolder(join(tree.path, "runs"), run).trajectories()) found.push(one);
+    return found;
   }
 
   it("scores every task of a built-in environment without a server, and plays nothing the second time", async () => {
@@ -139,8 +147,11 @@ describe("rollout", { timeout: 60_000 }, () => {
     const line = [...published, "-n", "4", "-c", "1", "--agent", "openai", "--model", "m", "--base-url", model.baseUrl];
     const stopped = await rollout(line, { stop: stop.signal });
     expect([stopped.code, stopped.stderr]).toEqual([130, expect.stringContaining("The same command goes on with the run.")]);
-    const resumed = await rolloutJson(line);
+    const { stdout, stderr } = await rollout([...line, "--json"]);
+    const { reward, ...resumed } = JSON.parse(stdout);
     expect(resumed).toMatchObject({ isComplete: true, resumed: 2, episodes: 12, scored: 12 });
+    // The live view counts the episodes of the first call too.
+    expect(stderr).toMatch(new RegExp(`12/12 done.* reward ${reward.mean.toFixed(3)} `));
   });
 
   it("refuses to go on with a named run that has other settings, and says which", async () => {
@@ -170,6 +181,26 @@ export default defineEnvironment({
     const done = await rolloutJson([...published, "-n", "2"]);
     expect(done).toMatchObject({ episodes: 6, scored: 6, reward: { mean: 1 } });
     expect(await platform.demand("GET", "/env-instance/*/list")).toEqual([]);
+  });
+
+  it("has the provenance that the service has for the same episode", async () => {
+    const variables = { FLAVOUR: "plain" };
+    await rolloutJson([...published, "--run", "mine", "--task", "greet", "--tool-calls", "3", "--var", "FLAVOUR=plain"]);
+    const [trajectory] = await trajectoriesOf("mine");
+    const [environment] = published;
+    const rollout = { id: "same", environment, task: { id: "greet" }, agent: { kind: "oracle" }, limits: { tool_calls: 3 }, variables };
+    const body = JSON.stringify({ rollouts: [rollout], stream: true });
+    const headers = { "content-type": "application/json" };
+    const lines = await (await fetch(`${platform.controlUrl}/rollouts`, { method: "POST", headers, body })).text();
+    const result = JSON.parse(lines.split("\n").find((line) => line.includes("provenance")) ?? "") as Trajectory;
+    const digests = ({ provenance: { environment_digest, config_digest, agent_digest, tools_digest } }: Trajectory) => ({
+      environment_digest,
+      config_digest,
+      agent_digest,
+      tools_digest,
+    });
+    expect(digests(result)).toEqual(digests(trajectory as Trajectory));
+    expect(Object.values(digests(result))).not.toContain(null);
   });
 
   it("adds up what the model costs, by prices of the command line or of a file", async () => {

@@ -124,6 +124,7 @@ describe("a rollout", () => {
       const { port } = server.address() as AddressInfo;
       const result = await world.play(world.rollout({ baseUrl: `http://127.0.0.1:${port}/sessions/ab12` }, { retries: 2 }));
       expect(result).toMatchObject({ attempt: 2, stop_reason: "error", outcome: { kind: "unscored", cause: "model", retryable: true } });
+      expect(result.earlier_attempts).toMatchObject({ attempts: 2, usage: { prompt_tokens: 0 }, cost: null });
       // The base URL is only appended to: it has no /v1, so the request has none.
       expect(paths).toEqual(Array.from({ length: 3 }, () => "/sessions/ab12/chat/completions"));
     } finally {

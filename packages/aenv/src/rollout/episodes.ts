@@ -1,7 +1,9 @@
 import type { Provenance, Trajectory } from "@aenv/contract";
 import {
   type Agent,
+  agentDigestOf,
   Capacity,
+  configDigestOf,
   costOfTurns,
   digestOf,
   type EpisodeSpec,
@@ -14,7 +16,6 @@ import {
   type Prices,
   playEpisode,
   RecordingServer,
-  withoutSecrets,
 } from "@aenv/rollout";
 import { ownPackage } from "../project/own-package.ts";
 import type { ChosenAgent } from "./agent-options.ts";
@@ -107,21 +108,21 @@ export class Episodes implements AsyncDisposable {
 /** What is known of trajectories before an instance runs. */
 export function provenanceOf(
   source: Source,
-  { name, settings }: Pick<Agent, "name" | "settings">,
+  agent: Pick<Agent, "name" | "settings">,
   limits: Limits,
   model: string | null,
 ): Omit<Provenance, "tools_digest" | "engine" | "isolation" | "server_version"> {
   return {
     environment: source.environment,
     environment_digest: source.digest,
-    config_digest: configDigestOf(source),
-    agent: name,
-    agent_digest: digestOf({ name, settings, limits }),
+    config_digest: sourceConfigDigestOf(source),
+    agent: agent.name,
+    agent_digest: agentDigestOf(agent, limits),
     model,
     client_version: ownPackage().version,
   };
 }
 
-export function configDigestOf({ deployConfig, options }: Source): string {
-  return digestOf({ deploy: deployConfig, variables: withoutSecrets(options.variables ?? {}) });
+export function sourceConfigDigestOf({ deployConfig, options }: Source): string {
+  return configDigestOf(deployConfig, options.variables ?? {});
 }

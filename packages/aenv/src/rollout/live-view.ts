@@ -1,5 +1,5 @@
 import type { UnscoredCause } from "@aenv/contract";
-import type { RunProgress } from "@aenv/rollout";
+import type { EpisodeScore, RunProgress } from "@aenv/rollout";
 import type { Terminal } from "../terminal/terminal.ts";
 import { moneyText } from "./summary-view.ts";
 
@@ -14,6 +14,8 @@ export class LiveView {
   readonly #startedAt = performance.now();
   #shownAt = Number.NEGATIVE_INFINITY;
   #doneAtStart: number | null = null;
+  /** How many of the scores are counted below. */
+  #counted = 0;
   #rewards = 0;
   #scored = 0;
   readonly #unscored = new Map<UnscoredCause, number>();
@@ -42,15 +44,19 @@ export class LiveView {
     if (stderr.isTty) stderr.write("\r\x1b[2K");
   }
 
-  #count({ last }: RunProgress): void {
-    if (last === null) return;
-    if (last.outcome.kind === "scored") {
-      this.#scored++;
-      this.#rewards += last.outcome.reward;
-    } else this.#unscored.set(last.outcome.cause, (this.#unscored.get(last.outcome.cause) ?? 0) + 1);
-    this.#tokens += (last.usage.prompt_tokens ?? 0) + (last.usage.completion_tokens ?? 0);
-    this.#toolCalls += last.steps.length;
-    this.#cost += last.cost ?? 0;
+  /** Episodes of earlier calls count too, except for the rate of tool calls. */
+  #count({ scores, last }: RunProgress): void {
+    for (; this.#counted < scores.length; this.#counted++) {
+      const { reward, cause, tokens, cost } = scores[this.#counted] as EpisodeScore;
+      if (reward !== null) {
+        this.#scored++;
+        this.#rewards += reward;
+      }
+      if (cause !== null) this.#unscored.set(cause, (this.#unscored.get(cause) ?? 0) + 1);
+      this.#tokens += tokens;
+      this.#cost += cost ?? 0;
+    }
+    this.#toolCalls += last?.steps.length ?? 0;
   }
 
   #text({ done, total, running }: RunProgress, seconds: number): string {

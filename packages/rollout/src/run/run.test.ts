@@ -90,11 +90,13 @@ describe("a run", () => {
     expect(most).toBe(3);
   });
 
-  it("tries again what was unscored and may pass, and keeps the last attempt only", async () => {
-    const flaky = async (spec: EpisodeSpec) => ({ ...(await play(spec)), ...(spec.attempt < 2 && { outcome: unscored }) });
+  it("tries again what was unscored and may pass, and keeps the last attempt with what all have cost", async () => {
+    const flaky = async (spec: EpisodeSpec) => ({ ...(await play(spec)), cost: 0.5, ...(spec.attempt < 2 && { outcome: unscored }) });
     const { summary } = await playRun(options({ retries: 2, play: flaky }));
-    expect(summary.scored).toBe(12);
-    expect((await stored()).map(({ attempt }) => attempt)).toEqual(Array.from({ length: 12 }, () => 2));
+    expect(summary).toMatchObject({ scored: 12, cost: { total: 18, episodes: 12 } });
+    const usage = { prompt_tokens: 20, completion_tokens: 4, cached_tokens: 0 };
+    const last = { attempt: 2, cost: 0.5, earlier_attempts: { attempts: 2, usage, cost: 1 } };
+    expect(await stored()).toEqual(Array.from({ length: 12 }, () => expect.objectContaining(last)));
   });
 
   it("tries again as often as its cause is allowed", async () => {

@@ -1,6 +1,7 @@
 import type { Trajectory, UnscoredCause } from "@aenv/contract";
 import type { EpisodeSpec } from "../episode/play.ts";
 import type { Concurrency } from "./concurrency.ts";
+import { type Spent, withEarlierAttempts } from "./earlier-attempts.ts";
 import type { PlannedEpisode } from "./plan.ts";
 
 export interface RunnerOptions {
@@ -13,7 +14,6 @@ export interface RunnerOptions {
   readonly play: (spec: EpisodeSpec) => Promise<Trajectory>;
   /** Takes the last attempt of each episode; the next begins when it has been taken. */
   readonly onEpisode: (trajectory: Trajectory, planned: PlannedEpisode) => Promise<void>;
-  readonly onRetry?: (trajectory: Trajectory) => void;
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly cancel: AbortSignal;
 }
@@ -49,14 +49,15 @@ export async function runEpisodes(plan: Iterable<PlannedEpisode> | AsyncIterable
 }
 
 async function playPlanned(planned: PlannedEpisode, options: RunnerOptions): Promise<void> {
-  const { run, retries, retriesOf = {}, play, onEpisode, onRetry, metadata = {}, cancel } = options;
+  const { run, retries, retriesOf = {}, play, onEpisode, metadata = {}, cancel } = options;
   const { id, task, group, seed } = planned;
+  const earlier: Spent[] = [];
   for (let attempt = 0; ; attempt++) {
     const trajectory = await play({ id, run, attempt, task, group, seed, metadata });
     const { outcome } = trajectory;
     if (cancel.aborted && outcome.kind === "unscored") return;
     const isLast = outcome.kind === "scored" || !outcome.retryable || attempt >= (retriesOf[outcome.cause] ?? retries);
-    if (isLast) return onEpisode(trajectory, planned);
-    onRetry?.(trajectory);
+    if (isLast) return onEpisode(withEarlierAttempts(trajectory, earlier), planned);
+    earlier.push({ usage: trajectory.usage, cost: trajectory.cost });
   }
 }

@@ -4,7 +4,7 @@ import { newTrajectory } from "../fixtures/trajectory.ts";
 import { type EpisodeScore, scoreOf, summarise } from "./summary.ts";
 
 function scores(task: string, ...rewards: (number | null)[]): EpisodeScore[] {
-  return rewards.map((reward) => ({ task, reward, cause: reward === null ? "sandbox" : null, cost: null, totalMs: 1_000 }));
+  return rewards.map((reward) => ({ task, reward, cause: reward === null ? "sandbox" : null, cost: null, tokens: 0, totalMs: 1_000 }));
 }
 
 describe("the summary of a run", () => {
@@ -26,7 +26,14 @@ describe("the summary of a run", () => {
       fc.property(shuffled, ([all, mixed]) => {
         const summaryOf = (some: typeof all) =>
           summarise(
-            some.map(({ task, reward, cause }) => ({ task, reward, cause: reward === null ? cause : null, cost: null, totalMs: 1 })),
+            some.map(({ task, reward, cause }) => ({
+              task,
+              reward,
+              cause: reward === null ? cause : null,
+              cost: null,
+              tokens: 0,
+              totalMs: 1,
+            })),
             { passReward: 1 },
           );
         const [whole, other, scored] = [summaryOf(all), summaryOf(mixed), summaryOf(all.filter(({ reward }) => reward !== null))];
@@ -48,9 +55,12 @@ describe("the summary of a run", () => {
 
   it("is made of trajectories", () => {
     const unscored = { kind: "unscored", cause: "model", stage: "play", retryable: true, message: "gone" } as const;
-    const common = { task: "greet", totalMs: 5 };
+    const common = { task: "greet", tokens: 12, totalMs: 5 };
     expect(scoreOf(newTrajectory({ cost: 0.5 }))).toEqual({ ...common, reward: 1, cause: null, cost: 0.5 });
     expect(scoreOf(newTrajectory({ outcome: unscored }))).toEqual({ ...common, reward: null, cause: "model", cost: null });
+    const earlier = { attempts: 2, usage: { prompt_tokens: 5, completion_tokens: 3, cached_tokens: 0 }, cost: 0.25 };
+    expect(scoreOf(newTrajectory({ cost: 0.5, earlier_attempts: earlier }))).toMatchObject({ cost: 0.75, tokens: 20 });
+    expect(scoreOf(newTrajectory({ earlier_attempts: { ...earlier, cost: null } }))).toMatchObject({ cost: null, tokens: 20 });
   });
 
   it("adds up what episodes cost, unscored ones too, and divides it by those that passed", () => {

@@ -1,4 +1,5 @@
 import type { Trajectory, UnscoredCause } from "@aenv/contract";
+import { costOfAttempts, tokensOfAttempts } from "../run/earlier-attempts.ts";
 import { type MeanWithInterval, meanOfGroups } from "./mean.ts";
 import { passAtK, passHatK } from "./pass.ts";
 
@@ -8,8 +9,10 @@ export interface EpisodeScore {
   /** Null if it is unscored. */
   readonly reward: number | null;
   readonly cause: UnscoredCause | null;
-  /** Null where it is not known. */
+  /** Of all attempts; null where it is not known. */
   readonly cost: number | null;
+  /** Tokens that the model read and wrote, in all attempts. */
+  readonly tokens: number;
   readonly totalMs: number;
 }
 
@@ -56,12 +59,14 @@ export interface SummaryOptions {
 }
 
 /** What an episode adds to a summary. */
-export function scoreOf({ task, outcome, cost, timing }: Pick<Trajectory, "task" | "outcome" | "cost" | "timing">): EpisodeScore {
+export function scoreOf(episode: Pick<Trajectory, "task" | "outcome" | "usage" | "cost" | "earlier_attempts" | "timing">): EpisodeScore {
+  const { task, outcome, timing } = episode;
   return {
     task: task.id ?? "",
     reward: outcome.kind === "scored" ? outcome.reward : null,
     cause: outcome.kind === "scored" ? null : outcome.cause,
-    cost,
+    cost: costOfAttempts(episode),
+    tokens: tokensOfAttempts(episode),
     totalMs: timing.total_ms,
   };
 }

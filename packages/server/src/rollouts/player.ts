@@ -1,5 +1,14 @@
 import type { Outcome, Trajectory } from "@aenv/contract";
-import { digestOf, type EpisodeSpec, type PlayOptions, playEpisode } from "@aenv/rollout";
+import {
+  agentDigestOf,
+  digestOf,
+  type EpisodeSpec,
+  type Limits,
+  type PlayOptions,
+  playEpisode,
+  type Spent,
+  withEarlierAttempts,
+} from "@aenv/rollout";
 import type { RolloutAgents } from "./agents.ts";
 import { Capacities } from "./capacities.ts";
 import type { HeldPool, InstancePools } from "./instance-pools.ts";
@@ -42,10 +51,13 @@ export class RolloutPlayer {
     );
     using held = this.#capacities.hold(row.owner);
     const { capacity } = held;
+    const earlier: Spent[] = [];
     for (let { attempt } = row; ; attempt++) {
       if (attempt > row.attempt && !(await beginAttempt(attempt))) return null;
       const trajectory = await this.#attempt(attempt, row, work, { pool, capacity, deadlineMs, cancel });
-      if (cancel.aborted || !isWorthRetrying(trajectory.outcome) || attempt - row.losses >= request.retries) return trajectory;
+      if (cancel.aborted || !isWorthRetrying(trajectory.outcome) || attempt - row.losses >= request.retries)
+        return withEarlierAttempts(trajectory, earlier);
+      earlier.push({ usage: trajectory.usage, cost: trajectory.cost });
     }
   }
 
@@ -57,7 +69,9 @@ export class RolloutPlayer {
   ): Promise<Trajectory> {
     const { request } = work;
     const agent = this.#options.agents.agentOf(request);
-    const { model, limits, task } = request;
+    const { model, task } = request;
+    const { tool_calls: toolCalls, ...others } = request.limits;
+    const limits: Limits = { ...others, toolCalls };
     const spec: EpisodeSpec = {
       id: row.id,
       run: row.run,
@@ -71,13 +85,14 @@ export class RolloutPlayer {
       agent,
       recorder: null,
       model: null,
-      limits: { turns: limits.turns, toolCalls: limits.tool_calls, tokens: limits.tokens, seconds: limits.seconds },
+      limits,
       ...how,
       recordsDigests: false,
       acquire: (episode, signal) => pool.acquire(episode, task, signal),
       provenance: {
         agent: agent.name,
-        agent_digest: digestOf(agent.settings),
+        agent_digest: agentDigestOf(agent, limits),
+        ...(work.configDigest !== undefined && { config_digest: work.configDigest }),
         model: model?.name ?? null,
         client_version: this.#options.version,
         ...(model && { sampling: model.sampling }),

@@ -50,6 +50,7 @@ export function unplayedResult(row: RolloutRow, work: RolloutWork, outcome: Roll
       environment,
       environment_digest: environmentDigest,
       tools_digest: null,
+      ...(work.configDigest !== undefined && { config_digest: work.configDigest }),
       agent: request.agent.kind,
       agent_digest: null,
       model: request.model?.name ?? null,

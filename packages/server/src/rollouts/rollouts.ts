@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { canonicalJson, type Outcome, PlatformError, type RolloutRequest, type RolloutResult, type RolloutsRequest } from "@aenv/contract";
+import { configDigestOf } from "@aenv/rollout";
 import type { Caller } from "../access/access.ts";
 import type { Hub } from "../hub/hub.ts";
 import { assertPlayable } from "./admission.ts";
@@ -8,6 +9,10 @@ import type { ModelPolicy } from "./model-policy.ts";
 import { RolloutTable, type RolloutTableOptions } from "./rollout-table.ts";
 import { keyOf, type RolloutRow, type RolloutWork } from "./row.ts";
 import { RolloutWorker, type RolloutWorkerOptions } from "./worker.ts";
+
+interface ResolvedEnvironment extends Pick<RolloutWork, "environment" | "environmentDigest"> {
+  readonly deployConfig: Readonly<Record<string, unknown>>;
+}
 
 export interface RolloutsOptions extends RolloutTableOptions, RolloutWorkerOptions {
   readonly hub: Hub;
@@ -71,14 +76,15 @@ export class Rollouts {
     const { owner, roles, ...rest } = caller;
     await inGroups(missing, async (key) => {
       const { request, digest } = wanted.get(key) as { request: RolloutRequest; digest: string };
-      const resolved = environments.get(request.environment) as Pick<RolloutWork, "environment" | "environmentDigest">;
+      const { deployConfig, ...resolved } = environments.get(request.environment) as ResolvedEnvironment;
+      const configDigest = configDigestOf(deployConfig, request.variables);
       const row: RolloutRow = {
         id: request.id,
         owner,
         run,
         digest,
         state: "queued",
-        work: { request, ...resolved, caller: { ...rest, roles: [...roles] } },
+        work: { request, ...resolved, configDigest, caller: { ...rest, roles: [...roles] } },
         lease: null,
         attempt: 0,
         losses: 0,
@@ -148,11 +154,11 @@ export class Rollouts {
     return this.#worker.close();
   }
 
-  async #resolve(refs: readonly string[], caller: Caller): Promise<Map<string, Pick<RolloutWork, "environment" | "environmentDigest">>> {
-    const found = new Map<string, Pick<RolloutWork, "environment" | "environmentDigest">>();
+  async #resolve(refs: readonly string[], caller: Caller): Promise<Map<string, ResolvedEnvironment>> {
+    const found = new Map<string, ResolvedEnvironment>();
     for (const ref of new Set(refs)) {
-      const { name, version, bundleDigest } = await this.#options.hub.resolve(ref, caller);
-      found.set(ref, { environment: `${name}@${version}`, environmentDigest: bundleDigest });
+      const { name, version, bundleDigest, config } = await this.#options.hub.resolve(ref, caller);
+      found.set(ref, { environment: `${name}@${version}`, environmentDigest: bundleDigest, deployConfig: config.deployConfig ?? {} });
     }
     return found;
   }
