@@ -170,6 +170,7 @@ export {
   type ListedTasks,
   listedTask,
   listedTasks,
+  type ScoreSessionRequest,
   type SessionAction,
   type SessionStart,
   type SessionStep,

@@ -93,7 +93,10 @@ export type SessionStep = z.infer<typeof sessionStep>;
 export const scoreSessionRequest = knownFields({
   /** The agent's last words, if it has not said them yet. */
   text: z.string().optional(),
+  /** Arguments of the reward. They are the trainer's: an agent could raise its own score with them. */
+  arguments: z.record(z.string(), z.unknown()).optional(),
 });
+export type ScoreSessionRequest = z.infer<typeof scoreSessionRequest>;
 
 /** The answer of `POST /sessions/:id/score`. */
 export const sessionScore = z.object({ outcome });

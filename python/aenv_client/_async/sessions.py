@@ -63,9 +63,12 @@ class AsyncSession:
         """The agent speaks without calling a tool. The environment answers, or the episode is done."""
         return await self._step("send a message", {"text": text}, timeout)
 
-    async def score(self, text: str | None = None, *, timeout: float | None = None) -> Reward:
-        """The episode's reward, computed once. Raises `Unscored` where there is none."""
-        call = Call("score the session", "POST", f"{self._path}/score", wire.without_none({"text": text}), rule="once", timeout=timeout)
+    async def score(
+        self, text: str | None = None, *, arguments: Mapping[str, Any] | None = None, timeout: float | None = None
+    ) -> Reward:
+        """The episode's reward, computed once. `arguments` are those of the reward. Raises `Unscored` where there is none."""
+        body = wire.without_none({"text": text, "arguments": arguments})
+        call = Call("score the session", "POST", f"{self._path}/score", body, rule="once", timeout=timeout)
         try:
             outcome = (await self._http.send(call))["outcome"]
         except PlatformError as error:

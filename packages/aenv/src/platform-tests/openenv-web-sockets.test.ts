@@ -12,6 +12,16 @@ afterAll(() => openenv?.close());
 const clientOf = (path: string, token = openenv.ada) => new OpenEnvClient(openenv.platform, path, token);
 
 describe("an OpenEnv session on a WebSocket", () => {
+  it("gives the reward the arguments of the reset, and none of those that the agent submits", async () => {
+    await using client = clientOf("echo@1.0.0/ws");
+    const rewardWith = async (reward_args: object | null) => {
+      await client.ask({ type: "reset", data: { task_id: "be-brief", reward_args } });
+      for (const text of ["brevity", "more"]) await client.step("echo", { text });
+      return (await client.step("submit", { calls: 2 })).data.reward;
+    };
+    expect([await rewardWith(null), await rewardWith({ calls: 2 })]).toEqual([0.8, 1]);
+  });
+
   it("plays episodes, one after the other, each scored once", async () => {
     await using client = clientOf("echo@1.0.0/ws");
     expect(await client.ask({ type: "state" })).toEqual({ type: "state", data: { episode_id: null, step_count: 0, env: "echo@1.0.0" } });

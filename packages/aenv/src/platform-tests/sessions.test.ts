@@ -53,6 +53,14 @@ describe("sessions", () => {
   });
   afterAll(() => platform?.close());
 
+  it("give the reward the trainer's arguments", async () => {
+    const { session } = await ada.begin({ environment: "echo@1.0.0", task: { id: "be-brief" } });
+    for (const text of ["brevity", "more"]) await ada.step(session, echo(text));
+    const wrong = await ada.send("POST", `/sessions/${session}/score`, { arguments: { calls: 0 } });
+    expect(wrong).toMatchObject({ status: expect.any(Number), body: { error: { message: expect.stringContaining("calls") } } });
+    expect(await ada.score(session, { arguments: { calls: 2 } })).toMatchObject({ outcome: { components: { brief: 1 } } });
+  });
+
   it("play an episode step by step and score it once", async () => {
     const start = await ada.begin({ environment: "echo@1.0.0", task: { id: "be-brief" }, seed: 7 });
     expect(start).toMatchObject({

@@ -30,6 +30,8 @@ const resetData = z.looseObject({
   split: z.string().nullish(),
   index: z.number().int().nonnegative().nullish(),
   max_steps: z.number().int().positive().nullish(),
+  /** Arguments of the reward when the episode is scored. */
+  reward_args: z.record(z.string(), z.unknown()).nullish(),
 });
 export type ResetData = z.infer<typeof resetData>;
 

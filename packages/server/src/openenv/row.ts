@@ -10,6 +10,7 @@ export interface Playing {
   /** The id of the session of the trainer API that plays it. */
   readonly session: string;
   readonly maxSteps: number | null;
+  readonly rewardArguments?: Readonly<Record<string, unknown>>;
   stepCount: number;
   outcome: Scored | null;
   isTruncated: boolean;

@@ -165,6 +165,7 @@ export class OpenEnvSession {
       task: start.task,
       session: start.session,
       maxSteps: data.max_steps ?? null,
+      ...(data.reward_args != null && { rewardArguments: data.reward_args }),
       stepCount: 0,
       outcome: null,
       isTruncated: false,
@@ -267,8 +268,11 @@ export class OpenEnvSession {
   /** The score of the episode; its instance ends with it. */
   async #score(playing: Playing, answer: string | undefined): Promise<Scored> {
     const { sessions } = this.#options;
+    // `submit` is a tool of the agent, which could raise its own score if its arguments reached the reward: the trainer's do.
+    const { rewardArguments } = playing;
+    const asked = { ...(answer !== undefined && { text: answer }), ...(rewardArguments && { arguments: { ...rewardArguments } }) };
     try {
-      playing.outcome = await sessions.score(playing.session, answer, this.caller);
+      playing.outcome = await sessions.score(playing.session, asked, this.caller);
     } catch (error) {
       const { code, message } = lossOf(playing, error);
       throw new PlatformError(code, `the episode is unscored: ${message}`, { cause: error });

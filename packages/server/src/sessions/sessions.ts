@@ -6,6 +6,7 @@ import {
   newKey,
   PlatformError,
   type Scored,
+  type ScoreSessionRequest,
   type SessionAction,
   type SessionStart,
   type SessionStep,
@@ -126,12 +127,12 @@ export class Sessions {
   }
 
   /** The environment's score. It is computed once; asked again, it is the same. The instance ends with it. */
-  score(id: string, text: string | undefined, caller: Caller): Promise<Scored> {
+  score(id: string, { text, arguments: args }: ScoreSessionRequest, caller: Caller): Promise<Scored> {
     return this.#inTurn(id, caller, async (row) => {
       if (row.outcome !== null) return row.outcome;
       const episode = await this.#episodes.get(row, caller);
       if (text !== undefined && !row.isDone) await this.#step(row, episode, { text });
-      const outcome = (await episode.score()) as Scored;
+      const outcome = (await episode.score(args)) as Scored;
       // Another server may have scored it at the same time: the first score is the session's.
       const scored = await this.#options.rows.update(id, (latest) =>
         latest.outcome === null ? { ...latest, isDone: true, outcome } : latest,
