@@ -10,6 +10,7 @@ import { newTurn } from "../fixtures/turn.ts";
 import { type ExportCounts, type ExportFormatName, exportFormats, exportRows } from "./formats.ts";
 import { datasetInfo } from "./llama-factory.ts";
 import { type Columns, writeParquet } from "./parquet.ts";
+import { preferencePairs } from "./preference.ts";
 import type { Row } from "./row.ts";
 
 const unscored = { kind: "unscored", cause: "sandbox", stage: "play", retryable: true, message: "gone" } as const;
@@ -77,6 +78,19 @@ describe("every format", () => {
           for (const row of rows) if (row.scored === false && "loss_mask" in row) expect(row.loss_mask).not.toContain(1);
         },
       ),
+    );
+  });
+
+  it("of pairs has the pair that each whole group gives, wherever its samples are", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(trajectory, { maxLength: 12 }), async (makers) => {
+        const all = makers.map((make, at) => make(String(at))).map((one) => ({ ...one, tools: [{ name: one.id, inputSchema: {} }] }));
+        const { rows } = await exported(all, "preference");
+        const groups = Map.groupBy(all, ({ group }) => group?.id);
+        const whole = [...groups.values()].flatMap((group) => preferencePairs(group, { minMargin: 0, perGroup: 1 }));
+        const sorted = (some: readonly unknown[]) => some.map((one) => JSON.stringify(one)).sort();
+        expect(sorted(rows)).toEqual(sorted(whole));
+      }),
     );
   });
 

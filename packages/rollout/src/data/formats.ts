@@ -3,7 +3,7 @@ import { toAtif } from "./atif.ts";
 import { type Filtered, type FilterOptions, filterTrajectories } from "./filter.ts";
 import { llamaFactoryRows } from "./llama-factory.ts";
 import { type Columns, tableColumns, verlColumns } from "./parquet.ts";
-import { ktoRows, preferencePairs } from "./preference.ts";
+import { endsWith, ktoRows, type PairEnds, preferencePairs } from "./preference.ts";
 import { type PromptFormat, promptRow } from "./prompt-rows.ts";
 import type { Row, Skipped } from "./row.ts";
 import { openaiRows, sftRows } from "./sft.ts";
@@ -22,6 +22,8 @@ export interface ExportFormat {
 export interface RowContext {
   /** A reward of at least this counts as passed. */
   readonly passReward: number;
+  /** The same trajectories once more, for formats that have to know all of them first. */
+  again(): AsyncIterable<Trajectory>;
   /** Called for each trajectory that has no row. */
   skip(reason: Skipped): void;
 }
@@ -60,14 +62,16 @@ export async function* exportRows(
   const format: ExportFormat = exportFormats[name];
   let filtered: Filtered = { kept: 0, dropped: {} };
   const skipped: Partial<Record<Skipped, number>> = {};
-  const kept = filterTrajectories(read, { ...filter, keepsUnscored: filter.keepsUnscored === true && format.marksUnscored }, (counts) => {
+  const wanted = { ...filter, keepsUnscored: filter.keepsUnscored === true && format.marksUnscored };
+  const kept = filterTrajectories(read, wanted, (counts) => {
     filtered = counts;
   });
+  const again = () => filterTrajectories(read, wanted);
   const skip = (reason: Skipped) => {
     skipped[reason] = (skipped[reason] ?? 0) + 1;
   };
   let rows = 0;
-  for await (const row of format.rows(kept, { passReward: filter.passReward ?? 1, skip })) {
+  for await (const row of format.rows(kept, { passReward: filter.passReward ?? 1, again, skip })) {
     rows++;
     yield row;
   }
@@ -103,16 +107,29 @@ function prompts(format: PromptFormat): ExportFormat {
   return { ...jsonLines(rows), marksUnscored: true };
 }
 
-/** Samples of one group may be anywhere in a run, so they are gathered first. */
-async function* pairs(kept: AsyncIterable<Trajectory>, { skip }: RowContext): AsyncGenerator<Row> {
-  const groups = new Map<string, Trajectory[]>();
+/** Samples of one group may be anywhere in a run, so each pair is chosen first. At most one trajectory of a group is in memory. */
+async function* pairs(kept: AsyncIterable<Trajectory>, { again, skip }: RowContext): AsyncGenerator<Row> {
+  const groups = new Map<string, PairEnds>();
   for await (const one of kept) {
-    const key = one.group?.id ?? one.id;
-    groups.set(key, [...(groups.get(key) ?? []), one]);
+    const key = groupOf(one);
+    groups.set(key, endsWith(groups.get(key), one));
   }
-  for (const group of groups.values()) {
-    const rows = preferencePairs(group, { minMargin: 0, perGroup: 1 });
-    for (let unused = group.length - 2 * rows.length; unused > 0; unused--) skip("no pair in its group");
-    yield* rows;
+  for (const { count, chosen, rejected } of groups.values()) {
+    const isPair = chosen !== null && rejected !== null && chosen.reward > rejected.reward;
+    for (let unused = count - (isPair ? 2 : 0); unused > 0; unused--) skip("no pair in its group");
   }
+  const waiting = new Map<string, Trajectory>();
+  for await (const one of again()) {
+    const key = groupOf(one);
+    const ends = groups.get(key);
+    if (one.id !== ends?.chosen?.id && one.id !== ends?.rejected?.id) continue;
+    const other = waiting.get(key);
+    if (other !== undefined) yield* preferencePairs([other, one], { minMargin: 0, perGroup: 1 });
+    if (other !== undefined) waiting.delete(key);
+    else if ((ends.chosen?.reward ?? 0) > (ends.rejected?.reward ?? 0)) waiting.set(key, one);
+  }
+}
+
+function groupOf({ group, id }: Trajectory): string {
+  return group?.id ?? id;
 }

@@ -25,6 +25,29 @@ export function preferencePairs(group: readonly Trajectory[], { minMargin, perGr
   return rows;
 }
 
+/** What is known of a group before its pair is written: the first of its best trajectories, and the last of its worst. */
+export interface PairEnds {
+  readonly count: number;
+  readonly chosen: PairEnd | null;
+  readonly rejected: PairEnd | null;
+}
+
+interface PairEnd {
+  readonly id: string;
+  readonly reward: number;
+}
+
+export function endsWith(ends: PairEnds | undefined, one: Trajectory): PairEnds {
+  const { count, chosen, rejected } = ends ?? { count: 0, chosen: null, rejected: null };
+  if (one.outcome.kind === "unscored" || !hasAgentMessage(one)) return { count: count + 1, chosen, rejected };
+  const end = { id: one.id, reward: one.outcome.reward };
+  return {
+    count: count + 1,
+    chosen: chosen === null || end.reward > chosen.reward ? end : chosen,
+    rejected: rejected === null || end.reward <= rejected.reward ? end : rejected,
+  };
+}
+
 function pairRow(chosen: Trajectory, rejected: Trajectory): Record<string, unknown> {
   const shared = sharedLength(chosen.messages, rejected.messages);
   return {
