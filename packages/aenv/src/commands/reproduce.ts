@@ -44,7 +44,7 @@ interface Options extends RunsOptions, SourceOptions {
 
 const MAX_VALUE = 40;
 /** Agents that do the same in the same episode each time. */
-const DETERMINISTIC: ReadonlySet<string> = new Set(["oracle", "noop", "random"]);
+const DETERMINISTIC: ReadonlySet<string> = new Set(["oracle", "noop", "random", "scripted", "replay"]);
 
 export function define(command: Command, terminal: Terminal): void {
   command
@@ -91,7 +91,7 @@ async function reproduce(named: string, options: Options, terminal: Terminal): P
     ...(options.baseUrl !== undefined && { baseUrl: options.baseUrl }),
     ...(options.modelKey !== undefined && { modelKey: options.modelKey }),
   };
-  await using chosen = await chooseAgent({ ...agent, ...endpoint }, program, terminal, busy.notify);
+  await using chosen = await chooseAgent({ ...agent, ...endpoint, runs: options.runs }, program, terminal, busy.notify);
   const environment = options.environment ?? sourceOfRun(old, options, terminal.cwd);
   await using source = await openSource(
     environment,

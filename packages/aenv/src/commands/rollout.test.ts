@@ -84,6 +84,38 @@ describe("rollout", { timeout: 60_000 }, () => {
     expect(noop).toMatchObject({ episodes: 2, scored: 2, reward: { mean: 0 } });
   });
 
+  it("plays the actions of a file, for all tasks or for each, and plays a run again", async () => {
+    const hello = [{ tool: "echo", arguments: { text: "hello" } }, { say: "Done." }];
+    tree.write({ "all.json": hello, "each.json": { greet: hello, recall: [{ say: "I forget." }] }, "wrong.json": [{ tool: "echo" }] });
+    const all = await rolloutJson([...published, "--run", "all", "--agent", "scripted", "--agent-file", "all.json"]);
+    expect(all).toMatchObject({ episodes: 3, scored: 3, unscored: {} });
+    const rewards = Object.fromEntries(all.tasks.map(({ task, mean }: { task: string; mean: number }) => [task, mean]));
+    expect(rewards).toMatchObject({ greet: 1, recall: 0.2 });
+    const each = ["--run", "each", "--agent", "scripted", "--agent-file", "each.json", "--max-unscored", "0.5"];
+    expect(await rolloutJson([...published, ...each])).toMatchObject({ scored: 2, unscored: { agent: 1 }, reward: { mean: 0.5 } });
+
+    const again = await rolloutJson([...published, "--run", "again", "--agent", "replay", "--replay-from", "all", "--seed", "7"]);
+    expect(again).toMatchObject({ episodes: 3, scored: 3, reward: all.reward });
+    const written = (run: Trajectory[]) => run.map(({ task, messages }) => [task.id, messages]).sort();
+    expect(written(await trajectoriesOf("again"))).toEqual(written(await trajectoriesOf("all")));
+    const server = ["--system-url", platform.controlUrl, "--json"];
+    for (const run of ["all", "again"]) {
+      const { stdout } = await aenv(["reproduce", run, ...server], { cwd: tree.path });
+      expect(JSON.parse(stdout)).toMatchObject({ drift: [], reproduced: expect.anything() });
+    }
+
+    for (const [given, said] of [
+      [["--agent", "scripted"], "--agent-file actions.json"],
+      [["--agent", "scripted", "--agent-file", "wrong.json"], "wrong.json holds no actions"],
+      [["--agent", "scripted", "--agent-file", "absent.json"], "absent.json cannot be read"],
+      [["--agent", "replay"], "--replay-from RUN"],
+      [["--agent", "replay", "--replay-from", "none"], "there is no run 'none'"],
+    ] as const) {
+      const { code, stderr } = await rollout([...published, ...given]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
+    }
+  });
+
   it("plays a model behind an OpenAI-compatible endpoint", async () => {
     await using model = await scriptedOpenAi(echoes("hello"));
     const agent = ["--agent", "openai", "--model", "m", "--base-url", model.baseUrl, "--model-key", "secret-key"];

@@ -18,6 +18,7 @@ export function define(command: Command, terminal: Terminal): void {
         "aenv rollout echo",
         "aenv rollout ./my-env --agent random -n 100",
         "aenv rollout shop@1.0.0 --agent openai --model M --base-url http://127.0.0.1:8000/v1 --split train -n 8 --concurrency 256",
+        "aenv rollout ./my-env --agent scripted --agent-file actions.json",
         "aenv rollout ./my-env --engine oci -c 4",
         "aenv rollout shop@1.0.0 --agent command --model M -- python agent.py",
       ),

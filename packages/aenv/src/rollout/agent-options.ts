@@ -21,8 +21,21 @@ import { collectPair } from "../options/pairs.ts";
 import { integer } from "../options/values.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
+import { readActions, replayOf, type ScriptedActions, scriptedActions, scriptedBy } from "./recorded-agents.ts";
+import { getRun } from "./run-option.ts";
 
-export const agentKinds = ["oracle", "openai", "anthropic", "terminal", "random", "noop", "module", "command"] as const;
+export const agentKinds = [
+  "oracle",
+  "openai",
+  "anthropic",
+  "terminal",
+  "random",
+  "noop",
+  "scripted",
+  "replay",
+  "module",
+  "command",
+] as const;
 const apis = ["chat", "responses", "messages"] as const;
 type ModelApi = (typeof apis)[number];
 type AgentKind = (typeof agentKinds)[number];
@@ -38,6 +51,9 @@ export interface ModelOptions {
 export interface AgentOptions extends ModelOptions {
   readonly agent: AgentKind;
   readonly agentFile?: string;
+  /** Instead of a file, for the agent of a run that is played again. */
+  readonly actions?: ScriptedActions;
+  readonly replayFrom?: string;
   readonly api?: ModelApi;
   readonly contextTokens?: number;
   readonly stream?: boolean;
@@ -63,7 +79,8 @@ export function addAgentOptions(command: Command): Command {
         .choices(agentKinds)
         .default("oracle"),
     )
-    .option("--agent-file <file>", "the TypeScript or JavaScript file of the agent 'module'")
+    .option("--agent-file <file>", "the TypeScript or JavaScript file of the agent 'module', or the JSON file of the agent 'scripted'")
+    .option("--replay-from <run>", "the run whose episodes the agent 'replay' plays again")
     .option("--inside", "run the program of the agent 'command' in the sandbox of each episode")
     .option("--install <script>", "with --inside: a shell script that is run as root in the sandbox first")
     .option("--install-files <folder>", "with --inside: a folder that is copied to /opt/agent in the sandbox first")
@@ -88,8 +105,9 @@ export interface ChosenAgent extends AsyncDisposable {
 const MODEL_RETRIES = 3;
 const MODEL_TIMEOUT_MS = 10 * 60_000;
 
+/** `runs` is where runs are kept. */
 export async function chooseAgent(
-  options: AgentOptions,
+  options: AgentOptions & { readonly runs?: string },
   command: readonly string[],
   terminal: Terminal,
   onBusy: (pauseMs: number) => void,
@@ -105,6 +123,11 @@ export async function chooseAgent(
       return { agent: noopAgent(), ...none };
     case "random":
       return { agent: randomAgent(), ...none };
+    case "scripted":
+      return { agent: scriptedBy(actionsOf(options, terminal)), ...none };
+    case "replay":
+      if (options.replayFrom === undefined) throw missing("the agent 'replay' needs a run", "--replay-from RUN");
+      return { agent: await replayOf(getRun(options.replayFrom, { runs: options.runs ?? "runs" }, terminal), options.replayFrom), ...none };
     case "command":
       if (command.length === 0) throw missing("the agent 'command' needs a command", "-- python agent.py");
       return {
@@ -140,6 +163,12 @@ export async function chooseAgent(
   }
 }
 
+function actionsOf({ actions, agentFile }: AgentOptions, { cwd }: Terminal): ScriptedActions {
+  if (actions !== undefined) return actions;
+  if (agentFile === undefined) throw missing("the agent 'scripted' needs a file with its actions", "--agent-file actions.json");
+  return readActions(agentFile, cwd);
+}
+
 function programOf({ inside, install, installFiles, agentUser }: AgentOptions, command: readonly string[], { cwd }: Terminal): Agent {
   if (inside !== true) return commandAgent({ command, folder: cwd });
   return insideAgent({
@@ -171,6 +200,9 @@ export function agentOfRun({ agent: { name, settings }, model }: RunSettings): {
   if (typeof path === "string") return { agent: { agent: "module", agentFile: path, ...withModel }, program: [] };
   if (Array.isArray(command))
     return { agent: { agent: "command", ...withModel, ...insideOf(settings.inside) }, program: command.map(String) };
+  const actions = scriptedActions.safeParse(settings.actions);
+  if (name === "scripted" && actions.success) return { agent: { agent: "scripted", actions: actions.data }, program: [] };
+  if (name === "replay" && typeof settings.run === "string") return { agent: { agent: "replay", replayFrom: settings.run }, program: [] };
   const kind = agentKinds.find((one) => one === name);
   if (kind === undefined) {
     throw new Failure(`the agent '${name}' cannot be made again from its settings`, {

@@ -1,0 +1,83 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { messageOf, type OracleAction, oracleAction, problemsOf, type Trajectory } from "@aenv/contract";
+import { AgentError, digestOf, type RunFolder, replayAgent, scriptedAgent, type TurnAgent } from "@aenv/rollout";
+import * as z from "zod";
+import { Failure } from "../terminal/failure.ts";
+
+const EXAMPLE = '[{ "tool": "echo", "arguments": { "text": "hello" } }, { "say": "Done." }]';
+
+/** The same actions for every task, or those of each task by its id. */
+export const scriptedActions = z.union([z.array(oracleAction), z.record(z.string(), z.array(oracleAction))]);
+export type ScriptedActions = z.infer<typeof scriptedActions>;
+
+export function scriptedBy(actions: ScriptedActions): TurnAgent {
+  if (Array.isArray(actions)) return scriptedAgent(actions);
+  const byTask = new Map<string | null, readonly OracleAction[]>(Object.entries(actions));
+  return {
+    name: "scripted",
+    settings: { actions },
+    begin: (start) => scriptedAgent(found(byTask, start.task.id, "the file of the agent 'scripted' has no actions")).begin(start),
+  };
+}
+
+export function readActions(file: string, cwd: string): ScriptedActions {
+  const hint = `Write actions for all tasks, or an object with those of each task: ${EXAMPLE}`;
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(resolve(cwd, file), "utf8"));
+  } catch (error) {
+    throw new Failure(`${file} cannot be read: ${messageOf(error)}`, { exit: "usage", hint });
+  }
+  const parsed = scriptedActions.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new Failure(`${file} holds no actions: ${problemsOf(parsed.error, "the file")}`, { exit: "usage", hint });
+}
+
+/**
+ * Does what the agent of a run did: in an episode with the same task and seed the same, and with another seed what it did in the
+ * first scored episode of the task. Only what the agent wrote is kept in memory.
+ */
+export async function replayOf(run: RunFolder, named: string): Promise<TurnAgent> {
+  const byTask = new Map<string | null, Written>();
+  const bySeed = new Map<string, Written>();
+  for await (const trajectory of run.trajectories()) {
+    if (trajectory.outcome.kind === "unscored") continue;
+    const { task, seed } = trajectory;
+    const written = writtenIn(trajectory);
+    bySeed.set(keyOf(task.id, seed), written);
+    if (!byTask.has(task.id)) byTask.set(task.id, written);
+  }
+  return {
+    name: "replay",
+    // The digest tells a run from another one that has its name later.
+    settings: { run: named, trajectories: digestOf([...bySeed.values()].map(({ id, messages }) => [id, messages])) },
+    begin: (start) => {
+      const { id } = start.task;
+      const written = bySeed.get(keyOf(id, start.seed)) ?? found(byTask, id, `run '${run.name}' has no scored episode`);
+      return replayAgent(written).begin(start);
+    },
+  };
+}
+
+type Written = Pick<Trajectory, "id" | "messages" | "steps">;
+
+/** The positions of the messages count, and of all but the agent's nothing else does. The steps are those of a program. */
+function writtenIn({ id, messages, steps }: Trajectory): Written {
+  const isProgram = steps.some(({ message }) => message === null);
+  return {
+    id,
+    messages: messages.map((message) => (message.role === "assistant" ? message : { role: message.role, content: "" })),
+    steps: isProgram ? steps.map((step) => ({ ...step, result: { content: [], is_error: false } })) : [],
+  };
+}
+
+function keyOf(task: string | null, seed: number): string {
+  return JSON.stringify([task, seed]);
+}
+
+function found<T>(byTask: ReadonlyMap<string | null, T>, task: string | null, lack: string): T {
+  const one = byTask.get(task);
+  if (one !== undefined) return one;
+  throw new AgentError(`${lack} of ${task === null ? "an episode without a task" : `task '${task}'`}`);
+}
