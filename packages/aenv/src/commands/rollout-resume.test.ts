@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, watch } from "node:fs";
 import { join } from "node:path";
 import { RunFolder } from "@aenv/rollout";
 import { type ModelRequest, type ScriptedOpenAi, scriptedOpenAi, temporaryTree } from "@aenv/testing";
@@ -68,6 +68,21 @@ describe("a rollout that is stopped at any point", { timeout: 300_000 }, () => {
     await stopAfter(1 + ((seed * 7) % (REQUESTS - 1)), "SIGKILL", tree.path);
     expect(await playToTheEnd(tree.path)).toEqual(expected);
   });
+
+  it.each([".gz", "summary.json"])(
+    "by kill -9 after its last episode, when a file *%s appears, is complete when it is resumed",
+    async (end) => {
+      using tree = temporaryTree({ "runs/run/.keep": "" });
+      onRequest = () => {};
+      await using command = new RunningCommand(line(), { cwd: tree.path });
+      const changes = watch(join(tree.path, "runs/run"), (_, name) => {
+        if (name?.includes(end)) command.child.kill("SIGKILL");
+      });
+      await command.ended();
+      changes.close();
+      expect(await playToTheEnd(tree.path)).toEqual(expected);
+    },
+  );
 
   it.each([1, 9, 17])("by Ctrl-C ends cleanly, and has the same episodes when it is resumed, after %i requests", async (requests) => {
     using tree = temporaryTree();
