@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import type { Reporter, SerializedError, TestModule, TestSuite } from "vitest/node";
+import type { Reporter, SerializedError, TestModule, TestSuite, Vitest } from "vitest/node";
 import type { MissingComponent } from "./needs.ts";
 import { type FileResult, type RunResult, totalOf } from "./results.ts";
 
@@ -31,8 +31,17 @@ interface SkippedFor extends MissingComponent {
  * Writes the results of all tests to the file that AENV_TEST_RESULTS names, if it is set.
  */
 export default class NeedsReporter implements Reporter {
+  #isSelection = false;
+
+  onInit({ config }: Vitest): void {
+    this.#isSelection = config.testNamePattern !== undefined;
+  }
+
   onTestRunEnd(modules: readonly TestModule[], outside: readonly SerializedError[]): void {
-    const result: RunResult = { files: modules.map(resultOf), outside: outside.length };
+    // Tests that were not selected by name are reported as skipped.
+    const files = modules.map(resultOf).map((one) => (this.#isSelection ? { ...one, skipped: [] } : one));
+    const workers = process.env.AENV_TEST_WORKERS;
+    const result: RunResult = { files, outside: outside.length, ...(workers !== undefined && { variant: `with ${workers} workers` }) };
     const file = process.env.AENV_TEST_RESULTS;
     if (file !== undefined) writeFileSync(file, JSON.stringify(result));
     process.stdout.write(format(summarize(modules, result)));

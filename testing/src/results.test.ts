@@ -14,6 +14,14 @@ describe("the total of several runs", () => {
     expect(totalOf([first, second, third])).toEqual({ passed: 3, failed: 0, skipped: 0, passedLater: ["a.test.ts > two"] });
   });
 
+  it("counts a file once more for each variant of it, also if another one passed later", () => {
+    const usual = run({ passed: ["one", "two"] });
+    const varied = { ...run({ passed: ["one"], failed: ["two"] }), variant: "with 2 workers" };
+    expect(totalOf([varied, usual])).toEqual({ passed: 3, failed: 1, skipped: 0, passedLater: [] });
+    const again = { ...varied, ...run({ passed: ["one", "two"] }) };
+    expect(totalOf([varied, again, usual])).toMatchObject({ passed: 4, failed: 0, passedLater: ["a.test.ts (with 2 workers) > two"] });
+  });
+
   it("keeps what failed in the last run, and failures that belong to no file", () => {
     const first = run({ passed: ["one"], failed: ["two"] });
     expect(totalOf([first, first])).toMatchObject({ failed: 1, passedLater: [] });

@@ -12,6 +12,8 @@ export interface RunResult {
   readonly files: readonly FileResult[];
   /** Failures that belong to no file, such as an unhandled rejection after the last test. */
   readonly outside: number;
+  /** How it differs from the usual run, such as "with 2 workers". Its files count beside those of other runs. */
+  readonly variant?: string;
 }
 
 /** The result of several runs: of each file, the last one counts. */
@@ -26,15 +28,16 @@ export interface Total {
 export function totalOf(runs: readonly RunResult[]): Total {
   const last = new Map<string, FileResult>();
   const failedOnce = new Set<string>();
-  for (const { files } of runs) {
+  for (const { files, variant } of runs) {
     for (const result of files) {
-      last.set(result.file, result);
-      for (const test of result.failed) failedOnce.add(`${result.file} > ${test}`);
+      const file = variant === undefined ? result.file : `${result.file} (${variant})`;
+      last.set(file, result);
+      for (const test of result.failed) failedOnce.add(`${file} > ${test}`);
     }
   }
   const results = [...last.values()];
   const count = (state: "passed" | "failed" | "skipped") => results.reduce((sum, result) => sum + result[state].length, 0);
-  const stillFailed = new Set(results.flatMap(({ file, failed }) => failed.map((test) => `${file} > ${test}`)));
+  const stillFailed = new Set([...last].flatMap(([file, { failed }]) => failed.map((test) => `${file} > ${test}`)));
   return {
     passed: count("passed"),
     failed: count("failed") + runs.reduce((sum, { outside }) => sum + outside, 0),
