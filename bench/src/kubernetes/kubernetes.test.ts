@@ -23,7 +23,7 @@ describeNeeding("kubernetes", "the engine kubernetes with simulated pods", () =>
       }
       const value = (name: string) => added.find((one) => one.name.includes(name))?.value;
       expect(value("writes per pod")).toBeLessThanOrEqual(4);
-      expect(value("reads per pod")).toBeLessThanOrEqual(1);
+      expect(value("reads per pod")).toBeLessThanOrEqual(0.1);
     },
   );
 });
