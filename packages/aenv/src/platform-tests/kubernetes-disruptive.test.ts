@@ -1,9 +1,10 @@
+import { containersOf } from "@aenv/sandbox/test-containers";
 import { describeNeeding, findNodeProcess } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { callTool, urlOf } from "./calls.ts";
 import type { ServerProcess } from "./crash/server-process.ts";
 import { projects, publish } from "./platform.ts";
-import { containersOf, FaultyCluster, type TestPod } from "./testing/faulty-cluster.ts";
+import { FaultyCluster, type TestPod } from "./testing/faulty-cluster.ts";
 import { instancesOf, settled } from "./testing/truth.ts";
 
 // These tests stop components of the cluster that all its users share. They run only where AENV_KUBE_NODE_PID names a node to disturb.

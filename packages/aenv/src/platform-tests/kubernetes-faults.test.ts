@@ -1,10 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { killContainers } from "@aenv/sandbox/test-containers";
 import { describeNeeding, Random } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { callTool, urlOf } from "./calls.ts";
 import type { ServerProcess } from "./crash/server-process.ts";
 import { projects, publish } from "./platform.ts";
-import { FaultyCluster, killContainers, type TestPod } from "./testing/faulty-cluster.ts";
+import { FaultyCluster } from "./testing/faulty-cluster.ts";
 import { settled } from "./testing/truth.ts";
 
 /** `AENV_KUBE_SEEDS=100` for a long run; `AENV_KUBE_FIRST` is the first seed. */
@@ -91,7 +92,7 @@ describeNeeding("kubernetes", "two servers with pods", () => {
         }
         case "container killed": {
           const pod = random.pick(await cluster.pods());
-          if (pod !== undefined && !killContainers(pod as TestPod)) await cluster.deletePod(pod);
+          if (pod !== undefined && !killContainers(pod.metadata.uid ?? "")) await cluster.deletePod(pod);
           return healed;
         }
         case "API cut":

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { requiredRights } from "@aenv/sandbox";
@@ -92,35 +92,5 @@ export class FaultyCluster implements AsyncDisposable {
     await this.redis[Symbol.asyncDispose]();
     await this.namespace[Symbol.asyncDispose]();
     rmSync(this.#home, { recursive: true, force: true });
-  }
-}
-
-/** Kills everything in the containers of a pod; false if its node is not this machine, or the pod has not started. */
-export function killContainers({ metadata: { uid = "" } }: TestPod): boolean {
-  const killed = containersOf(uid);
-  for (const pid of killed) endProcess(pid);
-  return killed.length > 0;
-}
-
-/** The processes in the containers of a pod, if its node is this machine. */
-export function containersOf(uid: string): number[] {
-  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && textOf(`/proc/${name}/cgroup`).includes(uid));
-  // The process that holds the network of the pod is no container of it.
-  return pids.filter((pid) => textOf(`/proc/${pid}/comm`).trim() !== "pause").map(Number);
-}
-
-function endProcess(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has ended with another one.
-  }
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
   }
 }
