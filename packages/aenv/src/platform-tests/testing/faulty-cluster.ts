@@ -56,8 +56,9 @@ export class FaultyCluster implements AsyncDisposable {
     return join(this.#home, "kubeconfig");
   }
 
-  async startServer(): Promise<ServerProcess> {
-    const starting = startServerProcess(this.#home, { flags: { ...this.#flags, kubeconfig: this.#kubeconfig } });
+  /** `flags`: settings in which it differs from the others. */
+  async startServer(flags: Readonly<Record<string, unknown>> = {}): Promise<ServerProcess> {
+    const starting = startServerProcess(this.#home, { flags: { ...this.#flags, kubeconfig: this.#kubeconfig, ...flags } });
     this.#started.push(starting);
     const server = await starting.ready;
     this.servers.push(server);
@@ -93,4 +94,9 @@ export class FaultyCluster implements AsyncDisposable {
     await this.namespace[Symbol.asyncDispose]();
     rmSync(this.#home, { recursive: true, force: true });
   }
+}
+
+/** Whether it waits for a sandbox. */
+export function isWaiting({ metadata }: Pick<TestPod, "metadata">): boolean {
+  return metadata.labels?.["aenv.io/waiting"] !== undefined;
 }

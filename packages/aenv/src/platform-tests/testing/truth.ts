@@ -2,7 +2,7 @@ import type { InstanceRecord } from "@aenv/contract";
 import { vi } from "vitest";
 import { post } from "../crash/load.ts";
 import type { ServerProcess } from "../crash/server-process.ts";
-import type { FaultyCluster } from "./faulty-cluster.ts";
+import { type FaultyCluster, isWaiting, type TestPod } from "./faulty-cluster.ts";
 
 /** A pod that a killed server was starting is removed when its start timeout is over and a minute more. */
 const SETTLE_MS = 180_000;
@@ -24,16 +24,23 @@ export async function settled(
   return instances;
 }
 
-/** Every instance runs and answers, or has ended with a reason; and there is a pod for each that runs, and none else. */
+/** Every instance runs and answers, or has ended with a reason; and there is a pod for each that runs, one may wait, and there is no other. */
 async function findProblem(cluster: FaultyCluster, instances: readonly InstanceRecord[]): Promise<string | null> {
   const running = instances.filter(({ status }) => status === "Running");
   for (const one of instances) {
     const problem = one.status === "Running" ? await silenceOf(cluster, one) : endProblem(one);
     if (problem !== null) return problem;
   }
-  const pods = (await cluster.pods()).map(({ metadata }) => metadata.name);
+  const pods = await cluster.pods();
+  const waiting = namesOf(pods.filter(isWaiting));
+  if (waiting.length > 1) return `there are the waiting pods ${waiting.join(", ")}`;
+  const used = namesOf(pods.filter((pod) => !isWaiting(pod)));
   const ids = running.map(({ id }) => id);
-  return pods.length === ids.length ? null : `there are the pods ${pods.join(", ")} and the running instances ${ids.join(", ")}`;
+  return used.length === ids.length ? null : `there are the pods ${used.join(", ")} and the running instances ${ids.join(", ")}`;
+}
+
+function namesOf(pods: readonly TestPod[]): string[] {
+  return pods.map(({ metadata }) => metadata.name);
 }
 
 /** Asks every server: each of them serves all instances. */
