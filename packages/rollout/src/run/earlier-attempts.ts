@@ -22,18 +22,23 @@ export function costOfAttempts({ cost, earlier_attempts: earlier }: SpentInAll):
   return earlier.cost + (cost ?? 0);
 }
 
-/** The tokens that the model read and wrote in all attempts of an episode. */
+/** The tokens that the model read and wrote in all attempts of an episode, as far as its endpoint counted them. */
 export function tokensOfAttempts({ usage, earlier_attempts: earlier }: SpentInAll): number {
-  const count = (one: Usage | undefined) => (one === undefined ? 0 : one.prompt_tokens + one.completion_tokens);
+  const count = (one: Usage | undefined) => (one?.prompt_tokens ?? 0) + (one?.completion_tokens ?? 0);
   return count(usage) + count(earlier?.usage);
 }
 
 function sumOf(one: Usage, other: Usage): Usage {
   const reasoning = (one.reasoning_tokens ?? 0) + (other.reasoning_tokens ?? 0);
   return {
-    prompt_tokens: one.prompt_tokens + other.prompt_tokens,
-    completion_tokens: one.completion_tokens + other.completion_tokens,
+    prompt_tokens: sumOfKnown(one.prompt_tokens, other.prompt_tokens),
+    completion_tokens: sumOfKnown(one.completion_tokens, other.completion_tokens),
     cached_tokens: one.cached_tokens + other.cached_tokens,
     ...(reasoning > 0 && { reasoning_tokens: reasoning }),
   };
+}
+
+/** Unknown if one of them is: the sum of the others would look like a small number. */
+function sumOfKnown(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : one + other;
 }

@@ -12,6 +12,6 @@ it("an instance of a trusted environment runs with runsc if its owner is not tru
   const environment = { ...identity, bundleDigest: "sha256:1", metadata: null, config: identity, artifacts: [] } as unknown;
   const initial = { id: "shop-1", variables: {}, task: null, seed: 1 };
   const runtimeFor = (owner: string) =>
-    claimSpecFor(environment as EnvironmentVersion, owner, initial as never, "instance", runtimes, engine).runtime;
+    claimSpecFor(environment as EnvironmentVersion, owner, initial as never, "instance", runtimes, undefined, engine).runtime;
   expect([runtimeFor("ada"), runtimeFor("eve")]).toEqual([undefined, "runsc"]);
 });

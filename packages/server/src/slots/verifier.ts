@@ -102,7 +102,10 @@ export class Verifier {
   async #load(folder: string, { owner, variables, publication }: InspectOptions, signal: AbortSignal): Promise<Sandbox> {
     const { pool, runtimes } = this.#options;
     const limits = pool.limitsFor(publication);
-    return pool.claim({ owner, folder, digest: folder, variables, environment: null, runtime: runtimes.runtimeOf([owner]), limits }, signal);
+    return pool.claim(
+      { owner, folder, digest: folder, variables, environment: null, runtime: runtimes.runtimeOf([owner]), limits },
+      signal,
+    );
   }
 
   async #start(program: Program, folder: string, options: InspectOptions, signal: AbortSignal): Promise<Sandbox> {
