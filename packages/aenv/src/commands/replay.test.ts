@@ -44,9 +44,13 @@ describe("replay", { timeout: 60_000 }, () => {
       stdout: expect.stringContaining("1 of 1 trajectories equal"),
     });
     expect(await aenv(["replay", "r", "7-7"], here)).toMatchObject({ code: 2, stderr: expect.stringContaining("no trajectory '7-7'") });
+    expect(await aenv(["replay", "q"], here)).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no run 'q'") });
+  });
+
+  it("of a run without a scored trajectory says that there is nothing to replay, and exits with 1", async () => {
+    const here = { cwd: tree.path };
     await aenv(["rollout", "echo", "--run", "u", "--task", "greet", "--agent", "command", "--", "false"], here);
     expect(await aenv(["replay", "u"], here)).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("nothing to replay") });
-    expect(await aenv(["replay", "q"], here)).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no run 'q'") });
   });
 
   it("names the step, the place and both values of the first difference, and exits with 1", async () => {

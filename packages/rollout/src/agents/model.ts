@@ -98,8 +98,8 @@ class ModelPlayer implements Player {
       headers: { ...dialect.headers(apiKey), ...headers },
       body: { ...dialect.body(turn), ...extraBody },
     };
-    const read = async (body: ModelAnswer) => dialect.read(await (streams ? readStream(body, dialect) : readWhole(body, dialect)));
-    const written = await this.#http.post(request, read, signal, onDelay);
+    const read = (body: ModelAnswer) => (streams ? readStream(body, dialect) : readWhole(body, dialect));
+    const written = dialect.read(await this.#http.post(request, read, signal, onDelay));
     if (wantsTokens && this.#model.tokenSupport === undefined && !hasTokens(written)) throw noTokens(baseUrl);
     return written;
   }
