@@ -56,8 +56,8 @@ export class Snapshots {
 
   /** Stores an instance, which goes on. If it fails, nothing is left. */
   async take(subject: Subject, request: SnapshotRequest, signal: AbortSignal): Promise<ReadySnapshot> {
-    this.#options.slots.assertCopyable(subject.id, subject.slot, request.fidelity ?? "state", "stored");
     assertNoSecrets(subject, request);
+    this.#options.slots.assertCopyable(subject.id, subject.slot, request.fidelity ?? "state", "stored");
     const row = this.#newRow(subject, request);
     this.#taking.add(row.id);
     try {

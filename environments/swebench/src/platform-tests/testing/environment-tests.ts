@@ -45,7 +45,7 @@ export function describeEnvironment(world: () => World): void {
         expect(await reward(env), task).toMatchObject({ reward: 1, returncode: 0, stderr: null, left_out: [] });
       }
       const { files } = await env.callFunction<{ files: Record<string, { text: string }> }>("episode_artifacts");
-      expect(Object.keys(files)).toEqual(["patch.diff", "eval.sh", "report.json", "run_instance.log", "test_output.txt"]);
+      expect(Object.keys(files)).toEqual(["report.json", "patch.diff", "eval.sh", "run_instance.log", "test_output.txt"]);
       expect(JSON.parse(files["report.json"]?.text ?? "")["aenv__routes-3"].resolved).toBe(true);
       expect(files["patch.diff"]?.text).toMatch(/^diff --git a\/src\/pattern.js b\/src\/pattern.js\n/);
     });
