@@ -2,8 +2,26 @@ import { setImmediate } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { requestSandbox } from "../sandboxes/client.ts";
 import { ada, openTestServer, openWorld } from "./fixtures/test-server.ts";
+import type { InstanceRow } from "./row.ts";
 
 const SHARED = { isolation: "shared" };
+
+/** The instances in the process of a shared sandbox, and a way to create one there that has no row. */
+function inProcessOf({ slot }: InstanceRow, { clients }: ReturnType<typeof openTestServer>) {
+  if (slot === null) throw new Error("no slot");
+  const ask = (method: "GET" | "POST", path: string, body?: unknown) =>
+    requestSandbox(clients, slot.sandboxId, slot.address, {
+      method,
+      path,
+      timeoutMs: 5_000,
+      maxBytes: 1_000_000,
+      ...(body !== undefined && { body }),
+    });
+  return {
+    list: async () => ((await ask("GET", "/env-instance/list")) as { items: { id: string }[] }).items.map(({ id }) => id),
+    create: (id: string) => ask("POST", "/env-instance", { id }),
+  };
+}
 
 /** A killed server, which does nothing any more, and the next one, with the sandboxes and rows of the first. */
 async function openTwo() {
@@ -52,27 +70,31 @@ describe("a server that starts after another was killed", () => {
   it("ends instances without a row in shared sandboxes, at once and again when no start can be in progress any more", async () => {
     const { world, dead, next, bank } = await openTwo();
     const row = await dead.create(bank);
-    const { sandboxId = "", address = null } = row.slot ?? {};
-    if (address === null) throw new Error("no slot");
-    const ask = (method: "GET" | "POST", path: string, body?: unknown) =>
-      requestSandbox(next.clients, sandboxId, address, {
-        method,
-        path,
-        timeoutMs: 5_000,
-        maxBytes: 1_000_000,
-        ...(body !== undefined && { body }),
-      });
-    const slots = async () => ((await ask("GET", "/env-instance/list")) as { items: { id: string }[] }).items.map(({ id }) => id);
-    await ask("POST", "/env-instance", { id: "early" });
+    const process = inProcessOf(row, next);
+    await process.create("early");
     await next.maintenance.open();
-    expect(await slots()).toEqual([row.id]);
-    await ask("POST", "/env-instance", { id: "late" });
+    expect(await process.list()).toEqual([row.id]);
+    await process.create("late");
     const other = await next.create(bank);
     await next.recovery.settle();
-    expect(await slots()).toHaveLength(3);
+    expect(await process.list()).toHaveLength(3);
     world.later(6);
     await next.recovery.settle();
-    expect((await slots()).sort()).toEqual([row.id, other.id].sort());
+    expect((await process.list()).sort()).toEqual([row.id, other.id].sort());
+  });
+
+  it("cleans up again if the store was unavailable when no start could be in progress any more", async () => {
+    const { world, dead, next, bank } = await openTwo();
+    const row = await dead.create(bank);
+    const process = inProcessOf(row, next);
+    await next.maintenance.open();
+    await process.create("late");
+    world.later(6);
+    world.cut(true);
+    await expect(next.recovery.settle()).rejects.toThrow("cut");
+    world.cut(false);
+    await next.recovery.settle();
+    expect(await process.list()).toEqual([row.id]);
   });
 
   it("ends all forks of a request if not all were ready", async () => {
@@ -151,6 +173,25 @@ describe("servers on one store", () => {
     await vi.waitFor(async () =>
       expect(await other.instances.get(fork.id, ada)).toMatchObject({ status: "Failed", reason: "out of memory" }),
     );
+  });
+
+  it("end the forks that a server was making in the process of another when it died", async () => {
+    const { world, one, other, bank } = await openPair();
+    const parent = await one.create(bank);
+    const process = inProcessOf(parent, one);
+    const forks = await other.instances.fork(parent.id, 2, { caller: ada, signal: other.signal });
+    // As if it had died before it stored that the second fork runs.
+    const late = forks[1]?.id ?? "";
+    await one.rows.update(late, (row) => ({ ...row, status: "Creating", server: other.serverId }));
+    await other.peers.leave();
+    await one.maintenance.tidy();
+    expect(await process.list()).toEqual([parent.id]);
+    for (const { id } of forks) expect(await one.instances.get(id, ada)).toMatchObject({ status: "Failed" });
+    // As if its request had come to the process after that.
+    await process.create(late);
+    world.later(6);
+    await one.maintenance.tidy();
+    expect([await process.list(), one.failures]).toEqual([[parent.id], []]);
   });
 
   it("hand over their instances at shutdown, and the last one ends them", async () => {

@@ -28,7 +28,7 @@ export interface Recovered {
  */
 export class Recovery {
   readonly #options: RecoveryOptions;
-  /** Shared sandboxes in which a start of a dead server may still be in progress. */
+  /** Shared sandboxes in which a start or a fork of a dead server may still be in progress. */
   readonly #unsettled = new Set<Sandbox>();
   /** When no start of a dead server can be in progress any more. */
   #settledAt: number | null = null;
@@ -53,6 +53,9 @@ export class Recovery {
     const groups = [...new Set(lost.flatMap(({ group }) => group ?? []))];
     await inBatches(groups, (group) => instances.failGroup(group, "the server ended before all forks were ready"));
     await inBatches(lost, ({ id }) => instances.failLost(id, "its sandbox was gone, or not ready, when the server came back"));
+    // A dead server may have been forking into the sandbox of a living one.
+    const forkedInto = new Set(lost.flatMap(({ slot }) => slot?.sandboxId ?? []));
+    for (const sandbox of sandboxes) if (forkedInto.has(sandbox.id) && !orphans.includes(sandbox)) await this.#evictForks(sandbox);
     const counts = await Promise.all(orphans.map((sandbox) => this.#takeOver(sandbox, isOrphaned)));
     await inBatches(left.filter(isTaskSandbox), (sandbox) => this.#takeOverTask(sandbox));
     await this.#options.tasks.collect();
@@ -71,10 +74,13 @@ export class Recovery {
 
   /** Ends what was in progress when a server died: instances that were still being created, sandboxes that were still being destroyed. */
   async #cleanUp(): Promise<void> {
-    const { slots, peers, instances, tasks } = this.#options;
-    this.#settledAt = null;
-    for (const sandbox of this.#unsettled) await this.#evictUnknown(sandbox, await slots.readInstances(sandbox));
-    this.#unsettled.clear();
+    const { slots, peers, instances, tasks, now, startTimeoutMs } = this.#options;
+    for (const sandbox of this.#unsettled) {
+      const reported = await slots.readInstances(sandbox);
+      if (reported === "unsure") continue;
+      await this.#evictUnknown(sandbox, reported);
+      this.#unsettled.delete(sandbox);
+    }
     const [, ...adopted] = peers.ids;
     for (const sandbox of await slots.list()) {
       if (!adopted.includes(sandbox.labels.server ?? "") || slots.holds(sandbox.id)) continue;
@@ -84,6 +90,8 @@ export class Recovery {
       }
       if ((await instances.inSandbox(sandbox.id)).length === 0) await slots.destroy(sandbox);
     }
+    // Only now: if a step has failed, the next round repeats all of them.
+    this.#settledAt = this.#unsettled.size === 0 ? null : now() + startTimeoutMs;
   }
 
   /** The orphaned instances that run in none of the sandboxes. */
@@ -122,6 +130,12 @@ export class Recovery {
     await this.#evictUnknown(sandbox, reported);
     if (rows.some(({ slot }) => slot?.isOwnSandbox === false)) this.#unsettled.add(sandbox);
     return { adopted: adopted.length, failed: missing.length, ended: 0 };
+  }
+
+  /** The request of the dead server may still be in progress, so they are ended again later. */
+  async #evictForks(sandbox: Sandbox): Promise<void> {
+    await this.#evictUnknown(sandbox, await this.#options.slots.readInstances(sandbox));
+    this.#unsettled.add(sandbox);
   }
 
   /** A sandbox that the code of an instance has opened: it goes on if its instance does. */
