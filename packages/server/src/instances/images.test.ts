@@ -1,9 +1,10 @@
+import type { CreateInstanceRequest } from "@aenv/contract";
 import type { MemorySandbox } from "@aenv/sandbox";
 import { expect, it } from "vitest";
 import { ada, openTestServer, openWorld } from "./fixtures/test-server.ts";
 
-async function publishImage(world: ReturnType<typeof openWorld>, image: string, deployConfig: object): Promise<string> {
-  const publication = { name: "shop", version: "1.0.0", artifacts: [{ type: "image", content: image }], deployConfig };
+async function publishImage(world: ReturnType<typeof openWorld>, image: string, deployConfig: object, more = {}): Promise<string> {
+  const publication = { name: "shop", version: "1.0.0", artifacts: [{ type: "image", content: image }], deployConfig, ...more };
   await world.hub.publish(publication, ada, {});
   return "shop@1.0.0";
 }
@@ -79,6 +80,24 @@ for (const [what, deployConfig, listening] of [
     await expect(server.instances.snapshot(parent.id, context)).rejects.toMatchObject(refused);
   });
 }
+
+it("copies of a program with its files have the arguments that it was started with, also copies of copies", async () => {
+  const world = openWorld({ images: true, snapshots: ["files"], exportsSnapshots: true });
+  const server = openTestServer(world);
+  const context = { caller: ada, signal: server.signal };
+  const ref = await publishImage(world, "team/shop", { arguments: ["--usual"] }, { runtime: { command: ["serve"] } });
+  for (const [request, args] of [
+    [{}, ["--usual"]],
+    [{ arguments: ["--fast"] }, ["--fast"]],
+  ] as const) {
+    const { id } = await server.create(ref, request as CreateInstanceRequest);
+    const stored = await server.instances.store(id, { fidelity: "files" }, context);
+    const fromStored = await server.create("shop", { snapshot: stored.id });
+    const [fork] = await server.instances.fork(fromStored.id, 1, context, "files");
+    await server.instances.fork(fork?.id ?? "", 1, context, "files");
+    expect(world.started.splice(0).map(({ command }) => command)).toEqual(Array(4).fill(["serve", ...args]));
+  }
+});
 
 it("a copy of a program that the engine cannot make is refused before anything is stored or started", async () => {
   const world = openWorld({ images: true });

@@ -16,6 +16,7 @@ import { isInScope } from "../access/scopes.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
 import type { MemoryGate } from "../slots/memory-gate.ts";
+import { isProgram } from "../slots/program.ts";
 import type { Scheduler } from "../slots/scheduler.ts";
 import type { Slot } from "../slots/slot.ts";
 import type { Slots } from "../slots/slots.ts";
@@ -359,7 +360,12 @@ export class Instances {
     // Only the sandbox gets the values: the row has none of them.
     const values = await secrets.resolve(environment, request, requested.owner);
     const secretVariables = [...new Set([...(requested.secretVariables ?? []), ...Object.keys(values)])];
-    const row = secretVariables.length === 0 ? requested : { ...requested, secretVariables };
+    const args = stored?.programArguments ?? argumentsOf(environment, request);
+    const row = {
+      ...requested,
+      ...(secretVariables.length > 0 && { secretVariables }),
+      ...(args.length > 0 && isProgram(environment) && { programArguments: args }),
+    };
     quotas.admitCreate(row.owner);
     await this.#table.insert(row, Math.min(quotas.instanceLimit(row.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER));
     const initial = {
@@ -371,7 +377,7 @@ export class Instances {
         { ...request.environment_variables, ...values },
         { ...platformVariables(row), ...platform },
       ),
-      arguments: request.arguments?.length ? request.arguments : (environment.config.deployConfig?.arguments ?? []),
+      arguments: args,
       ...(request.snapshot !== undefined && stored === null && { snapshot: request.snapshot }),
       sandboxOptions: row.sandboxOptions,
       egress: row.egress?.agent,
@@ -413,6 +419,10 @@ const AT_ONCE = 64;
 /** With access control, the owner is that of the token; without, the one that the request names. */
 export function ownerOf(named: string | undefined, caller: Caller): string {
   return caller.tokenId === null && named ? named : caller.owner;
+}
+
+function argumentsOf({ config }: EnvironmentVersion, request: CreateInstanceRequest): readonly string[] {
+  return request.arguments?.length ? request.arguments : (config.deployConfig?.arguments ?? []);
 }
 
 /** The number and the life time of replicas are managed by their service. */

@@ -68,6 +68,8 @@ export interface InstanceRow {
   readonly taskSandboxes?: TaskSandboxPolicy;
   /** Variables whose values are secrets, also in forks: files and memory of its sandbox may contain them. */
   readonly secretVariables?: readonly string[];
+  /** Of its program, if it has any, also for forks and snapshots. Environments for the runner report their own. */
+  readonly programArguments?: readonly string[];
   /** The service whose replica it is; a replica does not expire. */
   readonly service?: string;
 }

@@ -25,7 +25,7 @@ export function programOf(
   const { bundleDigest, artifacts, config, name, version } = environment;
   const { runtime } = config;
   const template = templateOf(config, engine);
-  if (runtime === undefined && bundleDigest !== null) return null;
+  if (!isProgram(environment)) return null;
   const unsupported = (why: string) => new PlatformError("instance.unsupported", `${name}@${version} ${why}`);
   const image = artifacts.find(({ type }) => type === "image")?.content;
   // Without images, the command runs in the files of this machine.
@@ -56,6 +56,11 @@ export function programOf(
     },
     bundleDigest,
   };
+}
+
+/** Whether instances are a program of their own, and not a module for the runner. */
+export function isProgram({ config, bundleDigest }: Pick<ProgramSource, "config" | "bundleDigest">): boolean {
+  return config.runtime !== undefined || bundleDigest === null;
 }
 
 /** The template of the operator that the environment names; undefined for the default one, and on engines without templates. */

@@ -52,6 +52,7 @@ interface ProgramInstance {
   readonly id: string;
   readonly seed: number;
   readonly environment: { readonly name: string };
+  readonly programArguments?: readonly string[];
 }
 
 /** The instances that a sandbox reports. `unsure`: it did not answer in time; `gone`: it cannot be reached. */
@@ -316,7 +317,7 @@ export class Slots {
   }
 
   /** What another sandbox needs to start the program of this instance again. The platform stores no variables: they may be secrets. */
-  async readProgramState({ id, seed, environment }: ProgramInstance, slot: Slot): Promise<InitialState> {
+  async readProgramState({ id, seed, environment, programArguments = [] }: ProgramInstance, slot: Slot): Promise<InitialState> {
     const sandbox = await this.find(slot.sandboxId);
     const variables = (await sandbox?.programVariables?.()) ?? {};
     if (slot.program?.hasServer === true && variables.envNAME !== environment.name)
@@ -324,7 +325,7 @@ export class Slots {
         "instance.unsupported",
         `instance '${id}' cannot be forked with its files: its program has overwritten the variables that it was started with; fork its memory, or store its files and create instances from the snapshot`,
       );
-    return { id, task: null, seed, variables, arguments: [] };
+    return { id, task: null, seed, variables, arguments: programArguments };
   }
 
   /** Releases an instance's slot; a sandbox of its own is destroyed. Never fails. */

@@ -37,6 +37,8 @@ export interface SnapshotRow {
   readonly cut: readonly string[];
   /** Variables whose values are secrets that it may contain. */
   readonly secretVariables?: readonly string[];
+  /** Of the program that it is of, if it has any. */
+  readonly programArguments?: readonly string[];
   /** Of the whole content; null until all of it is stored. */
   readonly digest: string | null;
 }

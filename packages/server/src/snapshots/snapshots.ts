@@ -28,7 +28,7 @@ export interface SnapshotsOptions {
 }
 
 /** A running instance that is stored. */
-export interface Subject extends Pick<SnapshotRow, "owner" | "environment" | "task" | "seed" | "secretVariables"> {
+export interface Subject extends Pick<SnapshotRow, "owner" | "environment" | "task" | "seed" | "secretVariables" | "programArguments"> {
   readonly id: string;
   /** Of the environment's bundle. */
   readonly digest: string;
@@ -142,7 +142,7 @@ export class Snapshots {
   }
 
   #newRow(subject: Subject, { name, fidelity = "state" }: SnapshotRequest): SnapshotRow {
-    const { id: instance, owner, environment, digest: bundle, task, seed, secretVariables } = subject;
+    const { id: instance, owner, environment, digest: bundle, task, seed, secretVariables, programArguments } = subject;
     const id = `snap-${randomBytes(12).toString("hex")}`;
     const { serverId, now } = this.#options;
     return {
@@ -161,6 +161,7 @@ export class Snapshots {
       facts: null,
       cut: [],
       ...(fidelity !== "state" && secretVariables !== undefined && { secretVariables }),
+      ...(programArguments !== undefined && { programArguments }),
       digest: null,
     };
   }
