@@ -1,5 +1,4 @@
 import { readFileSync, statSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type EgressPolicy, egressPolicy, messageOf, PlatformError, parseBytes, parseDuration } from "@aenv/contract";
 import { z } from "zod";
@@ -178,7 +177,11 @@ export const serverConfig = z.strictObject({
   poolMax: count.default(8).describe("most ready processes of each kind: blank, or prepared for one environment"),
   poolPerOwner: count.default(32).describe("most ready processes prepared for the environments of one owner"),
   poolTotal: count.default(48).describe("most ready processes in total"),
-  maxHosts: count.min(1).default(availableParallelism()).describe("most shared processes per owner and environment"),
+  maxHosts: count
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe("most shared processes per owner and environment; default: one per core, and with kubernetes one pod per 64 instances"),
   memoryMb: count
     .min(64)
     .nullable()

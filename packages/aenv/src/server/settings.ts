@@ -43,7 +43,7 @@ function kindOf(schema: z.ZodType): string {
 }
 
 /** Defaults that depend on the machine, as text. */
-const inWords: Readonly<Record<string, string>> = { home: "~/.aenv", maxHosts: "one per core", workers: "one per four cores" };
+const inWords: Readonly<Record<string, string>> = { home: "~/.aenv", workers: "one per four cores" };
 
 function defaultOf(key: string, schema: z.ZodType): string {
   const value: unknown = schema.parse(undefined);

@@ -42,7 +42,7 @@ export function maxRowAgeMs(isAlone: boolean): number {
   return isAlone ? Number.POSITIVE_INFINITY : MAX_ROW_AGE_MS;
 }
 
-/** The next host is started when every host has this many occupants. */
+/** The next host is started when there are this many occupants for each host. */
 const SPREAD_AT = 64;
 
 /** Puts together what creates, finds and manages instances. */
@@ -87,6 +87,7 @@ export function openInstances(options: OpenInstancesOptions) {
     isOccupied: async (sandboxId) => (await rows.count("sandbox", sandboxId)) > 0,
     bundleFolder: (digest) => hub.bundleFolder(digest),
     startTimeoutMs,
+    onFailure,
     onExit: (sandboxId, ids, exit) => void instances.sandboxEvents.exited(sandboxId, ids, exit.reason).catch(onFailure),
     now,
   });

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseDuration } from "@aenv/contract";
 import { DEFAULT_MEMORY_MB, parseEgressLimit, type ServerConfig } from "../config.ts";
@@ -29,7 +30,7 @@ export function instanceSettings(config: ServerConfig): Settings {
   return {
     home: config.home,
     blobs: join(config.home, "blobs"),
-    maxHosts: config.maxHosts,
+    maxHosts: config.maxHosts ?? defaultHosts(config),
     // Empty hosts are ready processes like those of the pool.
     maxEmptyHosts: config.poolTotal,
     defaultTtl: config.defaultTtl,
@@ -51,4 +52,9 @@ export function instanceSettings(config: ServerConfig): Settings {
     // With a long heartbeat interval the lease must be longer too.
     leaseMs: Math.max(parseDuration(config.silence), 3 * roundMs),
   };
+}
+
+/** More processes than cores would not run faster. Pods are on other machines, and have as many instances each as the next one is started at. */
+function defaultHosts({ engine }: ServerConfig): number {
+  return engine === "kubernetes" ? Number.POSITIVE_INFINITY : availableParallelism();
 }

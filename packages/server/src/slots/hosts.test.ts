@@ -1,4 +1,5 @@
-import { MemoryEngine } from "@aenv/sandbox";
+import { PlatformError } from "@aenv/contract";
+import { MemoryEngine, type Sandbox } from "@aenv/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { SandboxClients } from "../sandboxes/client.ts";
 import { Hosts, type HostsOptions } from "./hosts.ts";
@@ -8,9 +9,17 @@ import { Scheduler } from "./scheduler.ts";
 
 const { signal } = new AbortController();
 
-function openHosts(options: Partial<HostsOptions> = {}) {
+interface TestOptions extends Partial<HostsOptions> {
+  /** Called before each start. */
+  readonly onStart?: () => Promise<void>;
+}
+
+function openHosts({ onStart, ...options }: TestOptions = {}) {
   const engine = new MemoryEngine({
-    start: () => (_, response) => void response.end(JSON.stringify({ success: true, data: null })),
+    start: async () => {
+      await onStart?.();
+      return (_, response) => void response.end(JSON.stringify({ success: true, data: null }));
+    },
   });
   const clients = new SandboxClients();
   const clock = { now: 0 };
@@ -32,12 +41,15 @@ function openHosts(options: Partial<HostsOptions> = {}) {
     now,
   });
   const occupancy = new Occupancy({ now, onExit: () => {} });
-  const hosts = new Hosts({ pool, occupancy, maxHosts: 3, spreadAt: 4, maxEmpty: 10, isOccupied: async () => false, now, ...options });
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown) => void failures.push(error);
+  const limits = { maxHosts: 3, spreadAt: 4, maxEmpty: 10 };
+  const hosts = new Hosts({ pool, occupancy, ...limits, isOccupied: async () => false, onFailure, now, ...options });
   let instances = 0;
-  const occupy = async (owner: string, bundle: string) => {
+  const occupy = async (owner: string, bundle: string, more: Partial<ClaimSpec> = {}) => {
     const instanceId = `i-${++instances}`;
-    const sandbox = await hosts.occupy(instanceId, specOf(owner, bundle), signal);
-    return { id: sandbox.id, instanceId };
+    const { sandbox, group } = await hosts.occupy(instanceId, { ...specOf(owner, bundle), ...more }, signal);
+    return { id: sandbox.id, instanceId, sandbox, group };
   };
   const release = ({ id, instanceId }: Occupied) => occupancy.release(id, instanceId);
   onTestFinished(async () => {
@@ -46,7 +58,7 @@ function openHosts(options: Partial<HostsOptions> = {}) {
     await engine.close();
   });
   const ids = async () => (await engine.list()).map(({ id }) => id).sort();
-  return { hosts, engine, clock, ids, occupy, release };
+  return { hosts, engine, clock, failures, ids, occupy, release };
 }
 
 /** A slot that a test has occupied. */
@@ -76,14 +88,75 @@ describe("hosts", () => {
   });
 
   it("fill up evenly, and the next one is started when all have the set number of occupants", async () => {
-    const { occupy, release } = openHosts();
+    const { hosts, occupy, release } = openHosts();
     const sandboxes: Occupied[] = [];
     for (let n = 0; n < 4; n++) sandboxes.push(await occupy("ada", "shop"));
     expect(slotsOf(sandboxes)).toEqual([4]);
-    for (let n = 0; n < 26; n++) sandboxes.push(await occupy("ada", "shop"));
+    for (let n = 0; n < 26; n++) {
+      sandboxes.push(await occupy("ada", "shop"));
+      // The next one starts while instances go to those that run.
+      await vi.waitFor(() => expect(hosts.size).toBe(Math.min(3, Math.ceil(sandboxes.length / 4))));
+    }
     expect(slotsOf(sandboxes)).toEqual([10, 10, 10]);
     for (const slot of sandboxes.slice(0, 4)) release(slot);
     expect((await occupy("ada", "shop")).id).toBe(sandboxes[0]?.id);
+  });
+
+  it("that run take all instances while another one cannot be started, which is tried again after a pause", async () => {
+    let isFull = false;
+    const noRoom = new PlatformError("sandbox.no_capacity", "no node of the cluster has room for it");
+    const onStart = async () => {
+      if (isFull) throw noRoom;
+    };
+    const { hosts, clock, failures, occupy } = openHosts({ onStart, maxHosts: 2 });
+    const first = await occupy("ada", "shop");
+    isFull = true;
+    const others = await Promise.all(Array.from({ length: 20 }, () => occupy("ada", "shop")));
+    expect(new Set(others.map(({ id }) => id))).toEqual(new Set([first.id]));
+    await vi.waitFor(() => expect(failures).toEqual([noRoom]));
+    isFull = false;
+    await occupy("ada", "shop");
+    expect(hosts.size).toBe(1);
+    clock.now += 2_000;
+    await occupy("ada", "shop");
+    await vi.waitFor(() => expect(hosts.size).toBe(2));
+    expect((await occupy("ada", "shop")).id).not.toBe(first.id);
+  });
+
+  it("that start together take the instances of the one that fails", async () => {
+    let starts = 0;
+    const onStart = async () => {
+      if (++starts === 2) throw new Error("no room");
+    };
+    const { occupy } = openHosts({ onStart });
+    const places = await Promise.all(Array.from({ length: 8 }, () => occupy("ada", "shop")));
+    expect([starts, slotsOf(places)]).toEqual([2, [8]]);
+  });
+
+  it("that end before they have an instance are removed", async () => {
+    const { hosts, engine, ids, occupy } = openHosts({ spreadAt: 1 });
+    const first = await occupy("ada", "shop");
+    await occupy("ada", "shop");
+    await vi.waitFor(() => expect(hosts.size).toBe(2));
+    const [empty] = (await engine.list()).filter(({ id }) => id !== first.id);
+    const destroy = vi.spyOn(empty as Sandbox, "destroy");
+    await engine.crash(empty?.id ?? "", "out of memory");
+    await vi.waitFor(() => expect(destroy).toHaveBeenCalled());
+    expect([await ids(), hosts.size]).toEqual([[first.id], 1]);
+  });
+
+  it.each<[string, Partial<ClaimSpec>]>([
+    ["other variables", { variables: { MODE: "slow" } }],
+    ["another policy for outgoing connections", { egress: "open" }],
+    ["another runtime", { runtime: "runsc" }],
+    ["another template", { template: "gpu" }],
+    ["other limits", { limits: { memoryMb: 512 } }],
+  ])("of another server get no instances with %s", async (_, more) => {
+    const { sandbox, group } = await openHosts().occupy("ada", "shop");
+    const { hosts, occupy } = openHosts();
+    hosts.adopt(group, sandbox);
+    expect((await occupy("ada", "shop", more)).id).not.toBe(sandbox.id);
+    expect((await occupy("ada", "shop")).id).toBe(sandbox.id);
   });
 
   it("never hold two owners or two bundles", async () => {

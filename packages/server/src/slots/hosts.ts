@@ -1,41 +1,57 @@
-import type { EgressPolicy, Variables } from "@aenv/contract";
-import type { Sandbox, SandboxRuntime } from "@aenv/sandbox";
-import type { EnvironmentLimits } from "./environment-limits.ts";
+import { createHash } from "node:crypto";
+import { isPlatformError } from "@aenv/contract";
+import type { Sandbox } from "@aenv/sandbox";
+import { pauseAfter } from "./backoff.ts";
 import type { Occupancy } from "./occupancy.ts";
 import type { ClaimSpec, Pool } from "./pool.ts";
-import { isSameVariables } from "./variables.ts";
 
 /** A process that is shared by many instances of one owner's environment. */
 interface Host {
   readonly sandbox: Sandbox;
-  /** The variables with which the process loaded the bundle; null if another server started it. */
-  readonly variables: Variables | null;
   /** When it was started, or last found to be occupied by instances of other servers. */
   checkedAt: number;
   hasExited: boolean;
 }
 
+/** A host that is being started. */
+interface StartingHost {
+  readonly host: Promise<Host>;
+  /** Instances that will occupy it. */
+  waiting: number;
+}
+
 interface Group {
   readonly hosts: Host[];
-  /** Hosts that are being started, so that concurrent creations share one start. */
-  readonly starting: Set<{ readonly variables: Variables; readonly host: Promise<Host> }>;
+  readonly starting: Set<StartingHost>;
+  /** Starts that failed in a row, and when the next one is tried while there are other hosts. */
+  failures: number;
+  retryAt: number;
 }
 
 export interface HostsOptions {
   readonly pool: Pool;
   readonly occupancy: Occupancy;
-  /** Hosts of one owner and bundle. More than there are cores would not run faster. */
+  /** Hosts of one group. */
   readonly maxHosts: number;
-  /** The next host is started when every host has this many occupants. */
+  /** The next host is started when there are this many occupants for each host. */
   readonly spreadAt: number;
   /** Empty hosts that wait for the next instance, of all owners together; those empty for longest are closed first. */
   readonly maxEmpty: number;
   /** Whether any server has an instance in the sandbox: other servers fork into the hosts of this one. */
   readonly isOccupied: (sandboxId: string) => Promise<boolean>;
+  /** Called when another host could not be started, while those that run serve all instances. */
+  readonly onFailure: (error: unknown) => void;
   readonly now: () => number;
 }
 
-/** Shared processes: one group of hosts for each owner and bundle, so that instances of two owners never share a process. */
+/** An instance's place among the shared processes. */
+export interface HostPlace {
+  readonly sandbox: Sandbox;
+  /** Names what all instances of the process have in common. */
+  readonly group: string;
+}
+
+/** Shared processes, in groups whose instances may share a process. Those of two owners never do. */
 export class Hosts {
   readonly #options: HostsOptions;
   readonly #groups = new Map<string, Group>();
@@ -50,25 +66,45 @@ export class Hosts {
     return count;
   }
 
-  /** Gives the instance a slot in the host with the fewest occupants. */
-  async occupy(instanceId: string, spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const name = groupName(spec.owner, spec.digest, spec.egress, spec.runtime, spec.template, spec.limits);
+  /** Gives the instance a slot in the host with the fewest occupants. It waits for a host only if none runs. */
+  async occupy(instanceId: string, spec: ClaimSpec, signal: AbortSignal): Promise<HostPlace> {
+    const name = groupName(spec);
     const group = this.#group(name);
-    const host = this.#leastOccupied(
-      group.hosts.filter(({ variables }) => variables === null || isSameVariables(variables, spec.variables)),
-    );
-    const isFull =
-      host === null || (this.#count(host) >= this.#options.spreadAt && group.hosts.length + group.starting.size < this.#options.maxHosts);
-    // Recorded in the same tick as the choice, so that concurrent creations see it.
-    if (host !== null && (!isFull || group.starting.size > 0)) return this.#add(host, instanceId);
-    const starting = [...group.starting].find(({ variables }) => isSameVariables(variables, spec.variables));
-    return this.#add(await (host === null && starting !== undefined ? starting.host : this.#start(name, group, spec, signal)), instanceId);
+    if (this.#needsHost(group)) this.#start(name, group, spec, signal);
+    return { sandbox: await this.#occupy(group, instanceId), group: name };
+  }
+
+  async #occupy(group: Group, instanceId: string): Promise<Sandbox> {
+    for (let failure: unknown; ; ) {
+      // Recorded in the same tick as the choice, so that concurrent creations see it.
+      const host = this.#leastOccupied(group);
+      if (host !== null) return this.#add(host, instanceId);
+      const next = leastAwaited(group);
+      if (next === null) throw failure;
+      next.waiting++;
+      try {
+        return this.#add(await next.host, instanceId);
+      } catch (error) {
+        failure = error;
+      } finally {
+        next.waiting--;
+      }
+    }
+  }
+
+  #needsHost({ hosts, starting, retryAt }: Group): boolean {
+    const { maxHosts, spreadAt, now } = this.#options;
+    const count = hosts.length + starting.size;
+    if (count === 0) return true;
+    let occupants = 0;
+    for (const host of hosts) occupants += this.#count(host);
+    for (const { waiting } of starting) occupants += waiting;
+    return count < maxHosts && occupants >= count * spreadAt && now() >= retryAt;
   }
 
   /** Registers a host that another server has started. */
-  adopt(owner: string, digest: string, egress: EgressPolicy | undefined, sandbox: Sandbox): void {
-    const name = groupName(owner, digest, egress);
-    if (!this.#has(sandbox.id)) this.#register(name, this.#group(name), this.#hostOf(sandbox, null));
+  adopt(group: string, sandbox: Sandbox): void {
+    if (!this.#has(sandbox.id)) this.#register(group, this.#group(group), sandbox);
   }
 
   /** Closes the hosts that have been empty for so long, and those beyond the limit of empty ones. An empty host waits for the next episode. */
@@ -96,35 +132,46 @@ export class Hosts {
     if (!host.hasExited) group.hosts.push(host);
   }
 
-  #hostOf(sandbox: Sandbox, variables: Variables | null): Host {
-    return { sandbox, variables, checkedAt: this.#options.now(), hasExited: false };
-  }
-
-  #start(name: string, group: Group, spec: ClaimSpec, signal: AbortSignal): Promise<Host> {
-    const host = this.#options.pool.claim(spec, signal).then((sandbox) => {
-      const started = this.#hostOf(sandbox, spec.variables);
-      this.#register(name, group, started);
-      return started;
-    });
-    const starting = { variables: spec.variables, host };
+  #start(name: string, group: Group, spec: ClaimSpec, signal: AbortSignal): void {
+    const host = this.#options.pool.claim(spec, signal).then(
+      (sandbox) => {
+        group.starting.delete(starting);
+        group.failures = 0;
+        return this.#register(name, group, sandbox);
+      },
+      (error: unknown) => {
+        group.starting.delete(starting);
+        group.failures++;
+        group.retryAt = this.#options.now() + pauseAfter(group.failures);
+        throw error;
+      },
+    );
+    const starting: StartingHost = { host, waiting: 0 };
     group.starting.add(starting);
-    return host.finally(() => group.starting.delete(starting));
+    // Without a waiting instance, nobody else hears of it.
+    host.catch((error: unknown) => {
+      if (group.hosts.length > 0 && !isPlatformError(signal.reason, "server.draining")) this.#options.onFailure(error);
+    });
   }
 
-  #register(name: string, group: Group, host: Host): void {
+  #register(name: string, group: Group, sandbox: Sandbox): Host {
+    const host: Host = { sandbox, checkedAt: this.#options.now(), hasExited: false };
     this.#groups.set(name, group);
     group.hosts.push(host);
-    void host.sandbox.exited.then(() => {
+    void sandbox.exited.then(() => {
       host.hasExited = true;
       const at = group.hosts.indexOf(host);
       if (at >= 0) group.hosts.splice(at, 1);
+      // Its files are removed with its occupants, if it ever had one.
+      if (this.#options.occupancy.find(sandbox.id) === null) void sandbox.destroy().catch(() => {});
     });
+    return host;
   }
 
   #group(name: string): Group {
     let group = this.#groups.get(name);
     if (group === undefined) {
-      group = { hosts: [], starting: new Set() };
+      group = { hosts: [], starting: new Set(), failures: 0, retryAt: 0 };
       this.#groups.set(name, group);
     }
     return group;
@@ -147,21 +194,22 @@ export class Hosts {
     return Math.max(checkedAt, this.#options.occupancy.releasedAt(sandbox.id) ?? 0);
   }
 
-  #leastOccupied(hosts: readonly Host[]): Host | null {
+  #leastOccupied({ hosts }: Group): Host | null {
     let best: Host | null = null;
     for (const host of hosts) if (best === null || this.#count(host) < this.#count(best)) best = host;
     return best;
   }
 }
 
-/** Instances with another policy for outgoing connections, another runtime, another template or other limits need another process. */
-function groupName(
-  owner: string,
-  digest: string,
-  egress: EgressPolicy = "none",
-  runtime: SandboxRuntime | "" = "",
-  template: string = "",
-  limits: EnvironmentLimits = {},
-): string {
-  return `${owner}\n${digest}\n${JSON.stringify(egress)}\n${runtime}\n${template}\n${JSON.stringify(limits)}`;
+function leastAwaited({ starting }: Group): StartingHost | null {
+  let best: StartingHost | null = null;
+  for (const one of starting) if (best === null || one.waiting < best.waiting) best = one;
+  return best;
+}
+
+/** Stored in rows, so that the next server puts new instances only into hosts in which they belong. */
+function groupName({ owner, digest, variables, egress = "none", runtime, template, limits = {} }: ClaimSpec): string {
+  const sorted = (values: object) => Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1));
+  const parts = [owner, digest, sorted(variables), egress, runtime ?? null, template ?? null, sorted(limits)];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }

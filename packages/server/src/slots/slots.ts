@@ -41,7 +41,6 @@ export interface SlotsOptions extends Omit<HostsOptions, "occupancy"> {
 export interface AdoptedInstance {
   readonly id: string;
   readonly owner: string;
-  readonly digest: string;
   readonly slot: Slot | null;
   readonly egress?: { readonly agent: EgressPolicy; readonly reward?: EgressPolicy };
   readonly taskSandboxes?: TaskSandboxPolicy;
@@ -128,7 +127,8 @@ export class Slots {
     try {
       return await this.#occupy(environment, owner, initial, AbortSignal.any([signal, deadline]), progress);
     } catch (cause) {
-      if (!deadline.aborted || signal.aborted) throw cause;
+      // A start that instances share has the deadline of the first of them.
+      if (signal.aborted || (!deadline.aborted && !isOutOfTime(cause))) throw cause;
       const { name, version } = environment;
       const step = waitedFor(cause) ?? progress.step;
       const message = `${name}@${version} did not start within ${startTimeoutMs / 1_000} s (the server's startTimeout): ${step}`;
@@ -160,7 +160,8 @@ export class Slots {
     const mounts = await tasks.createFolders(initial.id, initial.taskSandboxes);
     const spec = { ...needed, folder: await bundleFolder(needed.digest), mounts };
     let sandbox: Sandbox;
-    if (isolation === "shared") sandbox = await this.#hosts.occupy(initial.id, spec, signal);
+    let group: string | undefined;
+    if (isolation === "shared") ({ sandbox, group } = await this.#hosts.occupy(initial.id, spec, signal));
     else {
       sandbox = await pool.claim(spec, signal).catch(async (error: unknown) => {
         await tasks.release(initial.id);
@@ -174,6 +175,7 @@ export class Slots {
       address: sandbox.address,
       prefix: instancePrefix(initial.id),
       isOwnSandbox: isolation === "instance",
+      ...(group !== undefined && { group }),
     };
     try {
       const { method, path } = hostRoutes.create;
@@ -376,11 +378,12 @@ export class Slots {
   }
 
   /** Manages an instance and its sandbox from now on; another server did so before. */
-  adopt({ id, owner, digest, slot, egress, taskSandboxes }: AdoptedInstance, sandbox: Sandbox): void {
+  adopt({ id, owner, slot, egress, taskSandboxes }: AdoptedInstance, sandbox: Sandbox): void {
     sandbox.takeOver?.();
     const isKnown = this.#occupancy.isOccupant(sandbox.id, id);
     this.#occupancy.add(sandbox, id);
-    if (slot?.isOwnSandbox === false && !isKnown) this.#hosts.adopt(owner, digest, egress?.agent, sandbox);
+    // A row of an earlier version names no group: its host gets no new instances.
+    if (slot?.isOwnSandbox === false && !isKnown) this.#hosts.adopt(slot.group ?? sandbox.id, sandbox);
     if (taskSandboxes !== undefined) this.#options.tasks.sandboxes.adoptSecond({ id, owner, policy: taskSandboxes }, sandbox);
     // Its process waits for the connection.
     if (taskSandboxes !== undefined) this.#options.tasks.links.keep(sandbox);
@@ -441,6 +444,10 @@ export class Slots {
     const { clients, startTimeoutMs } = this.#options;
     return requestSandbox(clients, slot.sandboxId, slot.address, { ...request, timeoutMs: startTimeoutMs });
   }
+}
+
+function isOutOfTime(cause: unknown): boolean {
+  return isPlatformError(cause, "request.cancelled") || (cause instanceof DOMException && cause.name === "TimeoutError");
 }
 
 /** What the engine was waiting for when a start ran out of time; null if it does not say. */
