@@ -133,6 +133,21 @@ describe("hosts", () => {
     expect([starts, slotsOf(places)]).toEqual([2, [8]]);
   });
 
+  it("are started again for the instances that still wait when the one that began the start is cancelled", async () => {
+    let starts = 0;
+    const cancel = new AbortController();
+    const onStart = async () => {
+      if (++starts === 1) await new Promise((_, reject) => cancel.signal.addEventListener("abort", () => reject(new Error("cancelled"))));
+    };
+    const { hosts, occupy } = openHosts({ onStart });
+    const first = hosts.occupy("first", specOf("ada", "shop"), cancel.signal);
+    const others = [occupy("ada", "shop"), occupy("ada", "shop")];
+    await vi.waitFor(() => expect(starts).toBe(1));
+    cancel.abort();
+    await expect(first).rejects.toThrow();
+    expect([slotsOf(await Promise.all(others)), starts]).toEqual([[2], 2]);
+  });
+
   it("that end before they have an instance are removed", async () => {
     const { hosts, engine, ids, occupy } = openHosts({ spreadAt: 1 });
     const first = await occupy("ada", "shop");

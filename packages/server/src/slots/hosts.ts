@@ -16,6 +16,8 @@ interface Host {
 /** A host that is being started. */
 interface StartingHost {
   readonly host: Promise<Host>;
+  /** Of the instance that began it. */
+  readonly signal: AbortSignal;
   /** Instances that will occupy it. */
   waiting: number;
 }
@@ -70,11 +72,12 @@ export class Hosts {
   async occupy(instanceId: string, spec: ClaimSpec, signal: AbortSignal): Promise<HostPlace> {
     const name = groupName(spec);
     const group = this.#group(name);
-    if (this.#needsHost(group)) this.#start(name, group, spec, signal);
-    return { sandbox: await this.#occupy(group, instanceId), group: name };
+    const start = () => this.#start(name, group, spec, signal);
+    if (this.#needsHost(group)) start();
+    return { sandbox: await this.#occupy(group, instanceId, start, signal), group: name };
   }
 
-  async #occupy(group: Group, instanceId: string): Promise<Sandbox> {
+  async #occupy(group: Group, instanceId: string, start: () => void, signal: AbortSignal): Promise<Sandbox> {
     for (let failure: unknown; ; ) {
       // Recorded in the same tick as the choice, so that concurrent creations see it.
       const host = this.#leastOccupied(group);
@@ -86,6 +89,8 @@ export class Hosts {
         return this.#add(await next.host, instanceId);
       } catch (error) {
         failure = error;
+        // The instance that began the start was cancelled, or had less time left.
+        if (next.signal.aborted && !signal.aborted && this.#needsHost(group)) start();
       } finally {
         next.waiting--;
       }
@@ -146,7 +151,7 @@ export class Hosts {
         throw error;
       },
     );
-    const starting: StartingHost = { host, waiting: 0 };
+    const starting: StartingHost = { host, signal, waiting: 0 };
     group.starting.add(starting);
     // Without a waiting instance, nobody else hears of it.
     host.catch((error: unknown) => {
