@@ -47,6 +47,11 @@ describeWithModels("python-rl", "an episode through the Python modules for train
     expect(askedOf("good")[0]).toMatchObject({ temperature: 1, max_tokens: 4096 });
   });
 
+  it("gives the reward the arguments of its row or of its module", LONG, async () => {
+    const report = await play(SCRIPT, "reward_args", { models: ["good"] });
+    expect(report).toEqual({ areal: [1, "score", "score"], trl: [[1], [null]] });
+  });
+
   it("is cancelled on the platform when the trainer gives it up", LONG, async () => {
     const report = await play(SCRIPT, "cancelled", { models: ["silent"] });
     expect(report).toEqual({ raised: "CancelledError", kind: "unscored", cause: "cancelled" });
@@ -58,6 +63,7 @@ describeWithModels("python-rl", "an episode through the Python modules for train
       good: scored,
       broken: { exit_code: 1, trained: [], reward: null, metrics: { unscored: MODEL_FAILED } },
       drifting: scored,
+      refused: null,
     });
   });
 });

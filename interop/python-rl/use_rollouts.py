@@ -139,17 +139,20 @@ async def areal():
     return report
 
 
+def trl_trainer():
+    return SimpleNamespace(
+        args=SimpleNamespace(temperature=1.0, max_completion_length=4096),
+        processing_class=SimpleNamespace(pad_token_id=0, eos_token_id=2),
+    )
+
+
 def trl():
     """With a stand-in for the trainer; use_torch.py has the real one."""
     from aenv_client.trl_rollout import AEnvRollout, aenv_reward
 
-    trainer = SimpleNamespace(
-        args=SimpleNamespace(temperature=1.0, max_completion_length=4096),
-        processing_class=SimpleNamespace(pad_token_id=0, eos_token_id=2),
-    )
     report = {}
     for name, address in MODELS.items():
-        rows = AEnvRollout("echo@1.0.0", url=URL, model_url=address)(["greet", '{"id": "greet"}'], trainer)
+        rows = AEnvRollout("echo@1.0.0", url=URL, model_url=address)(["greet", '{"id": "greet"}'], trl_trainer())
         lengths = {len(rows[key][0]) for key in ("completion_ids", "logprobs", "env_mask")}
         report[name] = {
             "trained": [trained(ids, mask) for ids, mask in zip(rows["completion_ids"], rows["env_mask"])],
@@ -182,7 +185,11 @@ def openenv():
             "reward": verified.env_reward,
             "metrics": verified.metrics,
         }
-    return report
+    # The reward refuses this argument.
+    factory = AEnvSessionFactory("echo@1.0.0", url=URL, model={"base_url": MODELS["good"], "name": "m"}, reward_args={"calls": 0})
+    session = factory.create("greet")
+    session.wait_for_completion(60)
+    return {**report, "refused": session.verify([]).env_reward}
 
 
 async def verifiers():
@@ -213,6 +220,26 @@ async def verifiers():
             "calls": len(trace.calls),
         }
     return report
+
+
+def reward_args():
+    """The reward of echo refuses 0 calls: an episode with this argument fails at its score."""
+    from aenv_client.areal import AEnvAgent
+    from aenv_client.trl_rollout import AEnvRollout
+
+    good = MODELS["good"]
+
+    def areal(row):
+        try:
+            return asyncio.run(AEnvAgent(url=URL).run(row, base_url=good, api_key="episode-key"))
+        except Unscored as error:
+            return error.stage
+
+    def trl(args):
+        return AEnvRollout("echo@1.0.0", url=URL, model_url=good, reward_args=args)(["greet"], trl_trainer())["env_reward"]
+
+    rows = ({"reward_args": {"calls": 1, "absent": None}}, {"reward_args": {"calls": 0}}, {"extra_info": {"reward_args": {"calls": 0}}})
+    return {"areal": [areal({**ROW, **one}) for one in rows], "trl": [trl({"calls": 1}), trl({"calls": 0})]}
 
 
 async def cancelled():

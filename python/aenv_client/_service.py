@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class RolloutService:
     """
-    Where episodes are played, and how. `environment` is for rows that name none. `url` and `api_key` are those of `AsyncClient`.
+    Where episodes are played, and how. `environment` and `reward_args`, the arguments of the reward, are for rows that have none. `url` and `api_key` are those of `AsyncClient`.
     `retries` is 1 if the service records the tokens. It is 0 if the trainer does: the trainer's proxy would keep the turns of a failed
     attempt beside those of the next one, and train on them. It holds no connection, so it can be pickled and used in any event loop.
     """
@@ -30,6 +30,7 @@ class RolloutService:
     limits: Mapping[str, Any] = field(default_factory=dict)
     retries: int | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
+    reward_args: Mapping[str, Any] = field(default_factory=dict)
 
     async def play(self, row: Mapping[str, Any], model: Mapping[str, Any], **fields: Any) -> RolloutResult:
         """
@@ -60,11 +61,14 @@ class RolloutService:
 
     def rollout(self, row: Mapping[str, Any], model: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
         """The rollout of a row with `task`, and `environment` if this service names none: columns of the row, or of its `extra_info`."""
-        found = {**(row.get("extra_info") or {}), **{key: row[key] for key in ("environment", "task", "seed") if row.get(key) is not None}}
+        columns = ("environment", "task", "seed", "reward_args")
+        found = {**(row.get("extra_info") or {}), **{key: row[key] for key in columns if row.get(key) is not None}}
         environment = found.get("environment") or self.environment
         if environment is None:
             raise ValueError(f"the row names no environment, and neither does the configuration; its columns are {', '.join(row)}")
         task = found.get("task")
+        reward_args = found.get("reward_args")
+        reward_args = dict(self.reward_args) if reward_args is None else _given(reward_args)
         return {
             "id": uuid.uuid4().hex,
             "environment": environment,
@@ -74,6 +78,7 @@ class RolloutService:
             "limits": {key: value for key, value in self.limits.items() if value is not None},
             "retries": _default_retries(model) if self.retries is None else self.retries,
             "variables": dict(self.variables),
+            **({"reward_args": reward_args} if reward_args else {}),
             **fields,
         }
 
@@ -112,5 +117,10 @@ def _default_retries(model: Mapping[str, Any]) -> int:
 
 
 def _chosen(task: Mapping[str, Any]) -> dict[str, Any]:
+    given = _given(task)
+    return {key: given[key] for key in (("id",) if "id" in given else ("inline",) if "inline" in given else ("split", "index")) if key in given}
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     """Columns of Parquet files have all keys of all rows, with None where a row has no value."""
-    return {key: task[key] for key in (("id",) if task.get("id") is not None else ("split", "index")) if task.get(key) is not None}
+    return {key: value for key, value in values.items() if value is not None}

@@ -77,8 +77,9 @@ class AEnvSessionFactory(ResourceSessionFactory[AEnvSession]):  # type: ignore[m
         api_key: str | None = None,
         limits: Mapping[str, Any] | None = None,
         retries: int = 1,
+        reward_args: Mapping[str, Any] | None = None,
     ) -> None:
-        self._service = RolloutService(environment, url, api_key, dict(limits or {}), retries)
+        self._service = RolloutService(environment, url, api_key, dict(limits or {}), retries, reward_args=dict(reward_args or {}))
         self._model = dict(model)
 
     def create(self, task: Any, seed: int | None = None, episode_id: str | None = None) -> AEnvSession:

@@ -31,8 +31,9 @@ class AEnvRollout:
         api_key: str | None = None,
         limits: Mapping[str, Any] | None = None,
         retries: int = 1,
+        reward_args: Mapping[str, Any] | None = None,
     ) -> None:
-        self._service = RolloutService(environment, url, api_key, dict(limits or {}), retries)
+        self._service = RolloutService(environment, url, api_key, dict(limits or {}), retries, reward_args=dict(reward_args or {}))
         self._model = {"base_url": model_url, "name": model_name, "tokens": "service"}
 
     def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:

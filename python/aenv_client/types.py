@@ -69,6 +69,7 @@ class RolloutResult(TypedDict, total=False):
     attempt: int
     task: Task
     group: dict[str, Any]
+    reward_args: dict[str, Any]
     outcome: Outcome
     stop_reason: str
     truncated: bool

@@ -67,6 +67,8 @@ class AEnvTaskset(vf.Taskset[AEnvTask, AEnvTasksetConfig]):
 class AEnvHarnessConfig(vf.HarnessConfig):
     url: str | None = None
     limits: dict[str, float] = {}
+    reward_args: dict[str, Any] = {}
+    """Arguments of the environment's reward."""
     service_retries: int = 0
     """Further attempts of the service. The interception server records the model calls of all attempts in one trace, so the default
     is none; verifiers itself repeats an episode with `env.retries`."""
@@ -87,7 +89,12 @@ class AEnvHarness(vf.Harness[AEnvHarnessConfig]):
         mcp_urls: dict[str, str],
         data: AEnvData,
     ) -> ProgramResult:
-        service = RolloutService(url=self.config.url, limits=self.config.limits, retries=self.config.service_retries)
+        service = RolloutService(
+            url=self.config.url,
+            limits=self.config.limits,
+            retries=self.config.service_retries,
+            reward_args=self.config.reward_args,
+        )
         model = {"base_url": endpoint, "api_key": secret, "name": ctx.model, "tokens": "trainer"}
         try:
             result = await service.play({"environment": data.environment, "task": data.id}, model)

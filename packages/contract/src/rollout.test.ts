@@ -22,6 +22,7 @@ const requests = fc.record(
       sampling: fc.dictionary(fc.string(), fc.jsonValue()),
     }),
     limits: fc.record({ turns: fc.integer({ min: 1 }), seconds: fc.integer({ min: 1, max: 86_400 }) }, { requiredKeys: [] }),
+    reward_args: fc.dictionary(fc.string(), fc.jsonValue()),
     retries: fc.nat(10),
     metadata: fc.dictionary(fc.string(), fc.jsonValue()),
   },

@@ -76,6 +76,8 @@ export const rolloutRequest = z.strictObject({
       seconds: z.number().positive().max(86_400).optional(),
     })
     .default({}),
+  /** Arguments of the reward. They are the trainer's: an agent could raise its own score with them. */
+  reward_args: z.record(z.string(), z.unknown()).optional(),
   /** Further attempts, each on a fresh instance, after an unscored outcome that is retryable. */
   retries: count.max(10).default(1),
   metadata: z.record(z.string(), z.unknown()).default({}),
@@ -100,6 +102,7 @@ export const rolloutResult = trajectory
     task: true,
     group: true,
     seed: true,
+    reward_args: true,
     stop_reason: true,
     truncated: true,
     capture: true,

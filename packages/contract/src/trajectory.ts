@@ -153,6 +153,8 @@ export const trajectory = z.object({
   conversations: z.array(conversation).optional(),
   steps: z.array(step),
   turns: z.array(turn),
+  /** The arguments that the trainer gave to the reward; absent if there were none. */
+  reward_args: z.record(z.string(), z.unknown()).optional(),
   outcome,
   stop_reason: z.enum(stopReasons),
   truncated: z.boolean(),

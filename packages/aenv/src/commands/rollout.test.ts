@@ -71,10 +71,25 @@ describe("rollout", { timeout: 60_000 }, () => {
       ["--max-unscored", "2"],
       ["--retries-of", "luck=1"],
       ["--retries-of", "model=many"],
+      ["--reward-args", "[1]"],
     ] as const) {
       const { code, stderr } = await rollout(["echo", option, value]);
       expect([code, stderr]).toEqual([2, expect.stringContaining(`'${value}'`)]);
     }
+  });
+
+  it("gives the reward the arguments of the command line, also when the run is replayed or played again", async () => {
+    const hello = { tool: "echo", arguments: { text: "hello" } };
+    tree.write({ "twice.json": [hello, hello] });
+    const twice = [...published, "--task", "greet", "--agent", "scripted", "--agent-file", "twice.json"];
+    expect(await rolloutJson([...twice, "--run", "strict"])).toMatchObject({ reward: { mean: 0.8 } });
+    expect(await rolloutJson([...twice, "--run", "lenient", "--reward-args", '{"calls": 2}'])).toMatchObject({ reward: { mean: 1 } });
+    for (const again of ["replay", "reproduce"]) {
+      const { code, stdout } = await aenv([again, "lenient", ...published.slice(1)], { cwd: tree.path });
+      expect([code, stdout]).toEqual([0, expect.stringContaining("equal")]);
+    }
+    const rescored = await aenv(["rescore", "lenient", "--reward-from", ...published, "--json"], { cwd: tree.path });
+    expect(JSON.parse(rescored.stdout)).toMatchObject({ counts: { same: 1 }, summary: { reward: { mean: 1 } } });
   });
 
   it("scores random calls and an agent that does nothing", async () => {

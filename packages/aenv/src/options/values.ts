@@ -1,4 +1,4 @@
-import { parseDuration } from "@aenv/contract";
+import { isObject, parseDuration, tryJson } from "@aenv/contract";
 import { InvalidArgumentError } from "commander";
 
 /** A whole number between two bounds, for commander. */
@@ -32,4 +32,11 @@ export function duration(text: string): number {
     throw new InvalidArgumentError("Write a number and a unit, such as 30s, 5m or 1h30m.");
   }
   throw new InvalidArgumentError("It must be longer than 0.");
+}
+
+/** A JSON object, for commander. */
+export function jsonObject(text: string): Record<string, unknown> {
+  const value = tryJson(text);
+  if (!isObject(value)) throw new InvalidArgumentError(`It must be a JSON object, such as '{"n": 3}'.`);
+  return value;
 }

@@ -65,6 +65,20 @@ describe("a rollout", () => {
     });
   });
 
+  it.each(["trainer", "service"])("gives the reward the trainer's arguments, with tokens of the %s", async (tokens) => {
+    const says = ["hello", "more"].map((text) => ({
+      toolCalls: [{ name: "echo", arguments: { text, calls: 2, reward_args: { calls: 2 } } }],
+    }));
+    await using model = await scriptedOpenAi(({ turn }) => says[turn] ?? "done", { tokens: { engine: "vllm" } });
+    const scored = (own: Record<string, unknown>) => world.play(world.rollout(model, own, { tokens }));
+    expect(await scored({})).toMatchObject({ outcome: { reward: 0.8, components: { brief: 0 } } });
+    const lenient = await scored({ reward_args: { calls: 2 } });
+    expect(rolloutResult.parse(lenient)).toEqual(lenient);
+    expect(lenient).toMatchObject({ reward_args: { calls: 2 }, outcome: { reward: 1, components: { brief: 1 } } });
+    const { outcome } = await scored({ reward_args: { calls: 0 } });
+    expect(outcome).toMatchObject({ kind: "unscored", cause: "environment", stage: "score", message: expect.stringContaining("calls") });
+  });
+
   it("is unscored by the model if the service wants tokens and the endpoint returns none", async () => {
     await using model = await scriptedOpenAi(SOLVES);
     const result = await world.play(world.rollout(model, { retries: 3 }, { tokens: "service" }));

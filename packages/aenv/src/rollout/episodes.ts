@@ -25,6 +25,7 @@ export interface EpisodesOptions {
   readonly source: Source;
   readonly limits: Limits;
   readonly recordsDigests?: boolean;
+  readonly rewardArgs?: PlayOptions["rewardArgs"];
   /** Whether agents are programs, which need a server that records what they do. */
   readonly hasPrograms?: boolean;
   readonly prices?: Prices | null;
@@ -79,7 +80,7 @@ export class Episodes implements AsyncDisposable {
   }
 
   #playOptions({ agent, upstream, modelName, deadlineMs, cancel }: EpisodePlayer): PlayOptions {
-    const { source, limits, recordsDigests = false, prices = null, onArtifacts } = this.#options;
+    const { source, limits, recordsDigests = false, rewardArgs, prices = null, onArtifacts } = this.#options;
     return {
       agent,
       recorder: this.#recorder,
@@ -87,6 +88,7 @@ export class Episodes implements AsyncDisposable {
       limits,
       deadlineMs,
       recordsDigests,
+      rewardArgs,
       acquire: (wanted, signal) => this.#instances.acquire(wanted, signal),
       provenance: provenanceOf(source, agent, limits, modelName),
       digestOf,

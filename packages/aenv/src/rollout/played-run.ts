@@ -53,6 +53,7 @@ export async function playShown(run: RunToPlay, terminal: Terminal): Promise<Run
     source,
     limits: settings.limits,
     recordsDigests: settings.records_digests,
+    rewardArgs: settings.reward_args,
     hasPrograms: "run" in chosen.agent,
     prices,
     onBusy: busy.notify,

@@ -1,7 +1,7 @@
 import { type UnscoredCause, unscoredCauses } from "@aenv/contract";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { collect, collectPair } from "../options/pairs.ts";
-import { duration, integer, number } from "../options/values.ts";
+import { duration, integer, jsonObject, number } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { type AgentOptions, addAgentOptions } from "./agent-options.ts";
@@ -31,6 +31,7 @@ export interface RolloutOptions extends RunOptions, AgentOptions, LimitOptions, 
   readonly samples: number;
   readonly forkAt?: number;
   readonly seed: number;
+  readonly rewardArgs?: Record<string, unknown>;
   readonly digests?: boolean;
 }
 
@@ -46,6 +47,7 @@ export function addRolloutOptions(command: Command): Command {
     .option("-n, --samples <number>", "episodes of each task", integer(1, 1_000_000), 1)
     .option("--fork-at <number>", "make so many tool calls once for all samples of a task, then fork the episode", integer(0, MOST))
     .option("--seed <number>", "the seed of the run", integer(0, MOST), 0)
+    .option("--reward-args <json>", "arguments of the reward, as one JSON object", jsonObject)
     .option("--digests", "record the digest of the state after every step, for aenv replay");
   addRunOptions(addLimitOptions(command), 16);
   return addPlatformOptions(addPriceOptions(addAgentOptions(command)));

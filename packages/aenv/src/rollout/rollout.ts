@@ -117,6 +117,7 @@ function settingsOf(
     samples: options.samples,
     seed: options.seed,
     limits: limitsOf(options),
+    ...(options.rewardArgs && { reward_args: options.rewardArgs }),
     records_digests: options.digests === true,
     pass_reward: options.passReward,
     ...(options.forkAt !== undefined && { fork_at: options.forkAt }),

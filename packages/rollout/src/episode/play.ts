@@ -50,6 +50,8 @@ export interface PlayOptions {
   /** How long the whole episode may take, with start and score. A longer one is unscored. */
   readonly deadlineMs: number;
   readonly recordsDigests: boolean;
+  /** Arguments of the reward, which the trainer chooses. */
+  readonly rewardArgs?: Readonly<Record<string, unknown>> | undefined;
   readonly acquire: (spec: EpisodeSpec, signal: AbortSignal) => Promise<Lease>;
   readonly provenance: Omit<Provenance, keyof Lease["provenance"] | "tools_digest" | "reward_digest">;
   readonly digestOf: (value: unknown) => string;
@@ -118,7 +120,7 @@ async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOp
     playing = options.capacity?.begin();
     reason = await beginning.play(episode, lease);
     stage = "score";
-    outcome = await (beginning.score?.(episode) ?? episode.score());
+    outcome = await (beginning.score?.(episode) ?? episode.score(options.rewardArgs));
   } catch (error) {
     if (isWorthWaiting(error, stage, options)) {
       await lease?.release(false);
@@ -151,6 +153,7 @@ async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOp
     ...(record !== undefined && record.conversations.length > 0 && { conversations: record.conversations }),
     steps: record?.steps ?? [],
     turns: record?.turns ?? [],
+    ...(options.rewardArgs && { reward_args: options.rewardArgs }),
     outcome,
     stop_reason: reason,
     truncated: isTruncated(reason),

@@ -104,8 +104,8 @@ function compareMessages({ messages, steps }: Trajectory, episode: Episode): Div
   return found.length > 0 ? { at: "reply", step: null, differences: found } : null;
 }
 
-async function compareScore({ outcome }: Trajectory, episode: Episode): Promise<Divergence | null> {
+async function compareScore({ outcome, reward_args }: Trajectory, episode: Episode): Promise<Divergence | null> {
   if (outcome.kind === "unscored") return null;
-  const found = differences(outcome, await episode.score());
+  const found = differences(outcome, await episode.score(reward_args));
   return found.length > 0 ? { at: "reward", step: null, differences: found } : null;
 }

@@ -18,7 +18,7 @@ export type RescoreResult =
 export async function rescore(trajectory: Trajectory, options: ReplayOptions): Promise<RescoreResult> {
   const { episode, divergence } = await playAgain(trajectory, options);
   if (divergence !== null) return { kind: "diverged", divergence };
-  const outcome = await episode.score();
+  const outcome = await episode.score(trajectory.reward_args);
   const steps = trajectory.steps.map((step, at) => ({ ...step, reward: episode.record.steps[at]?.reward ?? null }));
   return { kind: "scored", outcome, steps, rewardDigest: episode.rewardDigest };
 }

@@ -23,6 +23,8 @@ export const runSettings = z.object({
     tokens: z.number().optional(),
     seconds: z.number().optional(),
   }),
+  /** Arguments of the reward. */
+  reward_args: z.record(z.string(), z.unknown()).optional(),
   records_digests: z.boolean(),
   pass_reward: z.number(),
   /** Where the environment's project was, for commands that play the run again. It does not decide what the episodes are. */

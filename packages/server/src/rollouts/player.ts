@@ -88,6 +88,7 @@ export class RolloutPlayer {
       limits,
       ...how,
       recordsDigests: false,
+      rewardArgs: request.reward_args,
       acquire: (episode, signal) => pool.acquire(episode, task, signal),
       provenance: {
         agent: agent.name,

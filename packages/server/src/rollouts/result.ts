@@ -39,6 +39,7 @@ export function unplayedResult(row: RolloutRow, work: RolloutWork, outcome: Roll
     tools: [],
     steps: [],
     turns: [],
+    ...(request.reward_args && { reward_args: request.reward_args }),
     outcome,
     stop_reason: "error",
     truncated: false,
