@@ -10,7 +10,7 @@ import { tagSession } from "../services/sessions.ts";
 import { Admission, type AdmissionOptions, type Admitted, type MaybePromise } from "./admission.ts";
 import { Call, type CallWatch, type Client, type GatewayCall } from "./call.ts";
 import { PORT_LINKS } from "./destination.ts";
-import { type Forward, KEEP_ALIVE } from "./fast-path/connection.ts";
+import type { Answer, Dispatched, Forward } from "./fast-path/connection.ts";
 import type { ShortRequest } from "./fast-path/head.ts";
 import { FastPathServer } from "./fast-path/server.ts";
 import { REPLACED, SESSION } from "./headers.ts";
@@ -76,13 +76,16 @@ export class Gateway {
   }
 
   /** The fast path. */
-  #dispatch(request: ShortRequest, socket: Socket): MaybePromise<Forward | Buffer | null> {
+  #dispatch(request: ShortRequest, socket: Socket): MaybePromise<Dispatched> {
     const { maxBodyBytes } = this.#options;
     // Calls through presigned links are not short tool calls, which the fast path is for.
     if (request.url.startsWith(PORT_LINKS) || this.#isOpenEnv(request) || this.#isForServer(request)) return null;
     if (maxBodyBytes !== null && request.end - request.bodyAt > maxBodyBytes) return null;
     const call = new Call(this.#options, request.headers, socket);
-    const refuse = (error: unknown) => refusalBytes(call.refuse(error), KEEP_ALIVE);
+    const refuse = (error: unknown): Answer => {
+      const failure = call.refuse(error);
+      return (connection) => refusalBytes(failure, connection);
+    };
     try {
       const admitted = this.#admission.admit(call, request.url, request.headers);
       if (!(admitted instanceof Promise)) return this.#open(admitted, call, request);
@@ -92,22 +95,29 @@ export class Gateway {
     }
   }
 
-  #open(admitted: Admitted | null, call: Call, request: ShortRequest): MaybePromise<Forward | Buffer> {
+  #open(admitted: Admitted | null, call: Call, request: ShortRequest): MaybePromise<Forward | Answer> {
     if (admitted === null) {
       call.end(200, "refused");
-      return jsonBytes(200, HEALTHY, KEEP_ALIVE);
+      return (connection) => jsonBytes(200, HEALTHY, connection);
     }
     const { sandboxId, address } = admitted.target;
     call.begin(admitted.target);
     const health = this.#programHealth(admitted, call);
-    if (health !== null) return health.then(({ status, body }) => jsonBytes(status, body, KEEP_ALIVE));
+    if (health !== null)
+      return health.then(
+        ({ status, body }) =>
+          (connection) =>
+            jsonBytes(status, body, connection),
+      );
     return {
       connections: this.#options.clients.connections(sandboxId, address),
       head: headFor(request, admitted, call.headers),
       sessionTag: admitted.session?.tag,
       onEnd: ({ status, kind, error }) => call.end(status, kind, error),
-      onLost: async (error) =>
-        refusalBytes(call.refuse(await this.#admission.explainLoss(admitted, error).catch((reason: unknown) => reason)), KEEP_ALIVE),
+      onLost: async (error) => {
+        const failure = call.refuse(await this.#admission.explainLoss(admitted, error).catch((reason: unknown) => reason));
+        return (connection) => refusalBytes(failure, connection);
+      },
     };
   }
 

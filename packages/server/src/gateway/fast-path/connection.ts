@@ -19,13 +19,16 @@ export interface Forward {
   /** Prefix for the id of an MCP session in the response. */
   readonly sessionTag: string | undefined;
   onEnd(end: ForwardEnd): void;
-  /** The sandbox was lost before the client got any of its response. Returns the whole response to send instead. */
-  onLost(error: Error): Promise<Buffer>;
+  /** The sandbox was lost before the client got any of its response. Returns the response to send instead. */
+  onLost(error: Error): Promise<Answer>;
 }
+
+/** A whole response, with this `connection` header. */
+export type Answer = (connection: string) => Buffer;
 
 /** Admits a call, or returns a response to send at once, or null for a call that must take the regular path. */
 export type Dispatch = (request: ShortRequest, socket: Socket) => Dispatched | Promise<Dispatched>;
-export type Dispatched = Forward | Buffer | null;
+export type Dispatched = Forward | Answer | null;
 
 export interface ConnectionOptions {
   readonly dispatch: Dispatch;
@@ -37,7 +40,9 @@ export interface ConnectionOptions {
 /** Limit for requests that a client sends before it has the response to the current one; above it, reading is paused. */
 const MAX_AHEAD_BYTES = 64 * 1024;
 /** The `connection` header of a response, with the idle timeout, so that clients do not send on a connection that is about to be closed. */
-export const KEEP_ALIVE = `keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_MS / 1_000}`;
+const KEEP_ALIVE = `keep-alive\r\nkeep-alive: timeout=${KEEP_ALIVE_MS / 1_000}`;
+
+const CLOSE = "close";
 
 /** A client's connection, as long as it sends only short calls. It handles one call at a time. */
 export class Connection {
@@ -47,6 +52,9 @@ export class Connection {
   #pending: Buffer | null = null;
   #isBusy = false;
   #isEnding = false;
+  #isRetiring = false;
+  /** Whether the response in progress has told the client that the connection is closed after it. */
+  #hasSaidClose = false;
   #lastRequest: ShortRequest | null = null;
   #lastReadAt = performance.now();
   /** The call that waits for its sandbox, and the connection it uses. */
@@ -74,7 +82,7 @@ export class Connection {
 
   /** Closes the connection after its next response, which says so. Until then it stays open: the client may be sending already. */
   retire(): void {
-    this.#isEnding = true;
+    this.#isRetiring = true;
   }
 
   destroy(): void {
@@ -130,7 +138,7 @@ export class Connection {
     }
     const pending = this.#pending as Buffer;
     this.#pending = pending.length > request.end ? pending.subarray(request.end) : null;
-    if (Buffer.isBuffer(dispatched)) this.#respond(dispatched);
+    if (typeof dispatched === "function") this.#respond(dispatched);
     else if (isGone) dispatched.onEnd({ kind: "left", status: 0 });
     else this.#send(dispatched, pending.subarray(request.bodyAt, request.end));
   }
@@ -147,9 +155,12 @@ export class Connection {
 
   readonly #onSandboxData = (bytes: Buffer): void => {
     const response = this.#response;
+    const isHead = response.status === 0;
+    const header = this.#connectionHeader();
     let forClient: Buffer;
     try {
-      forClient = response.read(bytes, this.#isEnding ? "close" : KEEP_ALIVE);
+      forClient = response.read(bytes, header);
+      if (isHead && response.status !== 0) this.#hasSaidClose = header === CLOSE;
     } catch (error) {
       this.#lose(error as Error);
       return;
@@ -202,7 +213,7 @@ export class Connection {
     this.#isBusy = false;
     this.#lastReadAt = performance.now();
     if (this.#socket.destroyed) return;
-    if (this.#isEnding) {
+    if (this.#isEnding || this.#hasSaidClose) {
       this.#socket.end();
       return;
     }
@@ -210,9 +221,16 @@ export class Connection {
     if (this.#pending !== null) this.#next(this.#pending);
   }
 
-  #respond(response: Buffer): void {
-    if (!this.#socket.destroyed) this.#socket.write(response);
+  #respond(answer: Answer): void {
+    const header = this.#connectionHeader();
+    this.#hasSaidClose = header === CLOSE;
+    if (!this.#socket.destroyed) this.#socket.write(answer(header));
     this.#rest();
+  }
+
+  /** A client that was not told may send its next request while the connection is closed, and lose it. */
+  #connectionHeader(): string {
+    return this.#isEnding || this.#isRetiring ? CLOSE : KEEP_ALIVE;
   }
 
   #handOver(): void {

@@ -74,12 +74,34 @@ describe("one connection", () => {
       [idle, post("last")],
       [regular, post("last").replace("POST", "PUT")],
       [await openWire(gateway.url), post("last")],
+      [await openWire(gateway.url), get("/health?last")],
+      [await openWire(gateway.url), get("/env-instance/nobody/mcp")],
     ] as const) {
       const closed = once(wire.socket, "close");
       wire.write(request);
-      expect(await wire.hear(/last$/)).toMatch(/connection: close\r\n/i);
+      expect(await wire.hear(/last$|\}$/)).toMatch(/connection: close\r\n/i);
       await closed;
     }
+  });
+
+  it("that is retired after the head of a response stays open until the response after it", async () => {
+    const waiting: ServerResponse[] = [];
+    await using gateway = await openGateway((_, response) => {
+      response.write("begun");
+      waiting.push(response);
+    });
+    using wire = await openWire(gateway.url);
+    wire.write(post("one"));
+    expect(await wire.hear(/begun/)).toMatch(/connection: keep-alive\r\n/i);
+    gateway.gateway.server.retireConnections();
+    waiting[0]?.end("-ended");
+    await wire.hear(/-ended/);
+    const closed = once(wire.socket, "close");
+    wire.write(post("two"));
+    expect(await wire.hear(/begun/)).toMatch(/connection: close\r\n/i);
+    waiting[1]?.end("-ended");
+    await wire.hear(/-ended/);
+    await closed;
   });
 
   it("is closed at once when it is idle and the server closes, and after its call when it is busy", async () => {
