@@ -36,8 +36,6 @@ interface Kind {
 const ROUND_MS = 10_000;
 /** A kind is not filled for this time after a failure, and none is after a pod had to make room. */
 const PAUSE_MS = 30_000;
-/** A server that has just started does not know yet what is in use. */
-const LEARN_MS = 60_000;
 /** The node may report about a pod while it is claimed, which is a conflict too. */
 const CLAIM_ATTEMPTS = 4;
 
@@ -54,8 +52,9 @@ export class PodPool {
   readonly #taken = new Set<string>();
   /** Uids of pods whose use was counted. */
   readonly #counted = new Set<string>();
+  /** Uids of waiting pods that this server has created. */
+  readonly #own = new Set<string>();
   readonly #timer: NodeJS.Timeout;
-  readonly #startedAt = Date.now();
   #isListed = false;
   #isClosed = false;
   #pausedUntil = 0;
@@ -84,6 +83,7 @@ export class PodPool {
   forget({ metadata: { uid = "" } }: Pod): void {
     this.#counted.delete(uid);
     this.#taken.delete(uid);
+    this.#own.delete(uid);
   }
 
   /** A waiting pod, which is that of this sandbox from now on; null if none waits. */
@@ -182,9 +182,10 @@ export class PodPool {
     };
     for (const [digest, target] of targetsOf(uses, limits, now, fit)) {
       const waiting = this.#waiting().filter((pod) => digestOf(pod) === digest);
-      if (waiting.length > target) await this.#shrink(digest, waiting, target, limited.has(digest));
+      const isIdle = now - this.#kindOf(digest).demand.usedAt >= limits.idleMs;
+      if (waiting.length > target) await this.#shrink(waiting, target, isIdle || limited.has(digest));
       else await this.#grow(digest, target - waiting.length);
-      if (target === 0 && now - this.#kindOf(digest).demand.usedAt >= limits.idleMs) this.#kinds.delete(digest);
+      if (target === 0 && isIdle) this.#kinds.delete(digest);
     }
   }
 
@@ -210,9 +211,9 @@ export class PodPool {
     return this.#pods.all().filter((pod) => !hasTerminated(pod));
   }
 
-  async #shrink(digest: string, waiting: readonly Pod[], target: number, isLimited: boolean): Promise<void> {
-    const isSure = target === 0 || isLimited || (this.#kindOf(digest).made !== null && Date.now() - this.#startedAt >= LEARN_MS);
-    if (isSure) for (const pod of surplusOf(waiting, target)) await this.#remove(pod);
+  /** Other servers may want more pods to wait than this one. Those that are of no use to any server are removed, whoever created them. */
+  async #shrink(waiting: readonly Pod[], target: number, isForAll: boolean): Promise<void> {
+    for (const pod of surplusOf(waiting, target)) if (isForAll || this.#own.has(pod.metadata.uid ?? "")) await this.#remove(pod);
   }
 
   async #grow(digest: string, missing: number): Promise<void> {
@@ -223,6 +224,7 @@ export class PodPool {
       if (this.#isClosed) return;
       try {
         const created = await this.#api.create<Pod>(this.#pods.path(), kind.made.waiting(name));
+        this.#own.add(created.metadata.uid ?? "");
         this.#pods.put(created);
         this.#options.onCreated?.(created);
       } catch (error) {
