@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadBaseImage } from "../testing/base-image.ts";
 import { callTool, urlOf } from "./calls.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
+import { isWaiting, type TestPod } from "./testing/faulty-cluster.ts";
 
 describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of the cluster", () => {
   let namespace: TestNamespace;
@@ -90,6 +91,31 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
     }
     await expectNoPods();
   }, 180_000);
+
+  it("runs 200 packed instances in a few pods, each with a state of its own, and removes the pods when they have ended", async () => {
+    const platform = await open();
+    try {
+      const ref = await publish(platform, projects.probe, { isolation: "shared" });
+      const created = await Promise.all(Array.from({ length: 200 }, () => platform.create(ref)));
+      const ids = created.map(({ id }) => id);
+      expect(new Set(ids).size).toBe(200);
+      const last = async (id: string, calls: number) => {
+        let text: string | null = null;
+        for (let at = 0; at < calls; at++) text = (await callTool(urlOf(platform, id), "count", {})).text;
+        return text;
+      };
+      const counts = await Promise.all(ids.map((id, at) => last(id, 1 + (at % 3))));
+      expect(counts).toEqual(ids.map((_, at) => String(1 + (at % 3))));
+      const isHost = (pod: TestPod) => pod.metadata.labels?.["business/aenv-name"] === "probe" && !isWaiting(pod);
+      const hosts = (await namespace.pods()).filter(isHost);
+      expect(hosts.length).toBeGreaterThanOrEqual(1);
+      expect(hosts.length).toBeLessThanOrEqual(4);
+      await Promise.all(ids.map((id) => platform.demand("DELETE", `/env-instance/${id}`)));
+    } finally {
+      await platform.close();
+    }
+    await expectNoPods();
+  }, 240_000);
 
   /** A closed server leaves pods only for instances that live. */
   async function expectNoPods(): Promise<void> {
