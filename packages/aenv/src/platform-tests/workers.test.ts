@@ -155,6 +155,24 @@ describe.runIf(process.platform === "linux")("a server with workers that is stop
   });
 });
 
+describe.runIf(process.platform === "linux")("the connections of a port with workers", { timeout: 60_000 }, () => {
+  it("are limited for all workers together, also if many come at once, and all of them can be used", async () => {
+    const most = 20;
+    await using platform = await startPlatform({ flags: { workers: 2, maxConnections: most } });
+    const { id } = await platform.create(await publish(platform, projects.probe));
+    const lines = Array.from({ length: 3 * most }, () => new Line());
+    const call = (line: Line) => line.call(urlOf(platform, id), "count");
+    const answers = await Promise.all(lines.map(call));
+    const open = new Set(lines.filter((_, at) => answers[at] === 200));
+    expect(open.size).toBeLessThanOrEqual(most);
+    await vi.waitFor(async () => {
+      for (const line of lines) if (!open.has(line) && (await call(line)) === 200) open.add(line);
+      expect(open.size).toBe(most);
+    }, soon);
+    for (const line of lines) line.close();
+  });
+});
+
 describe.runIf(process.platform === "linux")("an instance that ends when it is idle", { timeout: 60_000 }, () => {
   it("is not idle during a call of a worker, and is after it or after the worker's death", async () => {
     await using platform = await startPlatform({ flags: { workers: 2, idleAfter: "1s" } });

@@ -2,7 +2,6 @@ import { hostRuleFor, parseDuration } from "@aenv/contract";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { Access } from "../access/access.ts";
 import { Tokens, tokenRows } from "../access/tokens.ts";
-import type { Gateway } from "../gateway/gateway.ts";
 import { openGateway } from "../gateway/open.ts";
 import { finish, listenWithOthers } from "../http/listen.ts";
 import { rewardChangeOf } from "../instances/reward-phases.ts";
@@ -18,6 +17,7 @@ import { SandboxClients } from "../sandboxes/client.ts";
 import { serviceRows } from "../services/row.ts";
 import { ServiceTargets } from "../services/targets.ts";
 import type { Channel } from "./channel.ts";
+import { ConnectionCount } from "./connection-count.ts";
 import type { ToWorker, WorkerSettings } from "./messages.ts";
 import { RemoteDelegates } from "./remote-delegates.ts";
 import { RemoteStore } from "./remote-store.ts";
@@ -77,7 +77,8 @@ export async function openDataPlane(channel: Channel, settings: WorkerSettings):
     httpLimits: {
       headersMs: parseDuration(config.headersTimeout),
       requestMs: parseDuration(config.requestTimeout),
-      connections: config.maxConnections,
+      // Its server says how many, before it serves the first.
+      connections: 0,
     },
     tracing,
     metrics: {
@@ -109,7 +110,8 @@ export async function openDataPlane(channel: Channel, settings: WorkerSettings):
   };
 
   await listenWithOthers(gateway.server, config.host, settings.port);
-  reportConnections(gateway, (open) => channel.send({ type: "connections", open }));
+  const connections = new ConnectionCount(gateway.server, (open, applied) => channel.send({ type: "connections", open, applied }));
+  every(CONNECTIONS_MS, () => connections.reportChange());
   every(REPORT_MS, () => hasNews && report(false));
   every(IDLE_MS / 2, () => clients.trim(IDLE_MS));
   every(REPEAT_MS / 4, () => audit.flush());
@@ -124,8 +126,7 @@ export async function openDataPlane(channel: Channel, settings: WorkerSettings):
       case "sandbox ended":
         return void clients.forget(command.sandboxId);
       case "connections":
-        gateway.server.maxConnections = command.limit;
-        return;
+        return connections.limit(command.limit);
       case "measure":
         return void report(true);
       case "confirm":
@@ -138,17 +139,6 @@ export async function openDataPlane(channel: Channel, settings: WorkerSettings):
         return void close(command.graceMs);
     }
   };
-}
-
-function reportConnections({ server }: Gateway, send: (open: number) => void): void {
-  let last = 0;
-  every(CONNECTIONS_MS, () =>
-    server.getConnections((error, open) => {
-      if (error !== null || open === last) return;
-      last = open;
-      send(open);
-    }),
-  );
 }
 
 function every(ms: number, work: () => unknown): void {

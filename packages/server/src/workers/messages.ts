@@ -49,7 +49,8 @@ export type FromWorker =
   | { readonly type: "used"; readonly row: InstanceRow }
   | { readonly type: "unused"; readonly instanceId: string }
   | { readonly type: "left reward"; readonly phase: number }
-  | { readonly type: "connections"; readonly open: number }
+  /** How many connections are open, and how many limits it had applied when it counted them. */
+  | { readonly type: "connections"; readonly open: number; readonly applied: number }
   | { readonly type: "metrics"; readonly calls: MetricValues; readonly process?: MetricValues }
   | { readonly type: "confirmed"; readonly id: number }
   /** There is nothing left to do; the server ends it. */
@@ -64,6 +65,7 @@ export type ToWorker =
   | { readonly type: "token revoked" }
   | { readonly type: "delegate ended"; readonly token: string }
   | { readonly type: "sandbox ended"; readonly sandboxId: string }
+  /** How many connections it may have open; none before the first of these messages. */
   | { readonly type: "connections"; readonly limit: number }
   | { readonly type: "measure" }
   /** Answered with `confirmed` when all earlier messages have taken effect. */

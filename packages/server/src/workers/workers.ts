@@ -3,7 +3,7 @@ import { AggregatorRegistry } from "prom-client";
 import { type InstanceRow, isLive } from "../instances/row.ts";
 import type { MetricValues } from "../operations/call-metrics.ts";
 import { pauseAfter } from "../slots/backoff.ts";
-import { connectionLimits } from "./connection-limits.ts";
+import { ConnectionShares } from "./connection-shares.ts";
 import type { FromWorker, ToWorker, WorkerSettings } from "./messages.ts";
 import { receivedError } from "./sent-error.ts";
 import { WorkerLink, type WorkerLinkOptions } from "./worker-link.ts";
@@ -21,8 +21,6 @@ interface Worker {
   readonly link: WorkerLink;
   /** Rejects if it cannot serve the port. */
   readonly listening: Promise<void>;
-  connections: number;
-  limit: number;
   calls: MetricValues;
   own: MetricValues;
   onMeasured: () => void;
@@ -40,6 +38,7 @@ const EXIT_MS = 2_000;
 export class Workers {
   readonly #options: WorkersOptions;
   readonly #workers = new Set<Worker>();
+  readonly #connections: ConnectionShares<Worker>;
   readonly #ending = new Map<string, Promise<void>>();
   /** What workers that have ended had counted. */
   #endedCounts: Promise<MetricValues> = Promise.resolve([]);
@@ -52,6 +51,10 @@ export class Workers {
 
   private constructor(options: WorkersOptions) {
     this.#options = options;
+    const { count, settings } = options;
+    this.#connections = new ConnectionShares(settings.config.maxConnections, count, ({ process }, limit) =>
+      process.send({ type: "connections", limit }),
+    );
   }
 
   /** Starts all of them, and waits until they listen. */
@@ -155,8 +158,7 @@ export class Workers {
         case "finished":
           return process.release();
         case "connections":
-          worker.connections = message.open;
-          return this.#shareConnections();
+          return this.#connections.report(worker, message.open, message.applied);
         case "metrics":
           worker.calls = message.calls;
           if (message.process === undefined) return;
@@ -168,10 +170,10 @@ export class Workers {
     };
     const process = new WorkerProcess({ command: [...command, "--home", settings.config.home], onMessage });
     const link = new WorkerLink(this.#options, (message) => process.send(message));
-    const limit = settings.config.maxConnections;
-    const worker: Worker = { process, link, listening, connections: 0, limit, calls: [], own: [], onMeasured: () => {} };
+    const worker: Worker = { process, link, listening, calls: [], own: [], onMeasured: () => {} };
     this.#workers.add(worker);
     process.send({ type: "open", settings });
+    this.#connections.add(worker);
     if (this.#isRetiring) process.send({ type: "retire connections" });
     if (this.#isDraining) process.send({ type: "drain" });
     const startedAt = performance.now();
@@ -185,6 +187,7 @@ export class Workers {
   #onExit(worker: Worker, why: string, lifeMs: number): void {
     const { process, link, calls } = worker;
     this.#workers.delete(worker);
+    this.#connections.remove(worker);
     link.close();
     worker.onMeasured();
     if (calls.length > 0) this.#keepCounts(calls);
@@ -192,7 +195,6 @@ export class Workers {
     this.#replaced++;
     this.#failures = lifeMs < SHORT_LIFE_MS ? this.#failures + 1 : 0;
     this.#options.onReplace({ pid: process.pid, why });
-    this.#shareConnections();
     void pause(pauseAfter(this.#failures, BACKOFF), undefined, { signal: this.#closing.signal, ref: false }).then(
       () => this.#start(),
       () => {},
@@ -210,20 +212,6 @@ export class Workers {
         if (!(await atMost(link.confirmed(), CONFIRM_MS))) process.kill();
       }),
     );
-  }
-
-  #shareConnections(): void {
-    const workers = [...this.#workers];
-    const limits = connectionLimits(
-      workers.map(({ connections }) => connections),
-      this.#options.settings.config.maxConnections,
-    );
-    for (const [at, worker] of workers.entries()) {
-      const limit = limits[at] as number;
-      if (worker.limit === limit) continue;
-      worker.limit = limit;
-      worker.process.send({ type: "connections", limit });
-    }
   }
 
   #tell(message: ToWorker): void {
