@@ -11,10 +11,10 @@ const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) =>
 const count = number.int().min(0);
 const bytes = z.union([z.number().int().min(0), z.string().transform(readBytes)], { error: "must be a size such as 10 GiB" });
 
-/** Every setting with its default and description. */
 /** Of a process, if the operator has chosen none. */
 export const DEFAULT_MEMORY_MB = 2_048;
 
+/** Every setting with its default and description. */
 export const serverConfig = z.strictObject({
   home: z
     .string()

@@ -1,6 +1,7 @@
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import { CallMetrics, type MetricValues, MS } from "./call-metrics.ts";
 import { ClusterMetrics, type ClusterSource } from "./cluster-metrics.ts";
+import { readMetrics } from "./read-metrics.ts";
 
 export interface MetricSources {
   readonly liveInstances: () => Promise<number> | number;
@@ -72,28 +73,20 @@ export class Metrics {
     });
     const { cluster } = sources;
     this.#cluster = cluster === null ? null : new ClusterMetrics(this.registry, () => cluster);
-    const gauge = (name: string, help: string, read: () => Promise<number> | number) =>
-      new Gauge({
-        name,
-        help,
-        registers,
-        async collect() {
-          this.set(await read());
-        },
-      });
+    const { gauge, total } = readMetrics(this.registry);
     gauge("aenv_instances_live", "Instances that are starting or running", sources.liveInstances);
     gauge("aenv_workers", "Processes that serve the data port", () => sources.workerProcesses().running);
-    gauge("aenv_worker_replacements_total", "Workers that ended and were replaced", () => sources.workerProcesses().replaced);
+    total("aenv_worker_replacements_total", "Workers that ended and were replaced", () => sources.workerProcesses().replaced);
     gauge("aenv_hosts", "Shared processes", sources.hosts);
     gauge("aenv_starts_waiting", "Queued starts", sources.waiting);
     gauge("aenv_starts_waiting_for_memory", "Starts that wait because the machine is short of memory", sources.waitingForMemory);
     gauge("aenv_instances_frozen", "Idle instances whose sandboxes are frozen", sources.frozen);
-    gauge(
+    total(
       "aenv_frozen_seconds_total",
       "Time that sandboxes were frozen, at the end of each freeze",
       () => sources.frozenTotals().frozenMs / 1_000,
     );
-    gauge(
+    total(
       "aenv_frozen_cpu_seconds_saved_total",
       "CPU time that frozen sandboxes would have used at the rate that was measured before each freeze",
       () => sources.frozenTotals().savedCpuMs / 1_000,
@@ -104,7 +97,7 @@ export class Metrics {
     gauge("aenv_pool_blank_target", "Target number of ready blank processes", sumOf("target", true));
     gauge("aenv_pool_prepared_ready", "Prepared processes that are ready", sumOf("ready", false));
     gauge("aenv_pool_prepared_target", "Target number of ready prepared processes", sumOf("target", false));
-    gauge("aenv_pool_copies_total", "Processes that were started as copies of a stored one (warmStart)", sources.poolCopies);
+    total("aenv_pool_copies_total", "Processes that were started as copies of a stored one (warmStart)", sources.poolCopies);
     gauge("aenv_pool_backed_off", "Kinds of ready processes whose start failed and is retried after a pause", sources.poolTroubled);
     gauge("aenv_rollouts_running", "Rollouts that this server plays", () => sources.rollouts().running);
     gauge("aenv_rollouts_waiting", "Rollouts that wait for their turn at this server", () => sources.rollouts().waiting);
