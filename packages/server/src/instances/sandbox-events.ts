@@ -2,7 +2,7 @@ import { PlatformError } from "@aenv/contract";
 import type { ReachedLimit, RefusedConnection } from "@aenv/sandbox";
 import type { TaskSandboxes } from "../task-sandboxes/task-sandboxes.ts";
 import type { InstanceTable } from "./instance-table.ts";
-import { withEvent } from "./row.ts";
+import { type InstanceRow, withEvent } from "./row.ts";
 
 /** Begins the events of refused connections. Others are kept too, so there are few of them. */
 const REFUSED = "egress: refused a connection";
@@ -31,10 +31,9 @@ export class SandboxEvents {
   /** Says why a connection failed, a few times. */
   async refused({ sandboxId, host, port }: RefusedConnection): Promise<void> {
     const to = port === null ? `the name ${host}` : `${host}:${port}`;
-    const task = this.#tasks.instanceOf(sandboxId);
-    const row = task === null ? null : await this.#table.find(task);
-    const field = task === null ? "deployConfig.egress" : "deployConfig.taskSandboxes.egress";
-    for (const { id, events } of row === null ? await this.#table.inSandbox(sandboxId) : [row]) {
+    const { rows, isTask } = await this.#instancesOf(sandboxId);
+    const field = isTask ? "deployConfig.taskSandboxes.egress" : "deployConfig.egress";
+    for (const { id, events } of rows) {
       if (events.filter(({ what }) => what.startsWith(REFUSED)).length >= REFUSALS_KEPT) continue;
       const what = `${REFUSED} to ${to}; the environment allows it with ${field}`;
       await this.#table.change(id, (latest, now) => withEvent(latest, what, now));
@@ -42,7 +41,16 @@ export class SandboxEvents {
   }
 
   async reachedLimit({ sandboxId, reason }: ReachedLimit): Promise<void> {
-    for (const { id } of await this.#table.inSandbox(sandboxId))
-      await this.#table.change(id, (row, now) => withEvent(row, `limit: ${reason}`, now));
+    const { rows, isTask } = await this.#instancesOf(sandboxId);
+    const what = `limit: ${reason}${isTask ? ", in a sandbox that its code has opened" : ""}`;
+    for (const { id } of rows) await this.#table.change(id, (row, now) => withEvent(row, what, now));
+  }
+
+  /** Those in the sandbox, or the one whose code has opened it. */
+  async #instancesOf(sandboxId: string): Promise<{ readonly rows: readonly InstanceRow[]; readonly isTask: boolean }> {
+    const opener = this.#tasks.instanceOf(sandboxId);
+    if (opener === null) return { rows: await this.#table.inSandbox(sandboxId), isTask: false };
+    const row = await this.#table.find(opener);
+    return { rows: row === null ? [] : [row], isTask: true };
   }
 }
