@@ -41,13 +41,23 @@ export interface GoldenTask {
 
 /** The tasks whose vectors have these variants: all, or `limit` of them, evenly spread. */
 export function goldenTasks(domain: string, limit = Number.POSITIVE_INFINITY, variants: readonly string[] = []): GoldenTask[] {
+  const fitting = allGoldenTasks(domain).filter(({ rewards }) => variants.every((variant) => rewards[variant] !== undefined));
+  const count = Math.min(limit, fitting.length);
+  return Array.from({ length: count }, (_, i) => fitting[Math.floor((i * fitting.length) / count)] as GoldenTask);
+}
+
+const known = new Map<string, readonly GoldenTask[]>();
+
+/** Read once: the vectors of telecom take a second. */
+function allGoldenTasks(domain: string): readonly GoldenTask[] {
+  const found = known.get(domain);
+  if (found !== undefined) return found;
   const { folder = domain } = openDomain(domain, dataPath).definition;
   const vectors = readVectors(join(tau2Path, "golden", `tasks.${folder}.jsonl.gz`));
   if (vectors.format !== "tasks") throw new Error(`the vectors of ${folder} have no tasks`);
   const tasks = vectors.records.map((record) => goldenTask(domain, record));
-  const fitting = tasks.filter(({ rewards }) => variants.every((variant) => rewards[variant] !== undefined));
-  const count = Math.min(limit, fitting.length);
-  return Array.from({ length: count }, (_, i) => fitting[Math.floor((i * fitting.length) / count)] as GoldenTask);
+  known.set(domain, tasks);
+  return tasks;
 }
 
 function goldenTask(domain: string, record: Dict): GoldenTask {

@@ -35,10 +35,18 @@ describeNeeding("python-rl", "trainer agent-lightning with the real gateway", ()
   let gateway: PythonServer;
   let model: ScriptedOpenAi;
   let script: (request: ModelRequest) => ScriptedTurn | Promise<ScriptedTurn>;
+  /** Whether the model's chat template renders an earlier answer differently. */
+  let drifts: boolean;
   let tree: Tree;
   beforeAll(async () => {
+    const tokens = {
+      engine: "vllm",
+      get drifts() {
+        return drifts;
+      },
+    } as const;
     gateway = await servePython(application, KEY);
-    model = await scriptedOpenAi((request) => script(request), { needsKey: false, tokens: { engine: "vllm" } });
+    model = await scriptedOpenAi((request) => script(request), { needsKey: false, tokens });
     await gateway.ask("POST", "/api/models", [{ model: "m", endpoint: model.baseUrl, version: 3 }]);
   });
   afterAll(async () => {
@@ -48,6 +56,7 @@ describeNeeding("python-rl", "trainer agent-lightning with the real gateway", ()
   beforeEach(() => {
     tree = temporaryTree();
     script = plays;
+    drifts = false;
   });
   afterEach(() => tree[Symbol.dispose]());
 
@@ -88,6 +97,20 @@ describeNeeding("python-rl", "trainer agent-lightning with the real gateway", ()
       .map((line) => JSON.parse(line));
     expect(lines.at(-1)).toEqual({ event: "stopped", scored: 2, failed: 0 });
     expect(stdout + stderr).not.toContain(KEY);
+  });
+
+  it.each([
+    ["goes on with", false, true],
+    ["does not go on with", true, false],
+  ])("leaves the tokens to the gateway where the second prompt %s those of the first turn", { timeout: 60_000 }, async (_, drifting, goesOn) => {
+    drifts = drifting;
+    const [id] = await enqueue({ task: "greet" });
+    expect((await control()).code).toBe(0);
+    const [first, second, reward] = (await eventsOf(id)).map(({ data }) => data as Record<string, number[]>);
+    const held = [...(first?.prompt_token_ids ?? []), ...(first?.response_token_ids ?? [])];
+    expect(second?.prompt_token_ids?.slice(0, held.length).join() === held.join()).toBe(goesOn);
+    expect(second?.response_token_ids?.length).toBeGreaterThan(0);
+    expect(reward).toEqual({ value: 1 });
   });
 
   it("reports an unscored rollout as failed, without a reward", { timeout: 60_000 }, async () => {
