@@ -59,6 +59,28 @@ describeNeeding("redis", "two servers on one Redis", () => {
     await check(servers, world, home);
   });
 
+  it("end an instance within a second of its time, whichever of them has set it last", async () => {
+    const [first, second] = servers as [ServerProcess, ServerProcess];
+    const create = async (ttl: string) => (await first.create(refs[1], { ttl })).id;
+    const renew = async (id: string, ttl: string) => void (await second.demand("POST", `/env-instance/${id}/renew`, { ttl }));
+    const ids = [await create("3s"), await create("1h"), await create("2s")];
+    await renew(ids[1] as string, "2s");
+    await renew(ids[2] as string, "5s");
+    for (const id of ids) {
+      const over = await vi.waitFor(
+        async () => {
+          const record = (await second.demand("GET", `/env-instance/${id}`)) as Record<"status" | "updated_at" | "expires_at", string>;
+          expect(record.status).toBe("Terminated");
+          return record;
+        },
+        { timeout: 20_000, interval: 100 },
+      );
+      const lateMs = Date.parse(over.updated_at) - Date.parse(over.expires_at);
+      expect(lateMs).toBeGreaterThanOrEqual(0);
+      expect(lateMs).toBeLessThan(1_000);
+    }
+  });
+
   /** One is killed under load, the other takes over, and a third joins. */
   async function live(round: number): Promise<void> {
     const [victim, other] = (round % 2 === 0 ? servers : [...servers].reverse()) as [ServerProcess, ServerProcess];

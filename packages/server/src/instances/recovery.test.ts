@@ -205,6 +205,31 @@ describe("servers on one store", () => {
     expect([await world.engine.list(), await other.rows.count("live", "yes"), other.failures]).toEqual([[], 0, []]);
   });
 
+  it("on two machines notice the loss of one within its lease and a round, adopt its instances and double none", async () => {
+    const world = openWorld();
+    const onMachine = (machine: string) => openTestServer(world, { isAlone: false, machine });
+    const [lost, left] = [onMachine("pod-1"), onMachine("pod-2")];
+    await lost.maintenance.open();
+    await left.maintenance.open();
+    const [shop, bank] = [await world.publish(ada, "shop", {}), await world.publish(ada, "bank", SHARED)];
+    const rows = [await lost.create(shop), await lost.create(bank), await lost.create(bank)];
+    for (const row of rows) await lost.count(row);
+    const round = async () => {
+      world.later(3);
+      await left.peers.heartbeat();
+      await left.maintenance.tidy();
+    };
+    // The lease is ten seconds, counted from the last heartbeat that the other has seen.
+    for (let at = 0; at < 3; at++) await round();
+    for (const { id } of rows) expect(await left.instances.get(id, ada)).toMatchObject({ server: lost.serverId });
+    for (let at = 0; at < 2; at++) await round();
+    for (const row of rows) {
+      expect(await left.instances.get(row.id, ada)).toMatchObject({ status: "Running", server: left.serverId });
+      expect(await left.count(row)).toBe(2);
+    }
+    expect(await world.engine.list()).toHaveLength(2);
+  });
+
   it("that shut down at the same time leave nothing", async () => {
     const { world, one, other, shop } = await openPair();
     await Promise.all([one.create(shop), other.create(shop)]);
