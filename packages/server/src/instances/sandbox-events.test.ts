@@ -13,7 +13,7 @@ it("what happens to a sandbox is in the events of its instance, also to one that
   const own = row.slot?.sandboxId ?? "";
   const opened = (await world.engine.list()).find(({ id }) => id !== own)?.id ?? "";
   for (const sandboxId of [own, opened]) {
-    await server.instances.sandboxEvents.reachedLimit({ sandboxId, reason: "its disk is full" });
+    await server.instances.sandboxEvents.reachedLimit({ sandboxId, limit: "disk", reason: "its disk is full" });
     await server.instances.sandboxEvents.refused({ sandboxId, host: "pypi.org", port: 443 });
   }
   const { events } = await server.instances.get(row.id, ada);
