@@ -75,11 +75,15 @@ describe("a rollout that is stopped at any point", { timeout: 300_000 }, () => {
       using tree = temporaryTree({ "runs/run/.keep": "" });
       onRequest = () => {};
       await using command = new RunningCommand(line(), { cwd: tree.path });
+      let isSeen = false;
       const changes = watch(join(tree.path, "runs/run"), (_, name) => {
-        if (name?.includes(end)) command.child.kill("SIGKILL");
+        if (!name?.includes(end)) return;
+        isSeen = true;
+        command.child.kill("SIGKILL");
       });
       await command.ended();
       changes.close();
+      expect(isSeen).toBe(true);
       expect(await playToTheEnd(tree.path)).toEqual(expected);
     },
   );

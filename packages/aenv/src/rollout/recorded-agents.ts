@@ -38,7 +38,7 @@ export function readActions(file: string, cwd: string): ScriptedActions {
  * Does what the agent of a run did: in an episode with the same task and seed the same, and with another seed what it did in the
  * first scored episode of the task. Only what the agent wrote is kept in memory.
  */
-export async function replayOf(run: RunFolder, named: string): Promise<TurnAgent> {
+export async function replayOf(run: Pick<RunFolder, "name" | "trajectories">, named: string): Promise<TurnAgent> {
   const byTask = new Map<string | null, Written>();
   const bySeed = new Map<string, Written>();
   for await (const trajectory of run.trajectories()) {
@@ -51,7 +51,7 @@ export async function replayOf(run: RunFolder, named: string): Promise<TurnAgent
   return {
     name: "replay",
     // The digest tells a run from another one that has its name later.
-    settings: { run: named, trajectories: digestOf([...bySeed.values()].map(({ id, messages }) => [id, messages])) },
+    settings: { run: named, trajectories: digestOf([...bySeed.values()].map(contentOf)) },
     begin: (start) => {
       const { id } = start.task;
       const written = bySeed.get(keyOf(id, start.seed)) ?? found(byTask, id, `run '${run.name}' has no scored episode`);
@@ -70,6 +70,10 @@ function writtenIn({ id, messages, steps }: Trajectory): Written {
     messages: messages.map((message) => (message.role === "assistant" ? message : { role: message.role, content: "" })),
     steps: isProgram ? steps.map((step) => ({ ...step, result: { content: [], is_error: false } })) : [],
   };
+}
+
+function contentOf({ id, messages, steps }: Written): unknown {
+  return [id, messages, steps.map(({ call }) => call)];
 }
 
 function keyOf(task: string | null, seed: number): string {
