@@ -46,11 +46,9 @@ import { openRollouts } from "./rollouts/open.ts";
 import { startRounds } from "./rounds.ts";
 import { SandboxClients } from "./sandboxes/client.ts";
 import { inUse } from "./services/in-use.ts";
+import { openServices } from "./services/open.ts";
 import { serviceRows } from "./services/row.ts";
-import { Services } from "./services/services.ts";
-import { Storage } from "./services/storage.ts";
 import { ServiceTargets } from "./services/targets.ts";
-import { Workloads } from "./services/workloads.ts";
 import { sessionRows } from "./sessions/row.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { Tasks } from "./sessions/tasks.ts";
@@ -224,7 +222,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     onChange: (row, before) => {
       workers()?.note(row);
       if (row.status === before?.status) return;
-      if (row.service !== undefined) services.nudge(row.service);
+      if (row.service !== undefined) reconciler.nudge(row.service);
       if (before?.status === "Creating") metrics.started(row.status === "Running" ? "running" : "failed", ageOf(row));
       if (!isLive(row)) metrics.ended(row.status);
       logger.debug({ instanceId: row.id, status: row.status, reason: row.reason }, "instance");
@@ -232,26 +230,17 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     onTakeOver: (recovered) => logger.warn(recovered, "another server is dead; its instances were taken over"),
     onFailure: logFailure("maintenance of the instances failed; it is retried"),
   });
-  const services = new Services({
+  const { services, reconciler } = openServices({
+    home: config.home,
     rows: serviceTable,
     instanceRows: rows,
     instances,
+    engine,
     hub,
     quotas,
-    storage: new Storage(config.home),
-    ...(engine.services !== undefined && {
-      workloads: new Workloads({
-        services: engine.services,
-        engine,
-        rows: serviceTable,
-        hub,
-        egressLimit,
-        runtimes,
-        shown,
-        now,
-        bundleFolder: (digest) => hub.bundleFolder(digest),
-      }),
-    }),
+    egressLimit,
+    runtimes,
+    bundleFolder: (digest) => hub.bundleFolder(digest),
     now,
     shown,
     onFailure: logFailure("reconciling the services failed; it is retried"),
@@ -411,9 +400,9 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   });
   const recovered = await maintenance.open();
   await snapshots.sweep();
-  const serviceRounds = startRounds(() => services.tidy(), roundMs, logFailure("a round of the services failed"));
+  const serviceRounds = startRounds(() => reconciler.tidy(), roundMs, logFailure("a round of the services failed"));
   closers.add(async () => {
-    await services.close();
+    await reconciler.close();
     await serviceRounds.stop();
   });
   const sweep = async () => {
@@ -439,7 +428,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   }
   void pool.warmUp().catch(logFailure("filling the pool failed"));
   isReady = wasReady = true;
-  void services.tidy().catch(logFailure("reconciling the services failed"));
+  void reconciler.tidy().catch(logFailure("reconciling the services failed"));
   const rolloutRounds = startRounds(() => rollouts.tidy(), roundMs, logFailure("a round of the rollouts failed"));
   void rollouts.tidy().catch(logFailure("finding rollouts to play failed"));
   closers.add(async () => {
