@@ -87,8 +87,15 @@ func configure(config uintptr, name, value string) (errno syscall.Errno) {
 	return errno
 }
 
-// attach mounts at a path below a folder, or at the folder itself if the path is empty.
+// attach mounts at a path below a folder, or at the folder or file itself if the path is empty, and closes the descriptor.
 func attach(mounted int, folder uintptr, path string) error {
+	if err := moveMount(mounted, folder, path); err != nil {
+		return err
+	}
+	return syscall.Close(mounted)
+}
+
+func moveMount(mounted int, folder uintptr, path string) error {
 	flags := uintptr(moveFromEmptyPath)
 	if path == "" {
 		flags |= moveToEmptyPath
@@ -98,7 +105,7 @@ func attach(mounted int, folder uintptr, path string) error {
 	if errno != 0 {
 		return fmt.Errorf("mounting at %q failed: %w", path, errno)
 	}
-	return syscall.Close(mounted)
+	return nil
 }
 
 func cText(value string) *byte {

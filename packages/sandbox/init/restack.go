@@ -13,9 +13,9 @@ import (
 	"unsafe"
 )
 
-// A third use of this program, on the machine: it gives a running sandbox another root, with what the sandbox has changed so far as a layer. The
-// sandbox is frozen, and its init is its only process. What a process holds open of the former root would still be written there, so the root is
-// not exchanged if there is any such file.
+// A third use of this program, on the machine: it gives a running sandbox another root, either with what the sandbox has changed so far as a layer,
+// or with the files of an image for a sandbox that had none. Its init is its only process, and is frozen or has nothing to do. What a process holds
+// open of the former root would still be written there, so the root is not exchanged if there is any such file.
 
 type restackRequest struct {
 	rootRequest
@@ -70,12 +70,17 @@ func restack(r restackRequest) error {
 		return err
 	}
 	defer syscall.Close(overlay)
-	_, err = onThread(func() (int, error) {
+	exchange := func() (int, error) {
 		if err := enterMounts(namespace); err != nil {
 			return -1, err
 		}
 		return 0, exchangeRoot(overlay, mounts.below)
-	})
+	}
+	if r.Size == 0 {
+		_, err = onThread(exchange)
+	} else {
+		_, err = asOwner(r.HostId, exchange)
+	}
 	return err
 }
 
@@ -111,8 +116,19 @@ func exchangeRoot(overlay int, below []string) error {
 		return err
 	}
 	err := func() error {
+		root, err := os.OpenRoot(meanwhile)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
 		for index, target := range below {
-			if err := moveMount(copies[index], uintptr(overlay), strings.TrimPrefix(target, "/")); err != nil {
+			point, err := mountPoint(root, strings.TrimPrefix(target, "/"), copies[index])
+			if err != nil {
+				return err
+			}
+			err = moveMount(copies[index], point.Fd(), "")
+			point.Close()
+			if err != nil {
 				return err
 			}
 		}
@@ -131,6 +147,25 @@ func exchangeRoot(overlay int, below []string) error {
 	return nil
 }
 
+// mountPoint opens the folder or the file of a root at which a mount belongs, and creates it if the files of the root lack it. A link leads nowhere
+// else: os.Root follows none out of it.
+func mountPoint(root *os.Root, name string, mounted int) (*os.File, error) {
+	var status syscall.Stat_t
+	if err := syscall.Fstat(mounted, &status); err != nil {
+		return nil, err
+	}
+	if status.Mode&syscall.S_IFMT == syscall.S_IFDIR {
+		if err := root.MkdirAll(name, 0o755); err != nil {
+			return nil, err
+		}
+		return root.OpenFile(name, syscall.O_DIRECTORY|os.O_RDONLY, 0)
+	}
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return nil, err
+	}
+	return root.OpenFile(name, os.O_CREATE|os.O_RDONLY, 0o644)
+}
+
 // enterMounts moves this thread, which must end afterwards, to another mount namespace.
 func enterMounts(namespace *os.File) error {
 	// The threads of a process share their root and working directory, and the kernel refuses to change those of all.
@@ -141,15 +176,6 @@ func enterMounts(namespace *os.File) error {
 		return fmt.Errorf("setns %s: %w", namespace.Name(), errno)
 	}
 	runtime.KeepAlive(namespace)
-	return nil
-}
-
-func moveMount(mounted int, folder uintptr, target string) error {
-	_, _, errno := syscall.Syscall6(
-		sysMoveMount, uintptr(mounted), uintptr(unsafe.Pointer(cText(""))), folder, uintptr(unsafe.Pointer(cText(target))), moveFromEmptyPath, 0)
-	if errno != 0 {
-		return fmt.Errorf("mounting at %q failed: %w", target, errno)
-	}
 	return nil
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 )
@@ -23,5 +25,45 @@ func TestAMountWhosePathIsEscapedIsRefused(t *testing.T) {
 	_, err := parseMounts("70 60 0:50 / / rw - overlay overlay rw\n71 70 0:51 / /a\\040b rw - tmpfs tmpfs rw\n")
 	if !errors.Is(err, errUnsupported) {
 		t.Fatalf("%v", err)
+	}
+}
+
+func TestMountPointsThatARootLacksAreCreatedAndNoLinkLeadsOutOfIt(t *testing.T) {
+	folder, outside := t.TempDir(), t.TempDir()
+	file, err := os.Create(filepath.Join(outside, "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	directory, err := os.Open(outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer directory.Close()
+	if err := os.Symlink(outside, filepath.Join(folder, "link")); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for name, mounted := range map[string]*os.File{"proc": directory, ".aenv/init": file} {
+		point, err := mountPoint(root, name, int(mounted.Fd()))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		point.Close()
+		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.IsDir() != (mounted == directory) {
+			t.Fatalf("%s: %v %v", name, info, err)
+		}
+	}
+	for name, mounted := range map[string]*os.File{"link": directory, "link/dev": directory, "link/init": file} {
+		if point, err := mountPoint(root, name, int(mounted.Fd())); err == nil {
+			t.Fatalf("%s: opened %s", name, point.Name())
+		}
+	}
+	if names, err := os.ReadDir(outside); err != nil || len(names) != 1 {
+		t.Fatalf("outside of the root: %v %v", names, err)
 	}
 }

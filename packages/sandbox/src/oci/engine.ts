@@ -50,6 +50,8 @@ import { mainProgram } from "./spec/program.ts";
 const ADOPT_MS = 10_000;
 const COLLECT_EVERY_MS = 30 * 60_000;
 const LIMITS_EVERY_MS = 5_000;
+/** Those of a container that waits for the files of any image. */
+const NO_FILES: RootFiles = { layers: [], config: null };
 /** The first command of a new sandbox comes first. */
 const FILL_AFTER_MS = 20;
 
@@ -352,7 +354,11 @@ export class OciEngine implements SandboxEngine {
     const mounts = (spec.mounts ?? []).map((mount) => ({ kind: "bind" as const, ...mount }));
     // Nothing can be mounted in a container that runs.
     const waiting = canWait && mounts.length === 0 ? pools.running.take({ runtime, files, diskMb }) : null;
-    return waiting === null ? containers.create({ runtime, files, limits, diskMb, mounts }, signal) : limited(pools.running, waiting);
+    if (waiting !== null) return limited(pools.running, waiting);
+    const isFilled = canWait && mounts.length === 0 && diskMb === undefined && canBeFilled(runtime, files);
+    const blank = isFilled ? pools.running.take({ runtime, files: NO_FILES }) : null;
+    const filled = blank === null ? null : await containers.withFiles(await limited(pools.running, blank), files);
+    return filled ?? containers.create({ runtime, files, limits, diskMb, mounts }, signal);
   }
 
   async #filesFor({ id, image }: SandboxSpec, signal: AbortSignal): Promise<RootFiles> {
@@ -537,4 +543,9 @@ export class OciEngine implements SandboxEngine {
   #logPath(id: string): string {
     return join(this.#records.folderOf(id), "log");
   }
+}
+
+/** Whether a container that waits without files can get these: gVisor cannot exchange them, and nothing can be mounted in a running container. */
+function canBeFilled(runtime: SandboxRuntime, { layers, mounts = [] }: RootFiles): boolean {
+  return runtime === "runc" && layers.length > 0 && mounts.length === 0;
 }

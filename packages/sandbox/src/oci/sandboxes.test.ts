@@ -66,6 +66,18 @@ async function run(engine: OciEngine, sandbox: Sandbox, script: string): Promise
   return await init.run({ argv: ["/bin/sh", "-c", script] });
 }
 
+/** The containers of a home, and which one a sandbox has. */
+function filesOf(home: string) {
+  const recordIn = (folder: string, id: string) => JSON.parse(readFileSync(join(home, "oci", folder, id, "record.json"), "utf8"));
+  return {
+    containers: () =>
+      readdirSync(join(home, "oci/containers"))
+        .filter((name) => !name.startsWith("."))
+        .map((id) => ({ id, layers: recordIn("containers", id).files.layers as string[] })),
+    containerOf: ({ id }: Sandbox): string => recordIn("sandboxes", id).container,
+  };
+}
+
 function post({ address }: Sandbox, path: string): Promise<void> {
   const { host, port } = address as { host: string; port: number };
   return new Promise((resolve, reject) => {
@@ -190,17 +202,47 @@ describeNeeding("runc", "the oci engine", () => {
 
   it("starts programs in containers that wait for them, with the limits of the sandbox", async () => {
     const engine = open({ poolSize: 1 });
-    const home = opened.at(-1)?.home as string;
-    const containers = () => readdirSync(join(home, "oci/containers")).filter((name) => !name.startsWith("."));
-    const containerOf = ({ id }: Sandbox) => JSON.parse(readFileSync(join(home, "oci/sandboxes", id, "record.json"), "utf8")).container;
+    const { containers, containerOf } = filesOf(opened.at(-1)?.home as string);
     const first = await create(engine);
-    await expect.poll(() => engine.waitingContainers, { timeout: 15_000 }).toBe(1);
-    const waiting = containers().find((id) => id !== containerOf(first));
+    // One with the files of the first, and one without files.
+    await expect.poll(() => engine.waitingContainers, { timeout: 15_000 }).toBe(2);
+    const waiting = containers().filter(({ id }) => id !== containerOf(first));
     const second = await serve(engine, { memoryMb: 128 });
-    expect(containerOf(second)).toBe(waiting);
+    expect(containerOf(second)).toBe(waiting.find(({ layers }) => layers.length > 0)?.id);
     void post(second, "/allocate?mb=400").catch(() => undefined);
     expect((await second.exited).reason).toBe("the program ran out of memory (its limit is 128 MB)");
   });
+
+  it.each(["own", "machine"] as const)(
+    "gives the first sandbox of an image a container that waits without files, with %s users",
+    async (users) => {
+      using layout = temporaryTree();
+      writeLayout(layout.path, [{ "data/greeting": "hello", "etc/hosts": "of the image" }], { config: { WorkingDir: "/data" } });
+      const engine = open({ poolSize: 1, users });
+      const { containers, containerOf } = filesOf(opened.at(-1)?.home as string);
+      await create(engine);
+      await expect.poll(() => engine.waitingContainers, { timeout: 15_000 }).toBe(2);
+      const blank = containers().find(({ layers }) => layers.length === 0)?.id;
+      const sandbox = await create(engine, { image: `oci:${layout.path}:image` });
+      expect(containerOf(sandbox)).toBe(blank);
+      expect(sandbox.commandDefaults).toEqual({ cwd: "/data", env: {} });
+      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      const read = async (path: string) => String(await init.files.read({ path }));
+      expect([await read("/data/greeting"), await read("/etc/hosts")]).toEqual(["hello", expect.stringContaining(blank ?? "")]);
+      const mounts = (await read("/proc/self/mountinfo")).split("\n").map((line) => line.split(" "));
+      const at = (path: string) => mounts.filter(([, , , , target]) => target === path);
+      // Nothing leads to the root that it had before.
+      expect(at("/").map(([, , , , , options]) => options)).toEqual([expect.stringMatching(/nosuid,nodev/)]);
+      for (const path of ["/proc", "/dev", "/sys", "/.aenv/init"]) expect(at(path), path).toHaveLength(1);
+      expect(at("/.aenv")).toEqual([]);
+      await init.files.write({ path: "/data/own", content: Buffer.from("kept") });
+      const snapshot = await sandbox.snapshot?.("files", signal);
+      const copy = await create(engine, { snapshot: snapshot?.id ?? "" });
+      await using other = await connectInit(copy.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      expect(String(await other.files.read({ path: "/data/own" }))).toBe("kept");
+      await engine.removeSnapshot(snapshot?.id ?? "");
+    },
+  );
 
   it("keeps what a program prints while no engine runs, and removes one that ended meanwhile", async () => {
     const engine = open();

@@ -102,16 +102,20 @@ describeNeeding("python-rl", "trainer agent-lightning with the real gateway", ()
   it.each([
     ["goes on with", false, true],
     ["does not go on with", true, false],
-  ])("leaves the tokens to the gateway where the second prompt %s those of the first turn", { timeout: 60_000 }, async (_, drifting, goesOn) => {
-    drifts = drifting;
-    const [id] = await enqueue({ task: "greet" });
-    expect((await control()).code).toBe(0);
-    const [first, second, reward] = (await eventsOf(id)).map(({ data }) => data as Record<string, number[]>);
-    const held = [...(first?.prompt_token_ids ?? []), ...(first?.response_token_ids ?? [])];
-    expect(second?.prompt_token_ids?.slice(0, held.length).join() === held.join()).toBe(goesOn);
-    expect(second?.response_token_ids?.length).toBeGreaterThan(0);
-    expect(reward).toEqual({ value: 1 });
-  });
+  ])(
+    "leaves the tokens to the gateway where the second prompt %s those of the first turn",
+    { timeout: 60_000 },
+    async (_, drifting, goesOn) => {
+      drifts = drifting;
+      const [id] = await enqueue({ task: "greet" });
+      expect((await control()).code).toBe(0);
+      const [first, second, reward] = (await eventsOf(id)).map(({ data }) => data as Record<string, number[]>);
+      const held = [...(first?.prompt_token_ids ?? []), ...(first?.response_token_ids ?? [])];
+      expect(second?.prompt_token_ids?.slice(0, held.length).join() === held.join()).toBe(goesOn);
+      expect(second?.response_token_ids?.length).toBeGreaterThan(0);
+      expect(reward).toEqual({ value: 1 });
+    },
+  );
 
   it("reports an unscored rollout as failed, without a reward", { timeout: 60_000 }, async () => {
     script = () => ({ status: 400, message: "no such model" });

@@ -112,11 +112,36 @@ export async function snapshotRoot(root: OverlayRoot, store: LayerStore, state: 
  * its root: then nothing has changed. A failure in the middle is `sandbox.lost`.
  */
 export async function restackRoot(root: OverlayRoot, store: LayerStore, tool: string, pid: number): Promise<RootSnapshot | null> {
-  if (root.storage.kind !== "folder") return null;
-  const target = rootPath(root);
+  if (!(await exchangeRoot(root, [upper(root), ...lowerOf(root, store)], tool, pid))) return null;
+  await unmount(rootPath(root), root.mapped != null);
+  const layers = [...root.layers, await store.adopt(upper(root))];
+  rmSync(changes(root), { recursive: true, force: true });
+  renameSync(nextChanges(root), changes(root));
+  return { layers, root: { ...root, layers } };
+}
+
+/**
+ * Gives a running sandbox the layers of `root`, and no changes. `pid`, its init, is its only process, and has nothing to do. False if that
+ * is not possible here: then nothing has changed. A failure in the middle is `sandbox.lost`. The former root is unmounted and deleted
+ * afterwards; `removeRoot` does the same if that is interrupted.
+ */
+export async function replaceRoot(root: OverlayRoot, store: LayerStore, tool: string, pid: number): Promise<boolean> {
+  if (!(await exchangeRoot(root, lowerOf(root, store), tool, pid))) return false;
+  const former = join(root.folder, "former");
+  renameSync(changes(root), former);
+  renameSync(nextChanges(root), changes(root));
+  // Nobody waits for it.
+  void unmount(rootPath(root), root.mapped != null)
+    .then(() => rm(former, { recursive: true, force: true }))
+    .catch(() => undefined);
+  return true;
+}
+
+/** Exchanges the root of a running sandbox for an overlay of these folders, the highest first, and a new folder for changes. */
+async function exchangeRoot(root: OverlayRoot, lower: readonly string[], tool: string, pid: number): Promise<boolean> {
+  if (root.storage.kind !== "folder") return false;
   const { hostId, size } = root.mapped ?? { hostId: 0, size: 0 };
-  const next = join(root.folder, "next");
-  const lower = [upper(root), ...root.layers.toReversed().map((id) => resolve(store.folder, store.filesOf(id)))];
+  const next = nextChanges(root);
   rmSync(next, { recursive: true, force: true });
   for (const name of ["upper", "work"]) mkdirSync(join(next, name), { recursive: true });
   // The root folder of the sandbox is that of its changes.
@@ -124,17 +149,13 @@ export async function restackRoot(root: OverlayRoot, store: LayerStore, tool: st
   chownSync(join(next, "upper"), uid, gid);
   chmodSync(join(next, "upper"), mode & 0o7777);
   try {
-    await restackMapped({ tool, lower, changes: next, target, options: OVERLAY_OPTIONS, users: { hostId, size } }, pid);
+    await restackMapped({ tool, lower, changes: next, target: rootPath(root), options: OVERLAY_OPTIONS, users: { hostId, size } }, pid);
+    return true;
   } catch (error) {
     rmSync(next, { recursive: true, force: true });
-    if (isPlatformError(error, "sandbox.unsupported", "sandbox.start_failed")) return null;
+    if (isPlatformError(error, "sandbox.unsupported", "sandbox.start_failed")) return false;
     throw error;
   }
-  await unmount(target, root.mapped != null);
-  const layers = [...root.layers, await store.adopt(upper(root))];
-  rmSync(changes(root), { recursive: true, force: true });
-  renameSync(next, changes(root));
-  return { layers, root: { ...root, layers } };
 }
 
 async function copyToLayer(root: OverlayRoot, store: LayerStore): Promise<LayerId> {
@@ -210,6 +231,16 @@ async function mountOverlay(root: OverlayRoot, store: LayerStore, content: Mappe
 
 function changes({ folder }: OverlayRoot): string {
   return join(folder, "changes");
+}
+
+/** The folder that becomes that of the changes when the root is exchanged. */
+function nextChanges({ folder }: OverlayRoot): string {
+  return join(folder, "next");
+}
+
+/** The folders of the layers, the highest first. */
+function lowerOf({ layers }: OverlayRoot, store: LayerStore): string[] {
+  return layers.toReversed().map((id) => resolve(store.folder, store.filesOf(id)));
 }
 
 /** The folder with the changes. */
