@@ -82,7 +82,7 @@ export class Maintenance {
     // A server that has just shut down may have left its instances to this one.
     const { dead, ids } = await peers.claimDeadServers();
     const all = new Set([...peers.ids, ...ids]);
-    await instances.endAll(all, "the server was stopped");
+    await instances.handover.endAll(all, "the server was stopped");
     await slots.destroyAll(all, onFailure);
     for (const row of dead) await peers.markAdopted(row, new Set());
     await peers.remove();

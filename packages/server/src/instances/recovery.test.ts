@@ -116,7 +116,7 @@ describe("a server that starts after another was killed", () => {
     await next.peers.heartbeat();
     const { dead: claimed } = await next.peers.claimDeadServers();
     expect(claimed).toHaveLength(1);
-    await next.instances.adopt(rows[0] as (typeof rows)[0]);
+    await next.instances.handover.adopt(rows[0] as (typeof rows)[0]);
     const third = openTestServer(world);
     expect(await third.maintenance.open()).toEqual({ adopted: 2, failed: 0, ended: 0 });
     const fourth = openTestServer(world);

@@ -51,8 +51,8 @@ export class Recovery {
     const lost = await this.#withoutSandbox(new Set(orphans.map(({ id }) => id)), isOrphaned);
     // Running forks of an incomplete group fail first: while one of the group is not ready, a later recovery still finds the group.
     const groups = [...new Set(lost.flatMap(({ group }) => group ?? []))];
-    await inBatches(groups, (group) => instances.failGroup(group, "the server ended before all forks were ready"));
-    await inBatches(lost, ({ id }) => instances.failLost(id, "its sandbox was gone, or not ready, when the server came back"));
+    await inBatches(groups, (group) => instances.handover.failGroup(group, "the server ended before all forks were ready"));
+    await inBatches(lost, ({ id }) => instances.handover.failLost(id, "its sandbox was gone, or not ready, when the server came back"));
     // A dead server may have been forking into the sandbox of a living one.
     const forkedInto = new Set(lost.flatMap(({ slot }) => slot?.sandboxId ?? []));
     for (const sandbox of sandboxes) if (forkedInto.has(sandbox.id) && !orphans.includes(sandbox)) await this.#evictForks(sandbox);
@@ -69,7 +69,7 @@ export class Recovery {
   async settle(): Promise<void> {
     const { instances, peers, now } = this.#options;
     if (this.#settledAt !== null && now() >= this.#settledAt) await this.#cleanUp();
-    await instances.releaseSlots(peers.ids);
+    await instances.handover.releaseSlots(peers.ids);
   }
 
   /** Ends what was in progress when a server died: instances that were still being created, sandboxes that were still being destroyed. */
@@ -97,7 +97,7 @@ export class Recovery {
   /** The orphaned instances that run in none of the sandboxes. */
   async #withoutSandbox(sandboxIds: ReadonlySet<string>, isOrphaned: (serverId: string) => boolean): Promise<InstanceRow[]> {
     const found: InstanceRow[] = [];
-    for await (const row of this.#options.instances.live()) {
+    for await (const row of this.#options.instances.handover.live()) {
       const hasSandbox = row.status === "Running" && row.slot !== null && sandboxIds.has(row.slot.sandboxId);
       if (isOrphaned(row.server) && !hasSandbox) found.push(row);
     }
@@ -111,7 +111,7 @@ export class Recovery {
     if (rows.some(({ isFrozen }) => isFrozen)) await sandbox.thaw?.();
     const reported = rows.length === 0 ? "gone" : await slots.readInstances(sandbox);
     if (reported === "gone") {
-      await inBatches(rows, ({ id }) => instances.failLost(id, "its sandbox did not answer any more when the server came back"));
+      await inBatches(rows, ({ id }) => instances.handover.failLost(id, "its sandbox did not answer any more when the server came back"));
       await slots.destroy(sandbox);
       return { adopted: 0, failed: rows.length, ended: 1 };
     }
@@ -119,14 +119,16 @@ export class Recovery {
     const orphaned = rows.filter((row) => isOrphaned(row.server));
     const adopted = orphaned.filter(isReported);
     const missing = orphaned.filter((row) => !isReported(row));
-    await inBatches(missing, (row) => instances.failLost(row.id, "its sandbox did not know it any more when the server came back"));
+    await inBatches(missing, (row) =>
+      instances.handover.failLost(row.id, "its sandbox did not know it any more when the server came back"),
+    );
     if (adopted.length === 0 && orphaned.length === rows.length) {
       await slots.destroy(sandbox);
       return { adopted: 0, failed: missing.length, ended: 1 };
     }
     // Another server may be forking into the sandbox: its instances are not adopted, but they occupy the sandbox too.
     for (const row of rows) if (!isOrphaned(row.server) || isReported(row)) slots.adopt(row, sandbox);
-    await inBatches(adopted, (row) => instances.adopt(row));
+    await inBatches(adopted, (row) => instances.handover.adopt(row));
     await this.#evictUnknown(sandbox, reported);
     if (rows.some(({ slot }) => slot?.isOwnSandbox === false)) this.#unsettled.add(sandbox);
     return { adopted: adopted.length, failed: missing.length, ended: 0 };

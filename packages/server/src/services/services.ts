@@ -4,7 +4,7 @@ import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
 import { isImageReference } from "../hub/datasource.ts";
 import type { Hub } from "../hub/hub.ts";
-import { ownerOf } from "../instances/instances.ts";
+import { ownerOf } from "../instances/creations.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import type { Collection } from "../stores/collection.ts";
 import { type Reconciler, readReplicas } from "./reconciler.ts";

@@ -1,0 +1,156 @@
+import {
+  assertVariables,
+  type CreateInstanceRequest,
+  isPlatformError,
+  PlatformError,
+  parseSnapshotRef,
+  type Variables,
+} from "@aenv/contract";
+import type { Caller } from "../access/access.ts";
+import type { Quotas } from "../access/quotas.ts";
+import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
+import { ownVariables } from "../hub/publishing/own-variables.ts";
+import { isProgram } from "../slots/program.ts";
+import { mergeVariables, platformVariables } from "../slots/variables.ts";
+import type { ReadySnapshot } from "../snapshots/row.ts";
+import type { Snapshots } from "../snapshots/snapshots.ts";
+import { assertSameCode, startableWith } from "../snapshots/start-request.ts";
+import { assertRemembered, type Idempotency } from "./idempotency.ts";
+import type { InstanceTable } from "./instance-table.ts";
+import { asContinued, asReplica, type NewRowOptions, newInstanceRow } from "./new-row.ts";
+import type { RequestContext } from "./request-context.ts";
+import type { InstanceRow } from "./row.ts";
+import type { Secrets } from "./secrets.ts";
+import type { Starter } from "./starter.ts";
+
+export interface CreationsOptions extends NewRowOptions {
+  readonly table: InstanceTable;
+  readonly starter: Starter;
+  readonly idempotency: Idempotency;
+  readonly hub: Hub;
+  readonly quotas: Quotas;
+  readonly secrets: Secrets;
+  readonly snapshots: Snapshots;
+  readonly now: () => Date;
+}
+
+export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environment"> {
+  readonly service: string;
+  readonly variables: Variables;
+  /** Variables that the service sets. */
+  readonly platformVariables: Variables;
+  /** The limit of the token that created the service. */
+  readonly maxInstances: number | null;
+}
+
+/** Checks requests for instances, writes their rows and begins their starts. */
+export class Creations {
+  readonly #options: CreationsOptions;
+
+  constructor(options: CreationsOptions) {
+    this.#options = options;
+  }
+
+  /** Writes the row and begins the start. */
+  async create(request: CreateInstanceRequest, context: RequestContext): Promise<InstanceRow> {
+    const { hub, idempotency, now } = this.#options;
+    const owner = ownerOf(request.owner, context.caller);
+    const stored = await this.#storedFor(request, owner, context.caller);
+    const ref = stored === null ? request.envName : `${stored.environment.name}@${stored.environment.version}`;
+    if (ref === undefined || ref === "") {
+      throw new PlatformError("request.invalid", "Invalid request parameters: envName is missing; give 'name' or 'name@version'");
+    }
+    const environment = await hub.resolve(ref, context.caller);
+    if (stored !== null) assertSameCode(stored, environment.bundleDigest);
+    assertVariables(request.environment_variables ?? {}, environment);
+    const requested = newInstanceRow(environment, request, owner, now(), this.#options);
+    const fresh = stored === null ? requested : asContinued(requested, stored);
+    const begin = (row: InstanceRow) => this.#begin(environment, request, row, context.caller, { stored });
+    if (context.idempotencyKey === undefined) return begin(fresh);
+
+    const reserved = await idempotency.reserve(owner, context.idempotencyKey, request, [fresh.id]);
+    const [id = fresh.id] = reserved.instanceIds;
+    for (;;) {
+      const known = await this.#options.table.find(id);
+      if (known !== null) return known;
+      assertRemembered(reserved, now());
+      try {
+        return await begin({ ...fresh, id });
+      } catch (error) {
+        // Another request with the same key came first.
+        if (!isPlatformError(error, "instance.exists")) throw error;
+      }
+    }
+  }
+
+  /** Begins the start of a service's replica. Access to the environment was checked when the service was created. */
+  async createReplica(spec: ReplicaSpec): Promise<void> {
+    const { id, service, owner, variables, maxInstances } = spec;
+    const { name, version } = spec.environment;
+    const { hub, now } = this.#options;
+    const caller: Caller = { owner, roles: new Set(["admin"]), tokenId: null, maxInstances };
+    const environment = await hub.resolve(`${name}@${version}`, caller);
+    assertVariables(variables, environment);
+    const request = { environment_variables: { ...variables } };
+    const row = asReplica(newInstanceRow(environment, request, owner, now(), this.#options), id, service);
+    await this.#begin(environment, request, row, caller, { platform: spec.platformVariables });
+  }
+
+  async #begin(
+    environment: EnvironmentVersion,
+    request: CreateInstanceRequest,
+    requested: InstanceRow,
+    caller: Caller,
+    { platform = {}, stored = null }: { readonly platform?: Variables; readonly stored?: ReadySnapshot | null },
+  ): Promise<InstanceRow> {
+    const { quotas, secrets, snapshots, table, starter } = this.#options;
+    // Only the sandbox gets the values: the row has none of them.
+    const values = await secrets.resolve(environment, request, requested.owner);
+    const secretVariables = [...new Set([...(requested.secretVariables ?? []), ...Object.keys(values)])];
+    const args = stored?.programArguments ?? argumentsOf(environment, request);
+    const row = {
+      ...requested,
+      ...(secretVariables.length > 0 && { secretVariables }),
+      ...(args.length > 0 && isProgram(environment) && { programArguments: args }),
+    };
+    quotas.admitCreate(row.owner);
+    await table.insert(row, Math.min(quotas.instanceLimit(row.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER));
+    const initial = {
+      id: row.id,
+      task: row.task,
+      seed: row.seed,
+      variables: mergeVariables(
+        ownVariables(environment),
+        { ...request.environment_variables, ...values },
+        { ...platformVariables(row), ...platform },
+      ),
+      arguments: args,
+      ...(request.snapshot !== undefined && stored === null && { snapshot: request.snapshot }),
+      sandboxOptions: row.sandboxOptions,
+      egress: row.egress?.agent,
+      taskSandboxes: row.taskSandboxes,
+      ttl: row.ttl,
+      labels: row.labels,
+    };
+    starter.begin(environment, row, initial, {
+      hidden: Object.values(values).filter((value) => value !== ""),
+      ...(stored !== null && { from: (own, occupy) => snapshots.start(stored, own, occupy) }),
+    });
+    return row;
+  }
+
+  /** The stored snapshot that the request names; null if there is none. */
+  async #storedFor(request: CreateInstanceRequest, owner: string, caller: Caller): Promise<ReadySnapshot | null> {
+    const ref = parseSnapshotRef(request.snapshot);
+    return ref === null ? null : startableWith(await this.#options.snapshots.get(ref, owner, caller), request);
+  }
+}
+
+/** With access control, the owner is that of the token; without, the one that the request names. */
+export function ownerOf(named: string | undefined, caller: Caller): string {
+  return caller.tokenId === null && named ? named : caller.owner;
+}
+
+function argumentsOf({ config }: EnvironmentVersion, request: CreateInstanceRequest): readonly string[] {
+  return request.arguments?.length ? request.arguments : (config.deployConfig?.arguments ?? []);
+}
