@@ -78,7 +78,7 @@ export class Forks {
     const { quotas, serverId, now, starter, slots } = this.#options;
     const slot = slotOf(parent);
     assertForkable(parent, fidelity);
-    slots.assertCopyable(parent.id, slot, fidelity, "forked");
+    slots.sandboxCopies.assertCopyable(parent.id, slot, fidelity, "forked");
     quotas.admitCreate(parent.owner, ids.length);
     const [first = ""] = ids;
     const group = ids.length > 1 ? first : null;
@@ -129,9 +129,11 @@ export class Forks {
   ): Promise<readonly Slot[]> {
     const { slots } = this.#options;
     if (fidelity === "memory")
-      return slots.withSnapshot(parent.id, slot, fidelity, context.signal, (snapshot) => this.#copy(parent, slot, rows, snapshot, context));
+      return slots.sandboxCopies.withSnapshot(parent.id, slot, fidelity, context.signal, (snapshot) =>
+        this.#copy(parent, slot, rows, snapshot, context),
+      );
     if (fidelity === "files")
-      return slots.withSnapshot(parent.id, slot, fidelity, context.signal, (snapshot) =>
+      return slots.sandboxCopies.withSnapshot(parent.id, slot, fidelity, context.signal, (snapshot) =>
         this.#occupyOwn(parent, slot, rows, context, snapshot),
       );
     if (slot.isOwnSandbox) return this.#occupyOwn(parent, slot, rows, context);
@@ -170,7 +172,9 @@ export class Forks {
     const { slots, starter, tasks } = this.#options;
     const environment = await this.#environmentOf(parent, caller);
     const reported =
-      slot.program === undefined ? await slots.readInitialState(parent.id, slot, signal) : await slots.readProgramState(parent, slot);
+      slot.program === undefined
+        ? await slots.sandboxCopies.readInitialState(parent.id, slot, signal)
+        : await slots.sandboxCopies.readProgramState(parent, slot);
     const variables = mergeVariables(ownVariables(environment), reported.variables, platformVariables(parent));
     const initial = {
       ...reported,

@@ -170,7 +170,7 @@ export class Instances {
 
   async #request(id: string, name: "reset" | "snapshot", body: unknown, { caller, signal }: RequestContext): Promise<unknown> {
     const row = await this.get(id, caller);
-    if (name === "snapshot") this.#options.slots.assertCopyable(id, slotOf(row), "state", "stored");
+    if (name === "snapshot") this.#options.slots.sandboxCopies.assertCopyable(id, slotOf(row), "state", "stored");
     this.uses.begin(row);
     try {
       return await this.#options.slots.request(slotOf(row), name, body, signal);

@@ -1,27 +1,20 @@
-import {
-  type EgressPolicy,
-  type ForkFidelity,
-  fillPath,
-  hostRoutes,
-  instancePrefix,
-  instanceRoutes,
-  isPlatformError,
-  PlatformError,
-} from "@aenv/contract";
-import type { Sandbox, SandboxEngine, SandboxExit, SandboxSnapshot, SnapshotFidelity } from "@aenv/sandbox";
+import { type EgressPolicy, fillPath, hostRoutes, instancePrefix, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
+import type { Sandbox, SandboxEngine, SandboxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { exitCauseOf, requestSandbox, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
+import { Disposal } from "../task-sandboxes/disposal.ts";
 import { secondOf, type TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
 import type { TaskRoom } from "../task-sandboxes/room.ts";
 import { claimSpecFor } from "./claim-spec.ts";
 import { Hosts, type HostsOptions } from "./hosts.ts";
-import { createBody, type InitialState, parseInitialState } from "./initial-state.ts";
+import { createBody, type InitialState } from "./initial-state.ts";
 import { isolationOf } from "./isolation.ts";
 import { Occupancy } from "./occupancy.ts";
 import { explainMissing, PROGRAM_VARIABLES, type Program, programOf, slotProgramOf } from "./program.ts";
 import type { RuntimePolicy } from "./runtimes.ts";
+import { SandboxCopies } from "./sandbox-copies.ts";
 import type { Slot } from "./slot.ts";
 import { subjectOf } from "./subject.ts";
 
@@ -44,14 +37,6 @@ export interface AdoptedInstance {
   readonly slot: Slot | null;
   readonly egress?: { readonly agent: EgressPolicy; readonly reward?: EgressPolicy };
   readonly taskSandboxes?: TaskSandboxPolicy;
-}
-
-/** A running instance that is a program. */
-interface ProgramInstance {
-  readonly id: string;
-  readonly seed: number;
-  readonly environment: { readonly name: string };
-  readonly programArguments?: readonly string[];
 }
 
 /** The instances that a sandbox reports. `unsure`: it did not answer in time; `gone`: it cannot be reached. */
@@ -81,14 +66,18 @@ export class Slots {
   readonly #options: SlotsOptions;
   readonly #occupancy: Occupancy;
   readonly #hosts: Hosts;
-  /** Sandboxes that could not be destroyed; they are tried again. */
-  readonly #undestroyed = new Set<Sandbox>();
-  readonly #destroying = new Set<Promise<void>>();
+  readonly #disposal = new Disposal();
+  readonly sandboxCopies: SandboxCopies;
 
   constructor(options: SlotsOptions) {
     this.#options = options;
     this.#occupancy = new Occupancy({ now: options.now, onExit: (sandbox, ids, exit) => this.#onExit(sandbox, ids, exit) });
     this.#hosts = new Hosts({ ...options, occupancy: this.#occupancy });
+    this.sandboxCopies = new SandboxCopies({
+      engine: options.engine,
+      find: (sandboxId) => this.find(sandboxId),
+      request: (slot, request) => this.#request(slot, request),
+    });
   }
 
   get hostCount(): number {
@@ -230,56 +219,6 @@ export class Slots {
     }
   }
 
-  /** Stores the sandbox of an instance, lets `use` start others from it, and deletes it again. */
-  async withSnapshot<T>(
-    id: string,
-    slot: Slot,
-    fidelity: SnapshotFidelity,
-    signal: AbortSignal,
-    use: (snapshot: string) => Promise<T>,
-  ): Promise<T> {
-    const { engine } = this.#options;
-    const snapshot = await this.takeSnapshot(id, slot, fidelity, "forked", signal);
-    try {
-      return await use(snapshot.id);
-    } finally {
-      // One that is left costs disk space only, and is removed with the server's other snapshots.
-      await engine.removeSnapshot?.(snapshot.id).catch(() => {});
-    }
-  }
-
-  /** Stores the sandbox of an instance in the engine, which removes it when this process ends. `verb` is for errors. */
-  async takeSnapshot(
-    id: string,
-    slot: Slot,
-    fidelity: SnapshotFidelity,
-    verb: "forked" | "stored",
-    signal: AbortSignal,
-  ): Promise<SandboxSnapshot> {
-    this.assertCopyable(id, slot, fidelity, verb);
-    const sandbox = await this.find(slot.sandboxId);
-    if (sandbox?.snapshot === undefined) throw new PlatformError("sandbox.lost", `the sandbox of instance '${id}' has ended`);
-    return sandbox.snapshot(fidelity, signal);
-  }
-
-  /** Refuses what cannot be copied here, before anything is. `verb` is for errors. */
-  assertCopyable(id: string, slot: Slot, fidelity: ForkFidelity, verb: "forked" | "stored"): void {
-    const { name, can } = this.#options.engine;
-    const unsupported = (why: string) =>
-      new PlatformError("instance.unsupported", `instance '${id}' cannot be ${verb} with its ${fidelity}: ${why}`);
-    if (fidelity === "state") {
-      if (slot.program === undefined) return;
-      const next = can.snapshots.length === 0 ? "start the server with --engine oci, which copies" : "use the fidelity";
-      throw unsupported(`it is a program, and only the program knows its state; ${next} files or memory`);
-    }
-    if (!slot.isOwnSandbox)
-      throw unsupported(`it shares its process with others; set deployConfig.isolation to "instance", or use the fidelity state`);
-    if (can.snapshots.includes(fidelity)) return;
-    const copied = [...(slot.program === undefined ? ["state"] : []), ...can.snapshots];
-    const what = copied.length === 0 ? "no program" : copied.join(", ");
-    throw unsupported(`the engine '${name}' of this server copies ${what === "state" ? "its state only" : what}`);
-  }
-
   /** The program of an environment; null if it is a module for the runner. */
   programOf(environment: EnvironmentVersion): Program | null {
     return programOf(environment, this.#options.engine);
@@ -309,25 +248,6 @@ export class Slots {
       await this.release(slot, id);
       throw cause;
     }
-  }
-
-  /** What another sandbox needs to start a fork of this instance. */
-  async readInitialState(id: string, slot: Slot, signal: AbortSignal): Promise<InitialState> {
-    const { method } = hostRoutes.forkSpec;
-    const path = fillPath(hostRoutes.forkSpec, { id });
-    return parseInitialState(id, await this.#request(slot, { method, path, maxBytes: responseLimits.state, signal }));
-  }
-
-  /** What another sandbox needs to start the program of this instance again. The platform stores no variables: they may be secrets. */
-  async readProgramState({ id, seed, environment, programArguments = [] }: ProgramInstance, slot: Slot): Promise<InitialState> {
-    const sandbox = await this.find(slot.sandboxId);
-    const variables = (await sandbox?.programVariables?.()) ?? {};
-    if (slot.program?.hasServer === true && variables.envNAME !== environment.name)
-      throw new PlatformError(
-        "instance.unsupported",
-        `instance '${id}' cannot be forked with its files: its program has overwritten the variables that it was started with; fork its memory, or store its files and create instances from the snapshot`,
-      );
-    return { id, task: null, seed, variables, arguments: programArguments };
   }
 
   /** Releases an instance's slot; a sandbox of its own is destroyed. Never fails. */
@@ -362,13 +282,8 @@ export class Slots {
   }
 
   /** Destroys a sandbox; a failure is retried later. */
-  async destroy(sandbox: Sandbox): Promise<void> {
-    const destroying = sandbox
-      .destroy()
-      .catch(() => void this.#undestroyed.add(sandbox))
-      .finally(() => this.#destroying.delete(destroying));
-    this.#destroying.add(destroying);
-    await destroying;
+  destroy(sandbox: Sandbox): Promise<void> {
+    return this.#disposal.destroy(sandbox);
   }
 
   /** Sends a request of the control API to an instance, through its trainer API. */
@@ -395,7 +310,7 @@ export class Slots {
   maintenance(): (() => Promise<void> | void)[] {
     const { pool, clients, tasks } = this.#options;
     return [
-      () => this.#retryDestroy(),
+      () => this.#disposal.retry(),
       () => tasks.tidy(),
       () => this.closeIdleHosts(IDLE_HOST_MS),
       () => pool.trim(),
@@ -423,13 +338,7 @@ export class Slots {
   async close(): Promise<void> {
     this.#occupancy.clear();
     await this.#options.tasks.close();
-    await Promise.all(this.#destroying);
-  }
-
-  async #retryDestroy(): Promise<void> {
-    const sandboxes = [...this.#undestroyed];
-    this.#undestroyed.clear();
-    await Promise.all(sandboxes.map((sandbox) => this.destroy(sandbox)));
+    await this.#disposal.settled();
   }
 
   #onExit(sandbox: Sandbox, instanceIds: readonly string[], exit: SandboxExit): void {

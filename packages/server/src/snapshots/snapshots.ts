@@ -57,7 +57,7 @@ export class Snapshots {
   /** Stores an instance, which goes on. If it fails, nothing is left. */
   async take(subject: Subject, request: SnapshotRequest, signal: AbortSignal): Promise<ReadySnapshot> {
     assertNoSecrets(subject, request);
-    this.#options.slots.assertCopyable(subject.id, subject.slot, request.fidelity ?? "state", "stored");
+    this.#options.slots.sandboxCopies.assertCopyable(subject.id, subject.slot, request.fidelity ?? "state", "stored");
     const row = this.#newRow(subject, request);
     this.#taking.add(row.id);
     try {
@@ -210,12 +210,14 @@ export class Snapshots {
   async #read({ id, fidelity }: SnapshotRow, { id: instance, slot }: Subject, signal: AbortSignal): Promise<Taken> {
     const { slots, copies, engine } = this.#options;
     const local =
-      fidelity === "state" ? null : await copies.withSpace(() => slots.takeSnapshot(instance, slot, fidelity, "stored", signal));
+      fidelity === "state"
+        ? null
+        : await copies.withSpace(() => slots.sandboxCopies.takeSnapshot(instance, slot, fidelity, "stored", signal));
     try {
       const parts: Taken["parts"][number][] = [];
       if (fidelity !== "memory" && slot.program === undefined) {
         // Without the variables, which may be secrets.
-        const { task, seed, arguments: args, snapshot } = await slots.readInitialState(instance, slot, signal);
+        const { task, seed, arguments: args, snapshot } = await slots.sandboxCopies.readInitialState(instance, slot, signal);
         const state = Buffer.from(JSON.stringify({ task, seed, environment_variables: {}, arguments: args, snapshot }));
         parts.push({ name: `${STATE}${id}`, isShared: false, open: () => Readable.from([state]) });
       }

@@ -1,0 +1,99 @@
+import { type ForkFidelity, fillPath, hostRoutes, PlatformError } from "@aenv/contract";
+import type { Sandbox, SandboxEngine, SandboxSnapshot, SnapshotFidelity } from "@aenv/sandbox";
+import type { SandboxRequest } from "../sandboxes/client.ts";
+import { responseLimits } from "../sandboxes/response-limits.ts";
+import { type InitialState, parseInitialState } from "./initial-state.ts";
+import type { Slot } from "./slot.ts";
+
+export interface SandboxCopiesOptions {
+  readonly engine: SandboxEngine;
+  readonly find: (sandboxId: string) => Promise<Sandbox | null>;
+  /** Sends a request to the process of an instance. */
+  readonly request: (slot: Slot, request: Omit<SandboxRequest, "timeoutMs">) => Promise<unknown>;
+}
+
+/** A running instance that is a program. */
+interface ProgramInstance {
+  readonly id: string;
+  readonly seed: number;
+  readonly environment: { readonly name: string };
+  readonly programArguments?: readonly string[];
+}
+
+/** What is read and stored of running instances, to fork them or to store them. */
+export class SandboxCopies {
+  readonly #options: SandboxCopiesOptions;
+
+  constructor(options: SandboxCopiesOptions) {
+    this.#options = options;
+  }
+
+  /** Stores the sandbox of an instance, lets `use` start others from it, and deletes it again. */
+  async withSnapshot<T>(
+    id: string,
+    slot: Slot,
+    fidelity: SnapshotFidelity,
+    signal: AbortSignal,
+    use: (snapshot: string) => Promise<T>,
+  ): Promise<T> {
+    const { engine } = this.#options;
+    const snapshot = await this.takeSnapshot(id, slot, fidelity, "forked", signal);
+    try {
+      return await use(snapshot.id);
+    } finally {
+      // One that is left costs disk space only, and is removed with the server's other snapshots.
+      await engine.removeSnapshot?.(snapshot.id).catch(() => {});
+    }
+  }
+
+  /** Stores the sandbox of an instance in the engine, which removes it when this process ends. `verb` is for errors. */
+  async takeSnapshot(
+    id: string,
+    slot: Slot,
+    fidelity: SnapshotFidelity,
+    verb: "forked" | "stored",
+    signal: AbortSignal,
+  ): Promise<SandboxSnapshot> {
+    this.assertCopyable(id, slot, fidelity, verb);
+    const sandbox = await this.#options.find(slot.sandboxId);
+    if (sandbox?.snapshot === undefined) throw new PlatformError("sandbox.lost", `the sandbox of instance '${id}' has ended`);
+    return sandbox.snapshot(fidelity, signal);
+  }
+
+  /** Refuses what cannot be copied here, before anything is. `verb` is for errors. */
+  assertCopyable(id: string, slot: Slot, fidelity: ForkFidelity, verb: "forked" | "stored"): void {
+    const { name, can } = this.#options.engine;
+    const unsupported = (why: string) =>
+      new PlatformError("instance.unsupported", `instance '${id}' cannot be ${verb} with its ${fidelity}: ${why}`);
+    if (fidelity === "state") {
+      if (slot.program === undefined) return;
+      const next = can.snapshots.length === 0 ? "start the server with --engine oci, which copies" : "use the fidelity";
+      throw unsupported(`it is a program, and only the program knows its state; ${next} files or memory`);
+    }
+    if (!slot.isOwnSandbox)
+      throw unsupported(`it shares its process with others; set deployConfig.isolation to "instance", or use the fidelity state`);
+    if (can.snapshots.includes(fidelity)) return;
+    const copied = [...(slot.program === undefined ? ["state"] : []), ...can.snapshots];
+    const what = copied.length === 0 ? "no program" : copied.join(", ");
+    throw unsupported(`the engine '${name}' of this server copies ${what === "state" ? "its state only" : what}`);
+  }
+
+  /** What another sandbox needs to start a fork of this instance. */
+  async readInitialState(id: string, slot: Slot, signal: AbortSignal): Promise<InitialState> {
+    const { method } = hostRoutes.forkSpec;
+    const path = fillPath(hostRoutes.forkSpec, { id });
+    return parseInitialState(id, await this.#options.request(slot, { method, path, maxBytes: responseLimits.state, signal }));
+  }
+
+  /** What another sandbox needs to start the program of this instance again. The platform stores no variables: they may be secrets. */
+  async readProgramState({ id, seed, environment, programArguments = [] }: ProgramInstance, slot: Slot): Promise<InitialState> {
+    const sandbox = await this.#options.find(slot.sandboxId);
+    const variables = (await sandbox?.programVariables?.()) ?? {};
+    if (slot.program?.hasServer === true && variables.envNAME !== environment.name)
+      throw new PlatformError(
+        "instance.unsupported",
+        `instance '${id}' cannot be forked with its files: its program has overwritten the variables that it was started with; fork its memory, or store its files and create instances from the snapshot`,
+      );
+    return { id, task: null, seed, variables, arguments: programArguments };
+  }
+}
