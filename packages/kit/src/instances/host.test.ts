@@ -66,7 +66,7 @@ describe("a host", () => {
     const one = await host(counter);
     const instance = await one.create({ task: "ten", seed: 7, arguments: ["--fast"] });
     const peek = one.environment.endpoints.get("POST /functions/peek");
-    expect(await instance.callEndpoint(peek as never, {}, quietHooks())).toMatchObject({ count: 10, seed: 7, args: ["--fast"] });
+    expect(await instance.endpoints.call(peek as never, {}, quietHooks())).toMatchObject({ count: 10, seed: 7, args: ["--fast"] });
   });
 
   it("has the tasks of each instance with tasksOf, and checks each list once", async () => {
@@ -85,7 +85,7 @@ describe("a host", () => {
     for (const environment_variables of [{}, { KIND: "hard" }]) {
       const instance = await one.create({ task: "only", environment_variables });
       const expected = environment_variables.KIND ?? "easy";
-      expect(await instance.callEndpoint(kind as never, {}, quietHooks())).toBe(expected);
+      expect(await instance.endpoints.call(kind as never, {}, quietHooks())).toBe(expected);
       await expect(one.reset(instance.id, { task: "none" })).rejects.toMatchObject({ code: "task.not_found" });
       await one.reset(instance.id, { task: "only" });
       expect(instance.episode.task).toMatchObject({ kind: expected });
@@ -277,20 +277,24 @@ describe("rewards", () => {
     const instance = await one.create({ task: "ten" });
     await call(instance, one, "add", { n: 3 });
     const weights = { reached: 0.5, exact: 2 };
-    expect(await instance.reward({ goal: 13 }, quietHooks())).toEqual({ reward: 2.5, components: { reached: 1, exact: 1 }, weights });
-    expect(await instance.reward({}, quietHooks())).toEqual({ reward: 0.5, components: { reached: 1, exact: 0 }, weights });
+    expect(await instance.endpoints.reward({ goal: 13 }, quietHooks())).toEqual({
+      reward: 2.5,
+      components: { reached: 1, exact: 1 },
+      weights,
+    });
+    expect(await instance.endpoints.reward({}, quietHooks())).toEqual({ reward: 0.5, components: { reached: 1, exact: 0 }, weights });
   });
 
   it("return what the function returned if there is a single one of weight 1", async () => {
     const one = await host({ rewards: [{ name: "r", score: () => ({ status: "success", score: 1 }) }] });
-    expect(await (await one.create()).reward({}, quietHooks())).toEqual({ status: "success", score: 1 });
+    expect(await (await one.create()).endpoints.reward({}, quietHooks())).toEqual({ status: "success", score: 1 });
   });
 
   it("that throw, or return no number, are errors and never a zero", async () => {
     const thrower = await (await host({ rewards: [{ name: "r", score: () => Promise.reject(new Error("judge is away")) }] })).create();
-    await expect(thrower.reward({}, quietHooks())).rejects.toMatchObject({ code: "reward.failed", message: "judge is away" });
+    await expect(thrower.endpoints.reward({}, quietHooks())).rejects.toMatchObject({ code: "reward.failed", message: "judge is away" });
     const silent = await (await host({ rewards: [{ name: "r", score: () => undefined }] })).create();
-    await expect(silent.reward({}, quietHooks())).rejects.toMatchObject({ code: "reward.failed" });
+    await expect(silent.endpoints.reward({}, quietHooks())).rejects.toMatchObject({ code: "reward.failed" });
     const nan = await (
       await host({
         rewards: [
@@ -299,9 +303,9 @@ describe("rewards", () => {
         ],
       })
     ).create();
-    await expect(nan.reward({}, quietHooks())).rejects.toThrow(/reward 'a' returned NaN/);
+    await expect(nan.endpoints.reward({}, quietHooks())).rejects.toThrow(/reward 'a' returned NaN/);
     const none = await (await host({})).create();
-    await expect(none.reward({}, quietHooks())).rejects.toMatchObject({ code: "reward.missing" });
+    await expect(none.endpoints.reward({}, quietHooks())).rejects.toMatchObject({ code: "reward.missing" });
   });
 });
 
@@ -313,7 +317,7 @@ describe("the one-file style", () => {
     const one = await host(takeRegistered() as EnvironmentDefinition);
     const instance = await one.create();
     expect(await call(instance, one, "note", { text: "milk" })).toBe("1: milk");
-    expect(await instance.reward({ a: 1 }, quietHooks())).toEqual({ score: 1, input: { a: 1 } });
+    expect(await instance.endpoints.reward({ a: 1 }, quietHooks())).toEqual({ score: 1, input: { a: 1 } });
     for (const attempt of [
       () => one.create(),
       () => one.fork(instance.id, 1),

@@ -8,20 +8,19 @@ import {
   STATUS_META,
   type Task,
 } from "@aenv/contract";
-import type { CompiledEndpoint, CompiledReward, CompiledTool, Toolset } from "../compile/environment.ts";
-import { type Checked, type CompiledSchema, check } from "../compile/schema.ts";
+import type { CompiledTool, Toolset } from "../compile/environment.ts";
+import { type Checked, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
-import type { EpisodeContext, FunctionDefinition, HealthReport, RewardDefinition, ToolContext } from "../definition/definition.ts";
-import { jsonOrThrow } from "../json/to-json.ts";
+import type { EpisodeContext, HealthReport, ToolContext } from "../definition/definition.ts";
 import { EpisodeSandboxes, type SandboxCopies } from "../sandboxes/episode-sandboxes.ts";
 import { isPlatformFault } from "../sandboxes/faults.ts";
 import { AuthorEpisode } from "./author-episode.ts";
 import { type CallHooks, isPromise, untilAborted } from "./call.ts";
 import { Changes } from "./changes.ts";
+import { Endpoints } from "./endpoints.ts";
 import { statusFrom } from "./episode-parts.ts";
 import { defaultHealth, runHealthCheck } from "./health.ts";
 import { RunningCalls } from "./running-calls.ts";
-import { toScore, totalOf } from "./score.ts";
 import {
   type Episode,
   type EpisodeStart,
@@ -33,8 +32,6 @@ import {
   tearDown,
 } from "./setup.ts";
 import { type Snapshot, writeSnapshot } from "./snapshot.ts";
-
-const FAILED = { function: "function.failed", reward: "reward.failed" } as const;
 
 /** The inputs of an episode, without the id of its instance. */
 export interface EpisodeSpec {
@@ -64,6 +61,7 @@ export class Instance {
   #observationsOnly: boolean;
   readonly #calls = new RunningCalls();
   #authorEpisode: AuthorEpisode | undefined;
+  #endpoints: Endpoints | undefined;
   readonly #changes = new Changes();
   #isClosed = false;
 
@@ -143,6 +141,17 @@ export class Instance {
     return this.#authorEpisode;
   }
 
+  /** Its functions and rewards. */
+  get endpoints(): Endpoints {
+    this.#endpoints ??= new Endpoints({
+      environment: this.#host.environment,
+      calls: this.#calls,
+      context: (hooks, input) => this.#context(hooks, input),
+      logFailure: (what, error, controller) => this.#logFailure(what, error, controller),
+    });
+    return this.#endpoints;
+  }
+
   /** Runs a tool. A failure of its code becomes a result with `isError`; only a failure of the platform is thrown. */
   callTool(tool: CompiledTool, args: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     try {
@@ -190,66 +199,6 @@ export class Instance {
   /** Failures after an abort are not logged: they are expected. */
   #logFailure(what: string, error: unknown, controller?: AbortController): void {
     if (controller?.signal.aborted !== true) this.#host.log(`${what} of instance '${this.id}'`, error);
-  }
-
-  /** Runs a function, or a reward at its own path, and returns its result as JSON. */
-  async callEndpoint(endpoint: CompiledEndpoint, args: unknown, hooks: CallHooks): Promise<Json> {
-    const value = await this.#runEndpoint(endpoint, args, hooks);
-    return jsonOrThrow(FAILED[endpoint.kind], value, `the result of ${endpoint.kind} '${endpoint.name}'`);
-  }
-
-  /** Errors of the environment's code become platform errors with the same message. */
-  async #runEndpoint(endpoint: CompiledEndpoint, args: unknown, hooks: CallHooks): Promise<unknown> {
-    const what = `${endpoint.kind} '${endpoint.name}'`;
-    try {
-      const input = await checkArguments(endpoint.input, args, what);
-      const context = this.#context(hooks, input);
-      const run = () =>
-        endpoint.kind === "reward"
-          ? this.#runScore(endpoint.definition as RewardDefinition, { ...context, input: input as never })
-          : (endpoint.definition as FunctionDefinition).run(input as never, context);
-      return await this.#calls.run(run, hooks.controller, endpoint.definition.timeoutMs, what);
-    } catch (error) {
-      if (error instanceof PlatformError) throw error;
-      this.#logFailure(what, error, hooks.controller);
-      throw new PlatformError(FAILED[endpoint.kind], messageOf(error), { cause: error });
-    }
-  }
-
-  /** With a fresh sandbox, if the reward asks for one. */
-  #runScore(reward: RewardDefinition, context: Parameters<RewardDefinition["score"]>[0]): unknown {
-    if (reward.sandbox !== "fresh") return reward.score(context);
-    return (async () => {
-      await using sandbox = await context.sandboxes.fresh();
-      return await reward.score({ ...context, sandbox });
-    })();
-  }
-
-  /**
-   * The episode's reward. For a single reward of weight 1 it is what the reward's function returned, as in the original; otherwise
-   * the weighted total and the components.
-   */
-  async reward(args: unknown, hooks: CallHooks): Promise<Json> {
-    const { rewards, name } = this.#host.environment;
-    const [first] = rewards;
-    if (first === undefined) {
-      throw new PlatformError("reward.missing", `environment '${name}' defines no reward; add one to 'rewards' or call registerReward`);
-    }
-    if (rewards.length > 1 || first.weight !== 1)
-      return (await totalOf(rewards, (one) => this.#score(one, args, hooks))) as unknown as Json;
-    const value = await this.#score(first, args, hooks);
-    const { name: part } = first.definition;
-    if (value === undefined || typeof value === "number") toScore(value, part);
-    return jsonOrThrow("reward.failed", value, `the result of reward '${part}'`);
-  }
-
-  #score(reward: CompiledReward, args: unknown, hooks: CallHooks): Promise<unknown> {
-    const { definition, input } = reward;
-    return this.#runEndpoint(
-      { kind: "reward", name: definition.name, method: "POST", path: "/task/reward", input, definition },
-      args,
-      hooks,
-    );
   }
 
   #stateContext(): EpisodeContext & { readonly state: unknown } {
@@ -412,10 +361,4 @@ export function moduleStateError(name: string, verb: string): PlatformError {
     "instance.unsupported",
     `environment '${name}' keeps its state in its modules (register*), so a process has one instance and cannot ${verb} it; use defineEnvironment with 'setup' to make the state a value`,
   );
-}
-
-async function checkArguments(schema: CompiledSchema, args: unknown, what: string): Promise<unknown> {
-  const checked = await check(schema, args ?? {});
-  if (checked.ok) return checked.value;
-  throw new PlatformError("request.invalid", `invalid arguments for ${what}: ${checked.problem}`);
 }

@@ -39,7 +39,7 @@ type Handler = (call: TrainerRequest, host: Host, maxBodyBytes: number) => Promi
 const handlers: Readonly<Record<RouteName, Handler>> = {
   health: async (call) => call.instance.health(),
   listFunctions: async (_, host) => host.environment.catalogue,
-  reward: async (call, _, maxBodyBytes) => call.instance.reward(await bodyOf(call, maxBodyBytes), hooksFor(call)),
+  reward: async (call, _, maxBodyBytes) => call.instance.endpoints.reward(await bodyOf(call, maxBodyBytes), hooksFor(call)),
   listTasks: async (call, host) => {
     const tasks = await host.tasks.of(call.instance.episode.variables);
     const { items, total } = page([...tasks.values()], call.query);
@@ -81,7 +81,7 @@ export async function answerTrainer(call: TrainerRequest, host: Host, maxBodyByt
   try {
     if (name !== undefined) return sendSuccess(response, await handlers[name](call, host, maxBodyBytes));
     if (endpoint === undefined) return answerUnknown(path, host, response);
-    sendSuccess(response, await call.instance.callEndpoint(endpoint, await argumentsOf(call, endpoint, maxBodyBytes), hooksFor(call)));
+    sendSuccess(response, await call.instance.endpoints.call(endpoint, await argumentsOf(call, endpoint, maxBodyBytes), hooksFor(call)));
   } catch (error) {
     // In the original's protocol, wrong arguments of a function or a reward are a 500.
     const isOriginals = (name === "reward" || endpoint !== undefined) && isPlatformError(error, "request.invalid");

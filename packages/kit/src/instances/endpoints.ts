@@ -1,0 +1,89 @@
+import { type Json, messageOf, PlatformError } from "@aenv/contract";
+import type { CompiledEndpoint, CompiledEnvironment, CompiledReward } from "../compile/environment.ts";
+import { type CompiledSchema, check } from "../compile/schema.ts";
+import type { FunctionDefinition, RewardDefinition, ToolContext } from "../definition/definition.ts";
+import { jsonOrThrow } from "../json/to-json.ts";
+import type { CallHooks } from "./call.ts";
+import type { RunningCalls } from "./running-calls.ts";
+import { toScore, totalOf } from "./score.ts";
+
+const FAILED = { function: "function.failed", reward: "reward.failed" } as const;
+
+export interface EndpointsOptions {
+  readonly environment: CompiledEnvironment;
+  readonly calls: RunningCalls;
+  readonly context: (hooks: CallHooks, input: unknown) => ToolContext<unknown>;
+  readonly logFailure: (what: string, error: unknown, controller: AbortController) => void;
+}
+
+/** The functions and rewards of an instance, which only trainers call. */
+export class Endpoints {
+  readonly #options: EndpointsOptions;
+
+  constructor(options: EndpointsOptions) {
+    this.#options = options;
+  }
+
+  /** Runs a function, or a reward at its own path, and returns its result as JSON. */
+  async call(endpoint: CompiledEndpoint, args: unknown, hooks: CallHooks): Promise<Json> {
+    const value = await this.#run(endpoint, args, hooks);
+    return jsonOrThrow(FAILED[endpoint.kind], value, `the result of ${endpoint.kind} '${endpoint.name}'`);
+  }
+
+  /** Errors of the environment's code become platform errors with the same message. */
+  async #run(endpoint: CompiledEndpoint, args: unknown, hooks: CallHooks): Promise<unknown> {
+    const { calls, logFailure } = this.#options;
+    const what = `${endpoint.kind} '${endpoint.name}'`;
+    try {
+      const input = await checkArguments(endpoint.input, args, what);
+      const context = this.#options.context(hooks, input);
+      const run = () =>
+        endpoint.kind === "reward"
+          ? this.#runScore(endpoint.definition as RewardDefinition, { ...context, input: input as never })
+          : (endpoint.definition as FunctionDefinition).run(input as never, context);
+      return await calls.run(run, hooks.controller, endpoint.definition.timeoutMs, what);
+    } catch (error) {
+      if (error instanceof PlatformError) throw error;
+      logFailure(what, error, hooks.controller);
+      throw new PlatformError(FAILED[endpoint.kind], messageOf(error), { cause: error });
+    }
+  }
+
+  /** With a fresh sandbox, if the reward asks for one. */
+  #runScore(reward: RewardDefinition, context: Parameters<RewardDefinition["score"]>[0]): unknown {
+    if (reward.sandbox !== "fresh") return reward.score(context);
+    return (async () => {
+      await using sandbox = await context.sandboxes.fresh();
+      return await reward.score({ ...context, sandbox });
+    })();
+  }
+
+  /**
+   * The episode's reward. For a single reward of weight 1 it is what the reward's function returned, as in the original; otherwise
+   * the weighted total and the components.
+   */
+  async reward(args: unknown, hooks: CallHooks): Promise<Json> {
+    const { rewards, name } = this.#options.environment;
+    const [first] = rewards;
+    if (first === undefined) {
+      throw new PlatformError("reward.missing", `environment '${name}' defines no reward; add one to 'rewards' or call registerReward`);
+    }
+    if (rewards.length > 1 || first.weight !== 1)
+      return (await totalOf(rewards, (one) => this.#score(one, args, hooks))) as unknown as Json;
+    const value = await this.#score(first, args, hooks);
+    const { name: part } = first.definition;
+    if (value === undefined || typeof value === "number") toScore(value, part);
+    return jsonOrThrow("reward.failed", value, `the result of reward '${part}'`);
+  }
+
+  #score(reward: CompiledReward, args: unknown, hooks: CallHooks): Promise<unknown> {
+    const { definition, input } = reward;
+    return this.#run({ kind: "reward", name: definition.name, method: "POST", path: "/task/reward", input, definition }, args, hooks);
+  }
+}
+
+async function checkArguments(schema: CompiledSchema, args: unknown, what: string): Promise<unknown> {
+  const checked = await check(schema, args ?? {});
+  if (checked.ok) return checked.value;
+  throw new PlatformError("request.invalid", `invalid arguments for ${what}: ${checked.problem}`);
+}
