@@ -32,8 +32,6 @@ import { instanceSettings } from "./instances/settings.ts";
 import { assertSafe, locationOf } from "./location.ts";
 import { Loopback, loopbackUrl } from "./loopback/loopback.ts";
 import { OPENENV } from "./openenv/admission.ts";
-import { OpenEnv } from "./openenv/openenv.ts";
-import { openEnvRows } from "./openenv/row.ts";
 import { Audit, REPEAT_MS } from "./operations/audit.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
@@ -42,20 +40,17 @@ import { lockHome } from "./peers/home-lock.ts";
 import { PortClients } from "./ports/clients.ts";
 import { PortLinks } from "./ports/links.ts";
 import { Presign } from "./ports/presign.ts";
-import { openRollouts } from "./rollouts/open.ts";
 import { startRounds } from "./rounds.ts";
 import { SandboxClients } from "./sandboxes/client.ts";
 import { inUse } from "./services/in-use.ts";
 import { openServices } from "./services/open.ts";
 import { serviceRows } from "./services/row.ts";
 import { ServiceTargets } from "./services/targets.ts";
-import { sessionRows } from "./sessions/row.ts";
-import { Sessions } from "./sessions/sessions.ts";
-import { Tasks } from "./sessions/tasks.ts";
 import { hideFolders } from "./shown-text.ts";
 import { MemoryGate } from "./slots/memory-gate.ts";
 import { openPool } from "./slots/open.ts";
 import { openStore, sqliteFileOf } from "./stores/open.ts";
+import { openTrainerServices } from "./trainer-services.ts";
 import { openDataPort, workerCount } from "./workers/open.ts";
 import { readClient } from "./workers/server-routes.ts";
 import type { Workers } from "./workers/workers.ts";
@@ -336,12 +331,12 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     controlUrl: loopbackUrl(portOf(app.server), config.host),
     dataUrl: loopbackUrl(dataPort.port, config.host),
   }));
-  const tasks = new Tasks({ hub, loopback, now });
-  const sessions = new Sessions({ rows: sessionRows(store), hub, loopback, tasks, now });
-  const rollouts = openRollouts({
+  const { tasks, sessions, rollouts, openenv } = openTrainerServices({
     config,
     store,
     hub,
+    access,
+    quotas,
     scheduler,
     loopback,
     peers,
@@ -351,19 +346,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     ownPorts: () => [dataPort.port, ...servers.map((one) => (one.address() as AddressInfo | null)?.port ?? 0)],
     now,
     onDone: (outcome) => metrics.rolledOut(outcome.kind === "scored" ? "scored" : outcome.cause),
-    onFailure: logFailure("a rollout could not be played or stored; it is tried again"),
-  });
-  const openenv = new OpenEnv({
-    rows: openEnvRows(store),
-    now,
-    hub,
-    access,
-    sessions,
-    tasks,
-    limitOf: (caller) => caller.maxInstances ?? quotas.instanceLimit(caller.owner),
-    bodyTimeoutMs: parseDuration(config.bodyTimeout),
-    monotonicMs: () => performance.now(),
-    onFailure: logFailure("a request of the OpenEnv protocol failed unexpectedly"),
+    logFailure,
   });
   const { app, admin } = openApps({
     config,
