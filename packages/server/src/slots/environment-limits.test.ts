@@ -24,6 +24,6 @@ it("an environment that asks for more than the operator allows, or for what is n
     /this server allows 1.5 \(its setting cpus\)/,
   );
   expect(() => environmentLimits(environment({ memory: "500m" }), can(true), {})).toThrow(
-    /is '500m', which is not an amount of it; write "2Gi"/,
+    /is '500m', which is not a size, such as "2Gi"/,
   );
 });

@@ -12,9 +12,9 @@ export interface LimitedEnvironment {
 
 /** Each field of an environment, what it limits, and the setting of the operator that it must not exceed. */
 const FIELDS = [
-  { field: "cpu", setting: "cpus", parse: cpusOf, example: '"2" or "500m"' },
-  { field: "memory", setting: "memoryMb", parse: mebibytesOf, example: '"2Gi" or "500M"' },
-  { field: "ephemeralStorage", setting: "diskMb", parse: mebibytesOf, example: '"10Gi" or "500M"' },
+  { field: "cpu", setting: "cpus", parse: cpusOf, example: 'a number of processors, such as "2" or "500m"' },
+  { field: "memory", setting: "memoryMb", parse: mebibytesOf, example: 'a size, such as "2Gi" or "500M"' },
+  { field: "ephemeralStorage", setting: "diskMb", parse: mebibytesOf, example: 'a size, such as "10Gi" or "500M"' },
 ] as const;
 
 /**
@@ -33,7 +33,7 @@ export function environmentLimits(
     const asked = parse(text);
     const error = (code: "environment.invalid" | "instance.unsupported", why: string) =>
       new PlatformError(code, `deployConfig.${field} of ${name}@${version} is '${text}', ${why}`);
-    if (asked === null) throw error("environment.invalid", `which is not an amount of it; write ${example}`);
+    if (asked === null) throw error("environment.invalid", `which is not ${example}`);
     const most = settings[setting] ?? Number.POSITIVE_INFINITY;
     if (asked > most)
       throw error("instance.unsupported", `and this server allows ${most}${field === "cpu" ? "" : " MiB"} (its setting ${setting})`);
