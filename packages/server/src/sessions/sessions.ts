@@ -71,7 +71,7 @@ export class Sessions {
       const listed =
         chosen === null || isInline
           ? null
-          : choose(await this.#options.tasks.of(version, variables, () => environment.tasks({ signal })), chosen);
+          : choose(await this.#options.tasks.of(version, variables, () => environment.tasks({ signal }), signal), chosen);
       const ending = new AbortController();
       const played = isInline ? chosen.inline : (listed?.id ?? null);
       const episode = await Episode.begin(

@@ -19,6 +19,8 @@ const MAX_LISTS = 100;
 interface Known {
   readonly list: Promise<TaskList>;
   readonly until: number;
+  /** Of the request that reads it. */
+  readonly signal: AbortSignal | undefined;
 }
 
 /** The tasks of published environments. A version never changes, so its list is kept for a while. */
@@ -34,25 +36,36 @@ export class Tasks {
   async list(ref: string, caller: Caller, signal?: AbortSignal): Promise<TaskList> {
     const { hub, loopback } = this.#options;
     const version = await hub.resolve(ref, caller);
-    return this.of(version, {}, async () => {
+    const load = async () => {
       using access = loopback.as(caller);
       await using environment = new Environment(`${version.name}@${version.version}`, { ...access, maxRetries: 0, ttl: "5m" });
       // Awaited here: the instance is released when this block ends.
       return await environment.tasks({ ...(signal !== undefined && { signal }) });
-    });
+    };
+    return this.of(version, {}, load, signal);
   }
 
-  /** The tasks of a version with these variables; `load` is called if they are not known. */
-  of(version: EnvironmentVersion, variables: Readonly<Record<string, string>>, load: () => Promise<Task[]>): Promise<TaskList> {
+  /** The tasks of a version with these variables; `load`, which the signal aborts, is called if they are not known. */
+  of(
+    version: Pick<EnvironmentVersion, "name" | "version" | "contentDigest">,
+    variables: Readonly<Record<string, string>>,
+    load: () => Promise<Task[]>,
+    signal?: AbortSignal,
+  ): Promise<TaskList> {
     const now = this.#options.now().getTime();
     const key = createHash("sha256")
       .update(canonicalJson([version.contentDigest, version.name, version.version, variables]))
       .digest("hex");
     const known = this.#lists.get(key);
-    if (known !== undefined && known.until > now) return known.list;
+    if (known !== undefined && known.until > now)
+      return known.list.catch((error: unknown) => {
+        // The client that it was read for has gone, and this one has not.
+        if (known.signal?.aborted === true && signal?.aborted !== true) return this.of(version, variables, load, signal);
+        throw error;
+      });
     const list = load().then((tasks) => new TaskList(tasks), noTasks);
     this.#lists.delete(key);
-    this.#lists.set(key, { list, until: now + KEEP_MS });
+    this.#lists.set(key, { list, until: now + KEEP_MS, signal });
     // A failure is not kept.
     list.catch(() => this.#lists.get(key)?.list === list && this.#lists.delete(key));
     for (const oldest of this.#lists.keys()) {
