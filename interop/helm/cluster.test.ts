@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { promisify } from "node:util";
 import { messageOf } from "@aenv/contract";
-import { killContainers } from "@aenv/sandbox/test-containers";
+import { containersOf, killContainers } from "@aenv/sandbox/test-containers";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { stringify } from "yaml";
@@ -171,6 +172,7 @@ describeNeeding("kubernetes", "a cluster", () => {
             await installation.upgrade({ server: { ...server, settings: { ...server.settings, defaultTtl: "31m" } } });
             const { calls, created } = load.counts;
             await load.stop();
+            console.log(`during the upgrade: ${calls - before.calls} calls, ${created - before.created} instances created`);
             expect([load.failures.map((one) => describeFailure(one, begun)), load.wrong]).toEqual([[], []]);
             expect(calls - before.calls).toBeGreaterThan(100);
             expect(created - before.created).toBeGreaterThan(1);
@@ -181,8 +183,10 @@ describeNeeding("kubernetes", "a cluster", () => {
             const victim = await busyServer();
             const before = { ...load.counts };
             const begun = Date.now();
-            if (!killContainers(victim.metadata.uid))
-              await kubectl(...inServers, "delete", "pod", victim.metadata.name, "--now", "--wait=false");
+            const processes = containersOf(victim.metadata.uid);
+            const stillRun = () => processes.filter((pid) => existsSync(`/proc/${pid}`));
+            if (!killContainers(victim.metadata.uid)) await kubectl(...inServers, "delete", "pod", victim.metadata.name, "--now");
+            await expect.poll(stillRun, { timeout: 10_000, interval: 5 }).toEqual([]);
             const killed = Date.now();
             await expect
               .poll(async () => (await serverPods()).filter(({ isReady }) => isReady).length, { timeout: 60_000 })
@@ -192,6 +196,10 @@ describeNeeding("kubernetes", "a cluster", () => {
             await expect.poll(() => load.counts.created - before.created, { timeout: 120_000 }).toBeGreaterThan(1);
             await load.stop();
             const inWords = load.failures.map((one) => describeFailure(one, begun));
+            console.log(
+              `after the kill: ${calls - before.calls} calls, ${load.counts.created - before.created} instances created; lost:`,
+              inWords,
+            );
             expect(load.wrong).toEqual([]);
             expect(inWords.filter((_, at) => !isLoss(load.failures[at] as Failure))).toEqual([]);
             expect(inWords.filter((_, at) => (load.failures[at] as Failure).begunAt > killed)).toEqual([]);
