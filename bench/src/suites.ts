@@ -2,10 +2,11 @@ import { benchmarks } from "./benchmarks/suite.ts";
 import { kit } from "./kit/suite.ts";
 import { kubernetes } from "./kubernetes/suite.ts";
 import { platform } from "./platform/suite.ts";
+import { workers } from "./platform/workers.ts";
 import { rollout } from "./rollout/suite.ts";
 import { sandboxes } from "./sandboxes/suite.ts";
 import type { Suite } from "./suite.ts";
 import { tau2 } from "./tau2/suite.ts";
 
 /** All suites, in the order of a full run. */
-export const suites: readonly Suite[] = [kit, platform, rollout, sandboxes, kubernetes, tau2, benchmarks];
+export const suites: readonly Suite[] = [kit, platform, workers, rollout, sandboxes, kubernetes, tau2, benchmarks];

@@ -3,7 +3,6 @@ import { measureFirstResult } from "./first-result.ts";
 import { measureGateway } from "./gateway.ts";
 import { measureMany } from "./many.ts";
 import { measureRecovery } from "./recovery.ts";
-import { measureWorkers } from "./workers.ts";
 
 /** The platform: start times, number of instances, and the cost of the gateway. */
 export const platform: Suite = {
@@ -13,6 +12,5 @@ export const platform: Suite = {
     await measureMany(report);
     await measureRecovery(report);
     await measureGateway(report);
-    await measureWorkers(report);
   },
 };

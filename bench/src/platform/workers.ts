@@ -4,7 +4,7 @@ import { Load, type Target } from "../load/load.ts";
 import { Pipeline } from "../load/pipeline.ts";
 import { takeTurns } from "../rounds.ts";
 import { median } from "../statistics.ts";
-import type { Report } from "../suite.ts";
+import type { Report, Suite } from "../suite.ts";
 import { type PlatformServer, startPlatformServer } from "./server.ts";
 import { Trainer } from "./trainer.ts";
 
@@ -17,13 +17,16 @@ const ROUND = { turns: 20_000, ms: 1_000 };
 const CORES_FOR_CALLS = 4;
 
 /** The data port in two workers, compared with one process. */
-export async function measureWorkers(report: Report): Promise<void> {
-  await using one = await startPlatformServer({ workers: 1 });
-  await using two = await startPlatformServer({ workers: 2 });
-  const targets = { one: await targetOf(one), two: await targetOf(two) };
-  await compareCalls(report, targets);
-  await compareOwnAnswers(report, { one: one.dataUrl, two: two.dataUrl });
-}
+export const workers: Suite = {
+  name: "workers",
+  async run(report) {
+    await using one = await startPlatformServer({ workers: 1 });
+    await using two = await startPlatformServer({ workers: 2 });
+    const targets = { one: await targetOf(one), two: await targetOf(two) };
+    await compareCalls(report, targets);
+    await compareOwnAnswers(report, { one: one.dataUrl, two: two.dataUrl });
+  },
+};
 
 async function targetOf(server: PlatformServer): Promise<Target> {
   await using trainer = await Trainer.open(server);
