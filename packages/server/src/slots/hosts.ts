@@ -119,8 +119,9 @@ export class Hosts {
     empty.sort((one, other) => this.#emptySince(other) - this.#emptySince(one));
     const closing = new Set(empty.filter((host, at) => at >= this.#options.maxEmpty || this.#emptySince(host) <= since));
     for (const [name, group] of this.#groups) {
-      // While one is closed, an instance may occupy another.
-      for (const host of group.hosts.filter((one) => closing.has(one))) if (this.#count(host) === 0) await this.#close(group, host);
+      // While those of one group are closed, an instance may occupy one of another.
+      const hosts = group.hosts.filter((host) => closing.has(host) && this.#count(host) === 0);
+      await Promise.all(hosts.map((host) => this.#close(group, host)));
       if (group.hosts.length + group.starting.size === 0) this.#groups.delete(name);
     }
   }
