@@ -53,6 +53,10 @@ export const turn = z.object({
   node_id: z.string(),
   completion_id: z.string().nullable(),
   finish_reason: z.string().nullable(),
+  /** The model as the endpoint names it, often more exactly than the request; absent where it does not say. */
+  model: z.string().optional(),
+  /** The sampling settings that the endpoint says it used; absent where it does not say. The provenance has those that were asked for. */
+  sampling: z.record(z.string(), z.unknown()).optional(),
   /** The position of the message that the model wrote; null if it is not among them. */
   message: count.nullable(),
   /** The position in `conversations` of the conversation that has the message; absent if `messages` has it. */
@@ -89,7 +93,7 @@ export const provenance = z.looseObject({
   /** The digest of the bundle or image. */
   environment_digest: z.string().nullable(),
   tools_digest: z.string().nullable(),
-  /** Of the source of the reward functions as it was loaded. Bundling may rename what is in it. */
+  /** Of the source of the reward functions as it was loaded. Bundling may rename what is in it. `environment_digest` covers what they call. */
   reward_digest: z.string().nullish(),
   /** Of the environment's deploy config and the variables of its instances, secrets left out. */
   config_digest: z.string().nullish(),

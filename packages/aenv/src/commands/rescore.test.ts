@@ -5,10 +5,11 @@ import { type Platform, publish, startPlatform } from "../platform-tests/platfor
 import { aenv, installedTree } from "../testing/cli.ts";
 
 /** The second task is solved by two calls; `look` is what a version may answer differently. */
-function version(number: string, { hits = "state.calls", look = "a wall" } = {}) {
+function version(number: string, { hits = "state.calls", look = "a wall", rule = "" } = {}) {
   return {
     [`${number}/config.json`]: { name: "count", version: number, main: "index.ts" },
     [`${number}/index.ts`]: `import { defineEnvironment } from "aenvironment";
+${rule}
 export default defineEnvironment({
   tasks: () => [{ id: "one", instruction: "Hit once." }, { id: "two", instruction: "Hit, and look." }],
   setup: () => ({ calls: 0 }),
@@ -105,6 +106,16 @@ describe("rescore and reproduce", { timeout: 60_000 }, () => {
     const played = await json(...other, "--anyway");
     expect(played).toMatchObject({ code: 1, compared: 2, equal: 1, first: { id: "1-0" } });
     expect(played.first.differences[0]).toEqual({ path: "outcome.reward", expected: 1, actual: 0.5 });
+  });
+
+  it("names the environment's digest where code has changed that the reward functions call", async () => {
+    const calling = (worth: string) => version("1.0.0", { hits: "worth(state)", rule: `const worth = ({ calls }) => ${worth};` });
+    using project = installedTree(calling("calls"));
+    const here = { cwd: project.path };
+    await aenv(["rollout", "1.0.0", "--run", "r"], here);
+    project.write(calling("2 * calls"));
+    const { code, stdout } = await aenv(["reproduce", "r", "--json"], here);
+    expect([code, JSON.parse(stdout).drift]).toMatchObject([1, [{ field: "environment digest" }]]);
   });
 
   it("reproduces a run of a model with its own settings, and does not demand the same answers", async () => {

@@ -77,6 +77,12 @@ export function chatContent(content: unknown, textTypes: readonly string[]): Cha
   return parts.every((part) => part.type === "text") ? parts.map((part) => ("text" in part ? part.text : "")).join("") : parts;
 }
 
+/** What an endpoint says it used, whatever was asked for: an alias of a model is resolved there, and settings may be overruled. */
+export function reported(model: unknown, settings: Readonly<Record<string, unknown>> = {}): Pick<Turn, "model" | "sampling"> {
+  const sampling = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null && value !== undefined));
+  return { ...(typeof model === "string" && { model }), ...(Object.keys(sampling).length > 0 && { sampling }) };
+}
+
 /** What an endpoint says about its tokens besides their number; what it does not say is left out. */
 export function tokenDetails(
   cached: number | null | undefined,

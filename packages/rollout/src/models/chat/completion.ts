@@ -2,7 +2,7 @@ import { chatMessage, isObject, type WeightSpan, weightSpan } from "@aenv/contra
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { ModelError } from "../../episode/failure.ts";
-import { tokenDetails } from "../dialect.ts";
+import { reported, tokenDetails } from "../dialect.ts";
 
 const ids = z.array(z.number().int().nonnegative());
 const perChoice = z.union([ids.transform((only) => [only]), z.array(ids)]);
@@ -49,7 +49,7 @@ export function readCompletion(value: unknown): AgentMessage {
   const parsed = completion.safeParse(value);
   if (!parsed.success)
     throw new ModelError(`the model's answer is not a chat completion: ${z.prettifyError(parsed.error)}`, { retryable: true });
-  const { id, choices, usage, metadata: about, sglext, prompt_token_ids: prompt } = parsed.data;
+  const { id, model, choices, usage, metadata: about, sglext, prompt_token_ids: prompt } = parsed.data;
   const [choice] = choices;
   if (choice === undefined) throw new ModelError("the model's answer has no choice", { retryable: true });
   // SGLang, when it is stopped or its weights are replaced: what there is of the answer is not the model's whole answer.
@@ -67,6 +67,7 @@ export function readCompletion(value: unknown): AgentMessage {
     turn: {
       completion_id: id ?? null,
       finish_reason: choice.finish_reason ?? null,
+      ...reported(model),
       prompt_token_ids: promptIds,
       completion_token_ids: completionIds,
       logprobs: values,

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { withNotation } from "../../episode/arguments.ts";
 import { ModelError } from "../../episode/failure.ts";
-import { chatContent, type Dialect, offeredTools, parametersOf, type TurnRequest, tokenDetails, tokenLimit } from "../dialect.ts";
+import { chatContent, type Dialect, offeredTools, parametersOf, reported, type TurnRequest, tokenDetails, tokenLimit } from "../dialect.ts";
 import { MessagesStream } from "./stream.ts";
 
 /** Anthropic's Messages API. */
@@ -98,12 +98,13 @@ function parse(text: string): unknown {
 function read(answer: unknown): AgentMessage {
   const parsed = message.safeParse(answer);
   if (!parsed.success) throw new ModelError(`the model's answer is not a message: ${z.prettifyError(parsed.error)}`, { retryable: true });
-  const { id, content, stop_reason, usage } = parsed.data;
+  const { id, model, content, stop_reason, usage } = parsed.data;
   return {
     message: messageOf(content),
     turn: {
       completion_id: id ?? null,
       finish_reason: FINISH[stop_reason ?? ""] ?? stop_reason ?? null,
+      ...reported(model),
       prompt_token_ids: null,
       completion_token_ids: null,
       logprobs: null,

@@ -7,6 +7,7 @@ import {
   type Dialect,
   offeredTools,
   parametersOf,
+  reported,
   type StreamReader,
   type TurnRequest,
   tokenDetails,
@@ -85,7 +86,7 @@ const response = z.looseObject({
 function read(answer: unknown): AgentMessage {
   const parsed = response.safeParse(answer);
   if (!parsed.success) throw new ModelError(`the model's answer is not a response: ${z.prettifyError(parsed.error)}`, { retryable: true });
-  const { id, status, error, incomplete_details: incomplete, output, usage } = parsed.data;
+  const { id, model, temperature, top_p, max_output_tokens, status, error, incomplete_details: incomplete, output, usage } = parsed.data;
   if (status === "failed")
     throw new ModelError(`the model's response failed: ${error?.message ?? "no reason was given"}`, { retryable: true });
   const message = messageOf(output);
@@ -94,6 +95,7 @@ function read(answer: unknown): AgentMessage {
     turn: {
       completion_id: id ?? null,
       finish_reason: message.tool_calls !== undefined ? "tool_calls" : incomplete?.reason === "max_output_tokens" ? "length" : "stop",
+      ...reported(model, { temperature, top_p, max_output_tokens }),
       prompt_token_ids: null,
       completion_token_ids: null,
       logprobs: null,
