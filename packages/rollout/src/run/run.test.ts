@@ -8,6 +8,7 @@ import { seededRandom } from "../agents/random-value.ts";
 import type { EpisodeSpec } from "../episode/play.ts";
 import { newTrajectory } from "../fixtures/trajectory.ts";
 import { listRuns, RunFolder } from "./folder.ts";
+import { planEpisodes } from "./plan.ts";
 import { playRun, type RunOptions } from "./run.ts";
 import type { RunSettings } from "./settings.ts";
 
@@ -165,6 +166,22 @@ describe("a run", () => {
       code: "request.conflict",
       message: "run 'run' was begun with samples = 4, not 5; use the same settings to go on with it, or another name for a new run",
     });
+  });
+
+  it("ends what it plays, and keeps it, when its plan cannot be read any further", async () => {
+    const { promise: held, resolve: endHeld } = Promise.withResolvers<void>();
+    async function* plan() {
+      yield* planEpisodes({ run: "run", ...settings, samples: 1 });
+      // After the runner has begun the last of them.
+      setTimeout(endHeld);
+      throw new Error("the journal is damaged");
+    }
+    const slow = async (spec: EpisodeSpec) => {
+      await held;
+      return play(spec);
+    };
+    await expect(playRun(options({ play: slow, episodes: { total: 12, plan: plan() } }))).rejects.toThrow("the journal is damaged");
+    expect(await stored()).toHaveLength(3);
   });
 
   it("passes on what stops it, such as a full disk, and can go on afterwards", async () => {

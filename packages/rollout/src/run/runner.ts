@@ -27,24 +27,28 @@ export async function runEpisodes(plan: Iterable<PlannedEpisode> | AsyncIterable
   const running = new Set<Promise<void>>();
   let failure: unknown;
   let hasFailed = false;
-  for await (const planned of plan) {
-    await concurrency.begin();
-    if (cancel.aborted || hasFailed) {
-      concurrency.end();
-      break;
-    }
-    const one = playPlanned(planned, options)
-      .catch((error: unknown) => {
-        hasFailed = true;
-        failure ??= error;
-      })
-      .finally(() => {
-        running.delete(one);
+  try {
+    for await (const planned of plan) {
+      await concurrency.begin();
+      if (cancel.aborted || hasFailed) {
         concurrency.end();
-      });
-    running.add(one);
+        break;
+      }
+      const one = playPlanned(planned, options)
+        .catch((error: unknown) => {
+          hasFailed = true;
+          failure ??= error;
+        })
+        .finally(() => {
+          running.delete(one);
+          concurrency.end();
+        });
+      running.add(one);
+    }
+  } finally {
+    // Also if the plan cannot be read any further: what is played has instances, and its trajectory is written.
+    await Promise.all(running);
   }
-  await Promise.all(running);
   if (hasFailed) throw failure;
 }
 
