@@ -1,4 +1,4 @@
-import type { Trajectory } from "@aenv/contract";
+import { PlatformError, type Trajectory } from "@aenv/contract";
 import { type Tree, temporaryTree } from "@aenv/testing";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -94,6 +94,28 @@ describe("forks on a platform", () => {
     const broken = await run("broken", noopAgent(), 0, { of: { acquire: () => Promise.reject(new Error("the sandbox is gone")) } });
     expect(broken.summary).toMatchObject({ episodes: 6, scored: 0, unscored: { sandbox: 6 }, reward: null });
     expect(broken.trajectories.every(({ parent }) => parent === null)).toBe(true);
+  });
+
+  it("of a trunk whose instance is lost share the next one, however late each of them fails", async () => {
+    let starts = 0;
+    const { promise: next, resolve: onNext } = Promise.withResolvers<void>();
+    const acquire: PlayOptions["acquire"] = async (spec, signal) => {
+      const lease = await instances.acquire(spec, signal);
+      if (spec.task.id !== "greet") return lease;
+      if (++starts > 1) onNext();
+      else {
+        let forks = 0;
+        // The first sample fails at once. The others fail when it has begun another trunk.
+        const fork = async () => {
+          if (++forks > 1) await next;
+          throw new PlatformError("instance.gone", "the instance is gone");
+        };
+        Object.assign(lease.instance, { fork });
+      }
+      return lease;
+    };
+    expect((await run("lost", noopAgent(), 0, { of: { acquire } })).summary).toMatchObject({ episodes: 6, scored: 6 });
+    expect(starts).toBe(2);
   });
 
   it("are unscored by the agent when it throws before the fork", async () => {

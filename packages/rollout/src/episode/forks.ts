@@ -46,13 +46,14 @@ export class Forks implements AsyncDisposable {
     let fork: Episode | undefined;
     const beginning = {
       acquire: async (signal: AbortSignal) => {
-        trunk = await this.#trunkOf(group, spec);
+        const growing = this.#trunkOf(group, spec);
+        trunk = await growing;
         const { lease, episode } = trunk;
         try {
           [fork] = await episode.fork(1, signal);
         } catch (error) {
-          // The instance may be gone. Other samples, and the next attempt of this one, get a new trunk.
-          if (!signal.aborted) await this.#drop(group);
+          // The instance may be gone. Other samples, and the next attempt of this one, get a new trunk, if they have none yet.
+          if (!signal.aborted && this.#trunks.get(group) === growing) await this.#drop(group);
           throw error;
         }
         const { instance } = fork as Episode;
