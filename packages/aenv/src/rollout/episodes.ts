@@ -89,7 +89,7 @@ export class Episodes implements AsyncDisposable {
       deadlineMs,
       recordsDigests,
       rewardArgs,
-      acquire: (wanted, signal) => this.#instances.acquire(wanted, signal),
+      acquire: (wanted, signal) => this.#instances.acquire(wanted, signal, deadlineMs),
       provenance: provenanceOf(source, agent, limits, modelName),
       digestOf,
       costOf: (turns) => (prices === null ? null : costOfTurns(turns, prices)),

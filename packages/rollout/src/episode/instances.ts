@@ -1,43 +1,47 @@
-import { isPlatformError } from "@aenv/contract";
+import { isPlatformError, parseDuration } from "@aenv/contract";
 import { Environment, type EnvironmentOptions } from "@aenv/sdk";
 import type { EpisodeSpec, Lease } from "./play.ts";
 
 export interface InstancesOptions {
   /** `name@version`. */
   readonly environment: string;
+  /** Without `ttl`, an instance lives as long as it is used, and as much longer as an episode may take. */
   readonly options: EnvironmentOptions;
   readonly provenance: Lease["provenance"];
   /** Called when the server says that it is busy, with the pause it asks for. */
   readonly onBusy?: (pauseMs: number) => void;
-  /** An instance that is older than this is not used again, because its time to live ends before the episode may. */
-  readonly maxAgeMs?: number;
 }
 
 const DEFAULT_PAUSE_MS = 1_000;
+const DEFAULT_EPISODE_MS = 30 * 60_000;
+/** For how long new episodes begin on an instance. */
+const USED_MS = 30 * 60_000;
 
 /**
- * Instances for the episodes of a run. One whose episode was scored is used again: the next episode resets it. One whose episode
- * failed is ended, because nobody knows in which state it is.
+ * Instances for the episodes of a run. One whose episode was scored is used again: the next episode resets it, if that has time enough
+ * before the instance's time to live is over. One whose episode failed is ended, because nobody knows in which state it is.
  */
 export class Instances implements AsyncDisposable {
   readonly #options: InstancesOptions;
   readonly #idle: Environment[] = [];
-  readonly #createdAt = new WeakMap<Environment, number>();
+  /** When the time to live of each is over, by the monotonic clock. */
+  readonly #endsAt = new WeakMap<Environment, number>();
   readonly #releasing = new Set<Promise<void>>();
 
   constructor(options: InstancesOptions) {
     this.#options = options;
   }
 
-  /** A retry gets a fresh instance, in the place of one that waits. */
+  /** A retry gets a fresh instance, in the place of one that waits. `episodeMs` is how long the episode may take. */
   async acquire(
     spec: Pick<EpisodeSpec, "task" | "seed"> & Partial<Pick<EpisodeSpec, "attempt">>,
     signal: AbortSignal,
+    episodeMs = DEFAULT_EPISODE_MS,
   ): Promise<Lease & { readonly instance: Environment }> {
     const { attempt = 0 } = spec;
-    const idle = this.#takeIdle();
+    const idle = this.#takeIdle(episodeMs);
     if (attempt > 0 && idle !== undefined) await this.#release(idle);
-    const instance = (attempt === 0 ? idle : undefined) ?? (await this.#create(spec, signal));
+    const instance = (attempt === 0 ? idle : undefined) ?? (await this.#create(spec, signal, episodeMs));
     return {
       instance,
       provenance: { ...this.#options.provenance, ...runtimeOf(instance) },
@@ -58,23 +62,20 @@ export class Instances implements AsyncDisposable {
     return this.close();
   }
 
-  #takeIdle(): Environment | undefined {
+  #takeIdle(episodeMs: number): Environment | undefined {
     for (;;) {
       const instance = this.#idle.pop();
-      if (instance === undefined || this.#ageOf(instance) <= (this.#options.maxAgeMs ?? Number.POSITIVE_INFINITY)) return instance;
+      if (instance === undefined || performance.now() + episodeMs <= (this.#endsAt.get(instance) ?? 0)) return instance;
       void this.#release(instance);
     }
   }
 
-  #ageOf(instance: Environment): number {
-    return performance.now() - (this.#createdAt.get(instance) ?? 0);
-  }
-
-  async #create({ task, seed }: Pick<EpisodeSpec, "task" | "seed">, signal: AbortSignal): Promise<Environment> {
+  async #create({ task, seed }: Pick<EpisodeSpec, "task" | "seed">, signal: AbortSignal, episodeMs: number): Promise<Environment> {
     const { environment, options, onBusy } = this.#options;
-    const instance = new Environment(environment, { ...options, ...(task.id !== null && { task: task.id }), seed });
+    const { ttl = `${Math.ceil((USED_MS + episodeMs) / 60_000)}m` } = options;
+    const instance = new Environment(environment, { ...options, ttl, ...(task.id !== null && { task: task.id }), seed });
     try {
-      this.#createdAt.set(instance, performance.now());
+      this.#endsAt.set(instance, performance.now() + lifetimeOf(ttl));
       await instance.initialize({ signal });
       return instance;
     } catch (error) {
@@ -89,6 +90,11 @@ export class Instances implements AsyncDisposable {
     this.#releasing.add(releasing);
     return releasing;
   }
+}
+
+/** In milliseconds. Without a time to live, an instance does not end by itself. */
+function lifetimeOf(ttl: string): number {
+  return (ttl === "" ? 0 : parseDuration(ttl)) || Number.POSITIVE_INFINITY;
 }
 
 /** What the server says of an instance; what it does not say stays as the run's options have it. */

@@ -29,8 +29,8 @@ const POOL_LABEL = "aenv-rollouts-pool";
 const KEEP_UNUSED_MS = 10_000;
 /** Other rollouts of the owner may free an instance too. */
 const QUOTA_PAUSE_MS = 1_000;
-/** An instance is used for this long; it lives as much longer as an episode may take. */
-const MAX_AGE_MS = 30 * 60_000;
+/** For how long new episodes begin on an instance; it lives as much longer as an episode may take. */
+const USED_MS = 30 * 60_000;
 
 /** Instances for rollouts, shared by the rollouts of one caller and environment, so that an instance is used again by a reset. */
 export class InstancePools {
@@ -44,14 +44,14 @@ export class InstancePools {
   /** A pool for as long as the caller holds it. */
   hold(spec: PoolSpec, maxEpisodeMs: number): HeldPool {
     // Rounded up, so that rollouts with slightly different limits share their instances.
-    const ttlMinutes = Math.ceil((MAX_AGE_MS + maxEpisodeMs) / 600_000) * 10;
+    const ttlMinutes = Math.ceil((USED_MS + maxEpisodeMs) / 600_000) * 10;
     const { caller, environment, variables } = spec;
     const key = JSON.stringify([caller.owner, caller.tokenId, environment, ttlMinutes, Object.entries(variables).sort()]);
     const pool = this.#pools.get(key) ?? new Pool(spec, ttlMinutes, this.#options);
     this.#pools.set(key, pool);
     const isUnused = pool.hold();
     return {
-      acquire: (episode, task, signal) => pool.acquire(episode, task, signal),
+      acquire: (episode, task, signal) => pool.acquire(episode, task, signal, maxEpisodeMs),
       [Symbol.dispose]: () =>
         isUnused(KEEP_UNUSED_MS, () => {
           if (this.#pools.get(key) === pool) this.#pools.delete(key);
@@ -111,7 +111,6 @@ class Pool {
         isolation: null,
         server_version: options.serverVersion,
       },
-      maxAgeMs: MAX_AGE_MS,
     });
   }
 
@@ -129,8 +128,8 @@ class Pool {
     };
   }
 
-  async acquire(spec: EpisodeSpec, wanted: RolloutRequest["task"], signal: AbortSignal): Promise<Lease> {
-    const lease = await this.#untilAllowed(spec, signal);
+  async acquire(spec: EpisodeSpec, wanted: RolloutRequest["task"], signal: AbortSignal, episodeMs: number): Promise<Lease> {
+    const lease = await this.#untilAllowed(spec, signal, episodeMs);
     const release = async (isReusable: boolean) => {
       await lease.release(isReusable);
       for (const wake of this.#waiting.splice(0)) wake();
@@ -144,10 +143,10 @@ class Pool {
   }
 
   /** At the owner's limit of instances a rollout waits for one that is released: the limit is no reason to leave it unscored. */
-  async #untilAllowed(spec: EpisodeSpec, signal: AbortSignal): Promise<Awaited<ReturnType<Instances["acquire"]>>> {
+  async #untilAllowed(spec: EpisodeSpec, signal: AbortSignal, episodeMs: number): Promise<Awaited<ReturnType<Instances["acquire"]>>> {
     for (let { attempt } = spec; ; attempt = 0) {
       try {
-        return await this.#instances.acquire({ ...spec, attempt }, signal);
+        return await this.#instances.acquire({ ...spec, attempt }, signal, episodeMs);
       } catch (error) {
         if (signal.aborted || !isPlatformError(error, "quota.exceeded")) throw error;
         const released = new Promise<void>((resolve) => this.#waiting.push(resolve));
