@@ -67,7 +67,7 @@ export class RolloutTable {
     await this.#options.rows.update(key, (row) => (holds(row, lease) ? { ...row, state: "queued", lease: null } : null));
   }
 
-  /** Makes a rollout whose server was lost available again, as a new attempt. False if its lease has changed. */
+  /** Makes a rollout that was lost available again, as a new attempt. False if its lease has changed. */
   async queueAgain(key: string, lost: RolloutLease): Promise<boolean> {
     const queued = await this.#options.rows.update(key, (row) =>
       holds(row, lost) ? { ...row, state: "queued", lease: null, attempt: row.attempt + 1, losses: row.losses + 1 } : null,

@@ -34,7 +34,7 @@ export interface RolloutRow {
   readonly lease: RolloutLease | null;
   /** Attempts before the current one. */
   readonly attempt: number;
-  /** Attempts that ended because their server was lost. */
+  /** Attempts that ended because their server was lost, or could not store the result. */
   readonly losses: number;
   readonly createdAt: string;
   /** Set when it is done: when, where its result is, and how large it is. */

@@ -12,9 +12,9 @@ import { holds, type RolloutTable } from "./rollout-table.ts";
 import { callerOf, type RolloutLease, type RolloutRow } from "./row.ts";
 
 export interface RolloutWorkerOptions {
-  readonly player: RolloutPlayer;
-  readonly pools: InstancePools;
-  readonly http: ModelHttp;
+  readonly player: Pick<RolloutPlayer, "play">;
+  readonly pools: Pick<InstancePools, "endThoseOf" | "close">;
+  readonly http: Pick<ModelHttp, "close">;
   readonly scheduler: Scheduler;
   readonly serverId: string;
   /** No other server uses the store. */
@@ -23,7 +23,7 @@ export interface RolloutWorkerOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** A rollout whose server was lost this often is not played again: it may be the reason. */
+/** A rollout that was lost this often is not played again: it may be the reason. */
 const MAX_LOSSES = 3;
 /** How long a shutdown waits until what is played has stopped. */
 const CLOSE_MS = 10_000;
@@ -116,23 +116,27 @@ export class RolloutWorker {
     else await this.#table.end(key, resultOf(trajectory, work.request), (now) => holds(now, lease));
   }
 
-  /** Rollouts of lost servers are queued again, as a new attempt. */
+  /** Rollouts of lost servers, and those whose result could not be stored here, are queued again, as a new attempt. */
   async #takeOver(): Promise<void> {
     const { livingServers, serverId } = this.#options;
     let living: ReadonlySet<string> | null = null;
     for await (const { key, value: row } of this.#table.running()) {
       const { lease, work, owner } = row;
-      if (lease === null || lease.server === serverId) continue;
-      living ??= await livingServers();
-      if (living.has(lease.server)) continue;
-      if (work !== null) this.#endInstances(lease.server, callerOf(row, work));
+      if (lease === null) continue;
+      if (lease.server === serverId) {
+        if (this.#here.has(key)) continue;
+      } else {
+        living ??= await livingServers();
+        if (living.has(lease.server)) continue;
+        if (work !== null) this.#endInstances(lease.server, callerOf(row, work));
+      }
       if (row.losses + 1 >= MAX_LOSSES) await this.#giveUp(key, lease);
       else if (await this.#table.queueAgain(key, lease)) this.offer(key, owner);
     }
   }
 
   async #giveUp(key: string, lost: RolloutLease): Promise<void> {
-    const message = `its server was lost ${MAX_LOSSES} times while it was played`;
+    const message = `it was played ${MAX_LOSSES} times without a result: its server was lost, or could not store the result`;
     const outcome = { kind: "unscored", cause: "sandbox", stage: "play", retryable: true, message } as const;
     await this.#table.endUnplayed(key, outcome, (now) => holds(now, lost));
   }
