@@ -22,6 +22,7 @@ export {
   torchPythonPath,
 } from "./components.ts";
 export { type DockerDaemon, startDocker } from "./docker.ts";
+export { writeDockerArchive } from "./docker-archive.ts";
 export { debianRoot, ORIGINAL_SDK_PORT, originalSdkImage } from "./images.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
 export { type PlatformImages, platformImages } from "./platform-images.ts";

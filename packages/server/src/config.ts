@@ -118,7 +118,7 @@ export const serverConfig = z.strictObject({
   sandboxesReady: count
     .default(1)
     .describe(
-      "sandboxes of each image in use that the engine oci prepares, with runc also without an image, and pods that the engine kubernetes keeps waiting; with kubernetes, up to poolMax of each by demand",
+      "sandboxes of each image in use that the engine oci prepares, with runc also without an image, at most poolTotal together, and pods that the engine kubernetes keeps waiting; with kubernetes, up to poolMax of each by demand",
     ),
   registryAuth: z
     .string()
@@ -176,7 +176,7 @@ export const serverConfig = z.strictObject({
   poolMin: count.default(1).describe("blank processes that are always kept ready"),
   poolMax: count.default(8).describe("most ready processes of each kind: blank, or prepared for one environment"),
   poolPerOwner: count.default(32).describe("most ready processes prepared for the environments of one owner"),
-  poolTotal: count.default(48).describe("most ready processes in total"),
+  poolTotal: count.default(48).describe("most ready processes in total, and most prepared sandboxes"),
   maxHosts: count
     .min(1)
     .nullable()

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { freemem } from "node:os";
 import { join } from "node:path";
 import { PlatformError, parseDuration } from "@aenv/contract";
 import {
@@ -69,13 +70,15 @@ export async function destroySandboxes(config: ServerConfig): Promise<void> {
 }
 
 function openOci(options: OpenEngineOptions): OciEngine {
-  const { home, dataDir, runtime, runc, runsc, sandboxesReady, registryAuth, insecureRegistries, sandboxUsers, imageStore } =
-    options.config;
+  const { home, dataDir, runtime, runc, runsc, sandboxesReady, poolTotal, minAvailableMemoryMb } = options.config;
+  const { registryAuth, insecureRegistries, sandboxUsers, imageStore } = options.config;
   const openBase = baseOf(options);
   return new OciEngine({
     home,
     runtime,
     poolSize: sandboxesReady,
+    poolTotal,
+    hasMemory: () => freemem() >= minAvailableMemoryMb * 2 ** 20,
     users: sandboxUsers,
     onRefused: options.onRefused,
     onLimit: options.onLimit,

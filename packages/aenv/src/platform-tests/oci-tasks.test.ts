@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -125,7 +125,7 @@ describeNeeding("runc", "sandboxes that environment code opens, with the engine 
 
       it("is not what a reward with a fresh sandbox sees", async () => {
         await bash(id, "mkdir /planted; echo x > /planted/a; echo cheated > /task.txt; echo -n 42 > /answer", { user: "root" });
-        expect((await reward(id)).data).toEqual({ reward: 1, seen: "task two\n" });
+        expect((await reward(id)).data).toMatchObject({ reward: 1, seen: "task two\n" });
         expect(tasksLeft()).toHaveLength(1);
       });
 
@@ -174,6 +174,37 @@ describeNeeding("runc", "sandboxes that environment code opens, with the engine 
         expect(tasksLeft()).toHaveLength(2);
         await end(two.id);
       }, 60_000);
+
+      it("are taken from those that wait for their image, the task's own and those of rewards", async () => {
+        const recordsIn = (folder: string) =>
+          namesIn(folder)
+            .filter((name) => !name.startsWith("."))
+            .map((name) => JSON.parse(readFileSync(join(home, folder, name, "record.json"), "utf8")));
+        const layersOf = ({ files }: { files: { layers: string[] } }) => JSON.stringify(files.layers);
+        // Containers of the task's image that run and that no sandbox has taken.
+        const waiting = (layers: string) => {
+          const taken = new Set(recordsIn("oci/sandboxes").map(({ container }) => container));
+          const running = recordsIn("oci/containers").filter(({ id, process }) => process !== null && !taken.has(id));
+          return running.filter((container) => layersOf(container) === layers).map(({ id }) => id);
+        };
+        const prepared = async (layers: string) => {
+          await expect.poll(() => waiting(layers), { timeout: 30_000 }).toHaveLength(1);
+          return waiting(layers);
+        };
+        const hostOf = async (id: string) => (await outputOf(id, "cat /proc/sys/kernel/hostname")).trim();
+        const { id: first } = await create("one");
+        const own = await hostOf(first);
+        const layers = layersOf(recordsIn("oci/containers").find(({ id }) => id === own));
+        const forTask = await prepared(layers);
+        const { id } = await create("one");
+        expect(forTask).toEqual([await hostOf(id)]);
+        for (const _ of [1, 2]) {
+          const forReward = await prepared(layers);
+          expect((await reward(id)).data).toMatchObject({ host: forReward[0] });
+        }
+        await server.demand("DELETE", `/env-instance/${first}`);
+        await end(id);
+      }, 120_000);
 
       it("are copied with their files by a fork", async () => {
         const { id } = await create("one");

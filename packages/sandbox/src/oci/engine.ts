@@ -49,6 +49,8 @@ import { mainProgram } from "./spec/program.ts";
 
 const ADOPT_MS = 10_000;
 const COLLECT_EVERY_MS = 30 * 60_000;
+/** Also without starts: containers that nobody has asked for, and those that wait while memory is short, are removed. */
+const FILL_EVERY_MS = 60_000;
 const LIMITS_EVERY_MS = 5_000;
 /** Those of a container that waits for the files of any image. */
 const NO_FILES: RootFiles = { layers: [], config: null };
@@ -113,6 +115,7 @@ export class OciEngine implements SandboxEngine {
   #adopting: Promise<void> | undefined;
   #firstAdoption: Promise<void> | undefined;
   #collecting: NodeJS.Timeout | undefined;
+  #tidying: NodeJS.Timeout | undefined;
 
   constructor(options: OciEngineOptions) {
     mkdirSync(join(options.home, "oci"), { recursive: true, mode: 0o700 });
@@ -178,6 +181,7 @@ export class OciEngine implements SandboxEngine {
   async close(): Promise<void> {
     this.#closing.abort(new Error("the engine is closed"));
     clearInterval(this.#collecting);
+    clearInterval(this.#tidying);
     clearTimeout(this.#filling);
     await Promise.allSettled(this.#starting.values());
     // A caller may not wait for its destroy; if the server exited in between, files would be left.
@@ -240,10 +244,8 @@ export class OciEngine implements SandboxEngine {
     const collect = () => void parts.layers.collect(new Date(Date.now() - this.#options.keepImagesMs)).catch(() => undefined);
     // Also what an earlier server left that was killed.
     collect();
-    this.#collecting = setInterval(() => {
-      collect();
-      void this.fillPools();
-    }, COLLECT_EVERY_MS).unref();
+    this.#collecting = setInterval(collect, COLLECT_EVERY_MS).unref();
+    this.#tidying = setInterval(() => this.#fillSoon(), FILL_EVERY_MS).unref();
     return parts;
   }
 

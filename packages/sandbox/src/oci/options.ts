@@ -25,6 +25,10 @@ export interface OciEngineOptions {
   readonly storeFolder?: string;
   /** Containers of each image in use that wait for a program. */
   readonly poolSize?: number;
+  /** Containers of all images that wait; those of the images that were used last. */
+  readonly poolTotal?: number;
+  /** Whether the machine has memory for containers that wait. The default is true. */
+  readonly hasMemory?: () => boolean;
   /** Network namespaces that wait for a container. */
   readonly networkPoolSize?: number;
   /** Called for outgoing connections that were refused: each destination of a sandbox once a minute, and few of one sandbox. */
@@ -52,6 +56,8 @@ export const DEFAULTS = {
   runtime: "runc",
   users: "own",
   poolSize: 0,
+  poolTotal: 48,
+  hasMemory: () => true,
   networkPoolSize: 2,
   keepImagesMs: 7 * 24 * 60 * 60_000,
   snapshotMb: 20_480,

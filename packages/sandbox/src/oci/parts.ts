@@ -48,7 +48,7 @@ const POOL_IDLE_MS = 10 * 60_000;
 
 export async function openParts(surroundings: Surroundings): Promise<Parts> {
   const { settings, folder, key, processes, self } = surroundings;
-  const { home, storeFolder, images: registries, poolSize, networkPoolSize, snapshotMb } = settings;
+  const { home, storeFolder, images: registries, poolSize, poolTotal, hasMemory, networkPoolSize, snapshotMb } = settings;
   const architecture = process.arch as Architecture;
   const store = storeFolder ?? join(folder, "store");
   const layers = new LayerStore(store);
@@ -73,6 +73,8 @@ export async function openParts(surroundings: Surroundings): Promise<Parts> {
   });
   const waiting = {
     size: poolSize,
+    total: poolTotal,
+    hasMemory,
     idleMs: POOL_IDLE_MS,
     now: Date.now,
     isRunning: ({ record }: PreparedContainer) => containers.isRunning(record),

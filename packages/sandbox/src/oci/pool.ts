@@ -6,6 +6,10 @@ export interface ContainerPoolOptions<T> {
   readonly remove: (waiting: T) => Promise<void>;
   /** Containers that wait, of each kind that was asked for. */
   readonly size: number;
+  /** Containers that wait, of all kinds together. Kinds that were asked for last come first. */
+  readonly total: number;
+  /** Whether there is memory for containers that wait. Without it, none does. */
+  readonly hasMemory: () => boolean;
   /** A kind that nobody has asked for in this time keeps none. */
   readonly idleMs: number;
   readonly now: () => number;
@@ -15,12 +19,15 @@ interface Kind<T> {
   readonly spec: ContainerSpec;
   readonly waiting: T[];
   usedAt: number;
+  /** How many may wait, as of the last `fill`. */
+  allowed: number;
   filling: Promise<void> | null;
 }
 
 /** Containers that wait for a program or a checkpoint. They have no limits but that of the disk; whoever takes one sets them. */
 export class ContainerPool<T extends { readonly record: ContainerRecord }> {
   readonly #options: ContainerPoolOptions<T>;
+  /** Those that were asked for last are at the end. */
   readonly #kinds = new Map<string, Kind<T>>();
   readonly #closing = new AbortController();
 
@@ -37,37 +44,51 @@ export class ContainerPool<T extends { readonly record: ContainerRecord }> {
   take(spec: Omit<ContainerSpec, "limits">): T | null {
     if (this.#options.size === 0 || this.#closing.signal.aborted) return null;
     const key = JSON.stringify([spec.runtime, spec.files.layers, spec.diskMb, spec.initPath]);
-    let kind = this.#kinds.get(key);
-    if (kind === undefined) {
-      kind = { spec: { ...spec, limits: {} }, waiting: [], usedAt: 0, filling: null };
-      this.#kinds.set(key, kind);
-    }
+    const kind = this.#kinds.get(key) ?? { spec: { ...spec, limits: {} }, waiting: [], usedAt: 0, allowed: 0, filling: null };
+    this.#kinds.delete(key);
+    this.#kinds.set(key, kind);
     kind.usedAt = this.#options.now();
     return this.#firstRunning(kind);
   }
 
-  /** Creates the containers that are missing, one at a time, and removes those of kinds that are no longer used. Never rejects. */
+  /** Creates the containers that are missing, one at a time of each kind, and removes those that are too many. Never rejects. */
   async fill(): Promise<void> {
-    const oldest = this.#options.now() - this.#options.idleMs;
-    for (const [key, kind] of this.#kinds) {
-      if (kind.usedAt < oldest && kind.filling === null) {
-        this.#kinds.delete(key);
-        await this.#drop(kind);
-      } else
+    this.#allot();
+    await Promise.all(
+      [...this.#kinds].map(async ([key, kind]) => {
+        await this.#drop(kind, kind.allowed);
+        if (this.#isIdle(kind) && kind.filling === null) {
+          this.#kinds.delete(key);
+          return;
+        }
         kind.filling ??= this.#fillKind(kind).finally(() => {
           kind.filling = null;
         });
-    }
-    await Promise.all([...this.#kinds.values()].map(({ filling }) => filling));
+        await kind.filling;
+      }),
+    );
   }
 
   async close(): Promise<void> {
     this.#closing.abort(new Error("the engine is closed"));
     for (const kind of this.#kinds.values()) {
       await kind.filling;
-      await this.#drop(kind);
+      await this.#drop(kind, 0);
     }
     this.#kinds.clear();
+  }
+
+  #allot(): void {
+    const { size, total, hasMemory } = this.#options;
+    let left = hasMemory() ? total : 0;
+    for (const kind of [...this.#kinds.values()].reverse()) {
+      kind.allowed = this.#isIdle(kind) ? 0 : Math.min(size, left);
+      left -= kind.allowed;
+    }
+  }
+
+  #isIdle({ usedAt }: Kind<T>): boolean {
+    return usedAt < this.#options.now() - this.#options.idleMs;
   }
 
   #firstRunning(kind: Kind<T>): T | null {
@@ -79,8 +100,8 @@ export class ContainerPool<T extends { readonly record: ContainerRecord }> {
   }
 
   async #fillKind(kind: Kind<T>): Promise<void> {
-    const { create, size } = this.#options;
-    while (kind.waiting.length < size && !this.#closing.signal.aborted) {
+    const { create, hasMemory } = this.#options;
+    while (kind.waiting.length < kind.allowed && hasMemory() && !this.#closing.signal.aborted) {
       // A failure is the same for the next sandbox, whose creator hears of it.
       const created = await create(kind.spec, this.#closing.signal).catch(() => null);
       if (created === null) return;
@@ -88,8 +109,9 @@ export class ContainerPool<T extends { readonly record: ContainerRecord }> {
     }
   }
 
-  async #drop(kind: Kind<T>): Promise<void> {
-    await Promise.all(kind.waiting.splice(0).map((container) => this.remove(container)));
+  /** Keeps so many of a kind. */
+  async #drop(kind: Kind<T>, kept: number): Promise<void> {
+    await Promise.all(kind.waiting.splice(kept).map((container) => this.remove(container)));
   }
 
   /** Removes a container that was taken and is of no use. What cannot be removed now is removed by the next engine. */
