@@ -55,7 +55,7 @@ describeNeeding("harbor", "Harbor and this implementation", () => {
       expect(withVerifierTimeouts(ours.config), name).toMatchObject(withoutNulls(theirs.config));
       expect([await taskChecksum(folder), (await packageContent(folder)).hash], name).toEqual([theirs.checksum, theirs.digest]);
     }
-    expect(Object.keys(seen.tasks)).toHaveLength(16);
+    expect(Object.keys(seen.tasks)).toHaveLength(17);
     expect(seen.dataset).toBe(manifestHash(parseManifest(readFileSync(join(examples, "dataset.toml"), "utf8"))));
 
     expect(seen.lock).toMatchObject({

@@ -63,6 +63,8 @@ export const linkRequests = {
   "/snapshot": z.strictObject({ sandbox }),
   "/snapshot/remove": z.strictObject({ snapshot: z.string().max(256) }),
   "/close": z.strictObject({ sandbox }),
+  /** Without `egress`, the sandbox gets what the environment may use at most. */
+  "/egress": z.strictObject({ sandbox, egress: egressPolicy.optional() }),
   /** Bytes: the input of the command. The answer is a stream of frames. */
   "/run": z.strictObject({
     sandbox,

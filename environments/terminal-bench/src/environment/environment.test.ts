@@ -88,7 +88,14 @@ describe("a sandbox", () => {
   it("is refused for tasks that the platform cannot run, with the reason", async () => {
     expect(problemsOf(await loadExample("harbor/compose"), true)).toEqual([]);
     const phases = await loadExample("harbor/network-phases");
-    expect([problemsOf(phases, true), problemsOf(phases, false)]).toEqual([[], [expect.stringContaining("TERMINAL_BENCH_STRICT=true")]]);
+    expect([problemsOf(phases, true), problemsOf(phases, false)]).toEqual([[], []]);
+    const compose = await loadExample("harbor/compose");
+    const { config } = compose;
+    const offline = { ...config, verifier: { ...config.verifier, network_mode: "no-network" as const } };
+    expect([problemsOf({ ...compose, config: offline }, true), problemsOf({ ...compose, config: offline }, false)]).toEqual([
+      [],
+      [expect.stringContaining("its services cannot get it")],
+    ]);
   });
 
   it("runs the entry point of the last stage of a Dockerfile", () => {
@@ -175,6 +182,26 @@ it("a copy of an episode has its end, its failures and what is left of its time"
   } finally {
     await copy.close();
   }
+});
+
+it("a task whose steps have different networks is refused before the agent begins, if the engine cannot change them", async () => {
+  const task = await loadExample("harbor/steps-network");
+  const asked: unknown[] = [];
+  const result = { exitCode: 0, stdout: "", stderr: "", timedOut: false };
+  const sandbox = {
+    exec: async () => result,
+    files: { write: async () => {}, stat: () => Promise.reject(new PlatformError("file.not_found", "no such file")) },
+    setEgress: async (policy: unknown) => {
+      asked.push(policy);
+      throw new PlatformError("sandbox.unsupported", "the engine 'still' sets them at its start");
+    },
+    close: async () => {},
+  } as unknown as TaskSandbox;
+  const sandboxes = { open: async () => sandbox } as unknown as TaskSandboxes;
+  await expect(Episode.open(task, readSettings({}, null), {}, { sandbox, sandboxes })).rejects.toThrow(
+    "'steps-network' cannot be played: its network policy changes, and the engine 'still' sets them at its start",
+  );
+  expect(asked).toEqual([null]);
 });
 
 it("an environment without data loads, and says how to prepare it", async () => {

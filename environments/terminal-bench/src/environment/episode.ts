@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { EpisodeContext, OracleAction } from "@aenv/kit";
+import { isSamePolicy } from "../network/policy.ts";
 import { PlatformSandbox } from "../platform/task-sandbox.ts";
 import { stopsAfter } from "../steps/stop.ts";
 import type { Task } from "../task/model.ts";
@@ -14,7 +15,7 @@ import { type Interval, outcomeOf, type StepReport, type TrialReport, trialRepor
 import { mainOptions } from "../trial/start.ts";
 import { NO_MULTIPLIERS } from "../trial/timeouts.ts";
 import { agentFiles } from "./agent-files.ts";
-import { problemsOf } from "./open-options.ts";
+import { networksOf, problemsOf } from "./open-options.ts";
 import { oracleSettings, solutionActions } from "./oracle.ts";
 import { platformSandboxes, type SandboxOptions } from "./sandboxes.ts";
 import type { Settings, Variables } from "./settings.ts";
@@ -69,7 +70,7 @@ export class Episode {
       clock: { now: Date.now, sleep: (ms) => setTimeout(ms) },
       multipliers: { ...NO_MULTIPLIERS, timeout_multiplier: settings.timeoutMultiplier },
     };
-    this.plans = planTask(task, this.#settings).map(withOnePolicy);
+    this.plans = planTask(task, this.#settings).map((plan) => withAgentPolicy(plan, settings.isStrict));
     this.#sandboxOptions = {
       task,
       main: mainOptions(task, this.#settings, host),
@@ -97,6 +98,7 @@ export class Episode {
         episode.folder,
         episode.#settings,
       );
+      await episode.#tryNetworks(context);
       for (const [path, text] of agentFiles(task)) await context.sandbox.files.write(path, text, { mode: 0o644 });
       episode.#setup = { startedAt, finishedAt: Date.now() };
       await episode.#begin(context);
@@ -116,7 +118,7 @@ export class Episode {
     const { folder } = episode;
     const options = episode.#sandboxOptions.main;
     const sandboxes = platformSandboxes(episode.#sandboxOptions, context.sandboxes);
-    const sandbox = new PlatformSandbox(context.sandbox, episode.plan.network.agent);
+    const sandbox = new PlatformSandbox(context.sandbox);
     episode.#trial = { task, sandboxes, sandbox, folder, settings: episode.#settings, options, bakedTests: null, isStopped: false };
     episode.#reports.push(...record.reports.map(readStoredStep));
     episode.#setup = record.setup;
@@ -206,7 +208,23 @@ export class Episode {
     await rm(this.folder, { recursive: true, force: true });
   }
 
+  /** An engine that cannot enforce a later policy refuses it now, before the agent begins. */
+  async #tryNetworks(context: Sandboxes): Promise<void> {
+    const [first, ...others] = networksOf(this.plans, this.#sandboxOptions.isStrict);
+    if (first === undefined || others.length === 0) return;
+    const { sandbox } = this.#trialFor(context);
+    try {
+      for (const policy of [...others, first]) await sandbox.setNetwork(policy);
+    } catch (error) {
+      if (!(error instanceof Error) || (error as { code?: unknown }).code !== "sandbox.unsupported") throw error;
+      throw new Error(`the task '${this.taskId}' cannot be played: its network policy changes, and ${error.message}`, { cause: error });
+    }
+  }
+
   async #begin(context: Sandboxes): Promise<void> {
+    const before = this.plans[this.#reports.length - 1]?.network.agent;
+    const { agent } = this.plan.network;
+    if (before !== undefined && !isSamePolicy(before, agent)) await this.#trialFor(context).sandbox.setNetwork(agent);
     await beginStep(this.#trialFor(context), this.plan);
     if (this.#isOracle) await this.#placeSolution(context);
     this.#stepStartedAt = Date.now();
@@ -232,13 +250,13 @@ export class Episode {
   /** The trial with the sandboxes of this call, which end with its signal. */
   #trialFor({ sandbox, sandboxes }: Sandboxes): Trial {
     if (this.#trial === null) throw new Error("the task's sandbox was not started");
-    const agent = new PlatformSandbox(sandbox, this.#sandboxOptions.policy, this.#sandboxOptions.endProcesses);
+    const agent = new PlatformSandbox(sandbox, this.#sandboxOptions.endProcesses);
     return { ...this.#trial, sandbox: agent, sandboxes: platformSandboxes(this.#sandboxOptions, sandboxes) };
   }
 }
 
-/** A sandbox of the platform has one policy as long as it lives: that of the agent, or that of the verifier. */
-function withOnePolicy(plan: StepPlan): StepPlan {
+/** The agent's sandbox has the agent's policy from the start of a step, and that of the verifier the verifier's. */
+function withAgentPolicy(plan: StepPlan, isStrict: boolean): StepPlan {
   const { agent, verifier } = plan.network;
-  return { ...plan, network: { ...plan.network, baseline: agent, verifierBaseline: verifier } };
+  return { ...plan, network: { ...plan.network, baseline: agent, verifierBaseline: isStrict ? verifier : agent } };
 }

@@ -20,7 +20,7 @@ export interface SandboxOptions {
   readonly host: HostVariables;
   readonly isStrict: boolean;
   readonly imagePrefix: string;
-  /** Of the agent's sandbox, as long as it lives. */
+  /** Of the agent's sandbox at its start. */
   readonly policy: NetworkPolicy;
   /** Ends the programs that the environment keeps for the agent, such as a terminal. */
   readonly endProcesses: () => Promise<void>;
@@ -55,7 +55,7 @@ export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandbo
   };
   const startCopy: Sandboxes["startCopy"] = async (agent, policy, prepare) => {
     const fresh = await open(policy, "verifier");
-    const sandbox = new PlatformSandbox(fresh, policy);
+    const sandbox = new PlatformSandbox(fresh);
     try {
       if (plan !== null) await takeNames(fresh, plan.main.aliases);
       await prepare(sandbox);
@@ -68,17 +68,14 @@ export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandbo
     }
   };
   return {
-    startAgent: async () => new PlatformSandbox(await startMain(), options.policy, options.endProcesses),
+    startAgent: async () => new PlatformSandbox(await startMain(), options.endProcesses),
     startVerifier: async (config, contextFolder, policy) => {
       const { image } = await verifierImage(task, config, contextFolder, imagePrefix);
-      return new PlatformSandbox(
-        await openSandbox(sandboxes, { name: "verifier", image, ...openOptions(config, policy) }, process),
-        policy,
-      );
+      return new PlatformSandbox(await openSandbox(sandboxes, { name: "verifier", image, ...openOptions(config, policy) }, process));
     },
     service: (name) => {
       const sandbox = findService(sandboxes, name);
-      return sandbox && new PlatformSandbox(sandbox, options.policy, undefined, "sh");
+      return sandbox && new PlatformSandbox(sandbox, undefined, "sh");
     },
     ...(isStrict && { startCopy }),
   };

@@ -3,7 +3,7 @@ import { type DockerDaemon, describeNeeding, startDocker } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startWorld, type World } from "./testing/world.ts";
 
-const TASKS = ["hello-file", "no-network"];
+const TASKS = ["hello-file", "no-network", "steps-network"];
 
 describeNeeding("docker", "terminal-bench in containers of the engine docker", () =>
   describeNeeding("docker-registry", "and images of a registry", () => {

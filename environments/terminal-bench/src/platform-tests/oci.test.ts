@@ -74,6 +74,21 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
       );
     });
 
+    it("changes the agent's network with the step, and with TERMINAL_BENCH_STRICT=false for the tests", { timeout: 60_000 }, async () => {
+      const connect = "bash -c 'exec 3<> /dev/tcp/192.0.2.77/80' 2>&1 | grep -c refused; true";
+      const isClosed = async (one: Environment) => (await bash(`timeout 2 ${connect}`, one)).startsWith("2");
+      await env.reset({ task: "steps-network" });
+      expect(await isClosed(env)).toBe(true);
+      await env.episode.reply({ role: "assistant", content: "Done." });
+      expect(await isClosed(env)).toBe(false);
+      const [copy] = (await env.fork(1)) as [Environment];
+      expect(await isClosed(copy)).toBe(false);
+      await copy.release();
+      await using loose = await open({ TERMINAL_BENCH_STRICT: "false", TERMINAL_BENCH_TASK: "network-phases" });
+      expect(await reward(loose)).toMatchObject({ reward: 0 });
+      expect(await isClosed(loose)).toBe(true);
+    });
+
     it("is forked with its files and the steps that are done", { timeout: 60_000 }, async () => {
       await env.reset({ task: "steps-mean" });
       await bash("echo one > first.txt");

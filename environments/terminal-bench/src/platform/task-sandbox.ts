@@ -1,9 +1,10 @@
 import type { TaskSandbox } from "@aenv/kit";
-import { isSamePolicy, type NetworkPolicy } from "../network/policy.ts";
+import type { NetworkPolicy } from "../network/policy.ts";
 import { fnmatch } from "../python/fnmatch.ts";
 import { folderArchive } from "../tar/folder.ts";
 import { readTar } from "../tar/read.ts";
 import type { ExecOptions, ExecResult, SandboxFile, TrialSandbox } from "../trial/sandbox.ts";
+import { egressOf } from "./egress.ts";
 
 const MAX_OUTPUT_BYTES = 8 * 1024 ** 2;
 /** Of a command of the trial itself: the agent may have replaced the programs that it uses. */
@@ -14,19 +15,12 @@ const MAX_DOWNLOAD_BYTES = 64 * 1024 ** 2;
 /** A sandbox of the platform, as the phases of a trial use it. */
 export class PlatformSandbox implements TrialSandbox {
   readonly #sandbox: TaskSandbox;
-  readonly #policy: NetworkPolicy;
   /** Ends what the environment keeps running in it for the agent. */
   readonly #endProcesses: () => Promise<void>;
   readonly #shell: "bash" | "sh";
 
-  constructor(
-    sandbox: TaskSandbox,
-    policy: NetworkPolicy,
-    endProcesses: () => Promise<void> = async () => {},
-    shell: "bash" | "sh" = "bash",
-  ) {
+  constructor(sandbox: TaskSandbox, endProcesses: () => Promise<void> = async () => {}, shell: "bash" | "sh" = "bash") {
     this.#sandbox = sandbox;
-    this.#policy = policy;
     this.#endProcesses = endProcesses;
     this.#shell = shell;
   }
@@ -81,9 +75,8 @@ export class PlatformSandbox implements TrialSandbox {
     return this.#endProcesses();
   }
 
-  async setNetwork(policy: NetworkPolicy): Promise<void> {
-    if (isSamePolicy(policy, this.#policy)) return;
-    throw new Error(`the network of a running sandbox cannot be changed from ${this.#policy.mode} to ${policy.mode}`);
+  setNetwork(policy: NetworkPolicy): Promise<void> {
+    return this.#sandbox.setEgress(egressOf(policy));
   }
 
   stop(): Promise<void> {

@@ -80,6 +80,11 @@ export interface TaskSandbox extends AsyncDisposable {
   exec(command: CommandLine, options?: TaskExecOptions): Promise<CommandResult>;
   /** Starts a command with streams: input while it runs, and a terminal if you want one. */
   spawn(command: CommandLine, options?: TaskSpawnOptions): Promise<TaskProcess>;
+  /**
+   * Changes what a running sandbox may connect to, within the policy of the environment; null is all of that policy. Connections that the
+   * new policy does not allow end. An engine that cannot do it refuses.
+   */
+  setEgress(policy: EgressPolicy | null): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-import type { CommandLine, CommandResult } from "@aenv/contract";
+import type { CommandLine, CommandResult, EgressPolicy } from "@aenv/contract";
 import type { TaskExecOptions, TaskFiles, TaskProcess, TaskSandbox, TaskSpawnOptions } from "../definition/sandbox.ts";
 import { openProcess, resultOf, runParameters } from "./command.ts";
 import { LinkedFiles } from "./files.ts";
@@ -55,6 +55,12 @@ export class SandboxHandle implements TaskSandbox {
       await link.call({ path: "/signal", instanceId, parameters: { sandbox: id, process, signal: name } });
     };
     return openProcess(stream, send, signal);
+  }
+
+  async setEgress(policy: EgressPolicy | null): Promise<void> {
+    const { link, instanceId, id } = this.#target.resolve();
+    const parameters = { sandbox: id, ...(policy !== null && { egress: policy }) };
+    await link.call({ path: "/egress", instanceId, parameters, signal: this.#target.signalWith(undefined) });
   }
 
   close(): Promise<void> {

@@ -214,7 +214,8 @@ function within(option: string, field: string, asked: number | undefined, most: 
   );
 }
 
-function narrowed({ egress }: TaskSandboxPolicy, asked: EgressPolicy | undefined): EgressPolicy | undefined {
+/** The policy that a request asks for, by default all of the instance's. It may not allow more. */
+export function narrowed({ egress }: TaskSandboxPolicy, asked: EgressPolicy | undefined): EgressPolicy | undefined {
   if (egress === undefined || asked === undefined) return egress;
   const beyond = beyondEgress(asked, egress);
   if (beyond === null) return asked;

@@ -61,6 +61,10 @@ export class LinkRequests {
         await sandboxes.closeOne(hostId, instanceId, given.sandbox);
         return null;
       },
+      "/egress": async ({ hostId, instanceId, given }) => {
+        await sandboxes.setEgress(hostId, instanceId, given.sandbox, given.egress);
+        return null;
+      },
       "/snapshot": async ({ hostId, instanceId, given, signal }) => ({
         snapshot: await sandboxes.store(hostId, instanceId, given.sandbox, signal),
       }),

@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
-import { type LinkParameters, PlatformError, TASK_SANDBOX } from "@aenv/contract";
+import { type EgressPolicy, type LinkParameters, PlatformError, TASK_SANDBOX } from "@aenv/contract";
 import type { Sandbox, SandboxEngine, SandboxSubject } from "@aenv/sandbox";
 import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections.ts";
 import { admit, requireRoom } from "./admission.ts";
 import { Disposal } from "./disposal.ts";
 import { InstanceSandboxes, instanceOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
-import { noImages, noNetworks, specFor, type TaskSandboxLimits, type TaskSandboxPolicy, type TaskSandboxSpec } from "./policy.ts";
+import { narrowed, noImages, noNetworks, specFor, type TaskSandboxLimits, type TaskSandboxPolicy, type TaskSandboxSpec } from "./policy.ts";
 import { sandboxSpec, type WantedSandbox } from "./sandbox-spec.ts";
 import { SHARED_PATH, type SharedFolders } from "./shared-folders.ts";
 
@@ -142,6 +142,24 @@ export class TaskSandboxes {
     const { sandbox } = this.#get(hostId, instanceId, id);
     if (!engine.can.commands) throw new PlatformError("sandbox.unsupported", `the engine '${engine.name}' runs no commands in sandboxes`);
     return connections.open(sandbox, signal);
+  }
+
+  /** Changes what a sandbox may connect to; undefined for all that its instance may. */
+  async setEgress(hostId: string, instanceId: string, id: string, asked: EgressPolicy | undefined): Promise<void> {
+    const { engine, findInstance } = this.#options;
+    const one = this.#get(hostId, instanceId, id);
+    const policy = (await findInstance(instanceId))?.policy;
+    if (policy === undefined) throw notHere(instanceId);
+    const egress = narrowed(policy, asked);
+    if (egress === undefined || one.sandbox.setEgress === undefined)
+      throw new PlatformError(
+        "sandbox.unsupported",
+        `the connections of the sandbox '${one.name}' cannot be changed while it runs: the engine '${engine.name}' of this server sets them at its start`,
+      );
+    await one.sandbox.setEgress(egress);
+    // Fresh sandboxes and copies are like this one.
+    const { open } = this.#instances.get(instanceId) ?? {};
+    if (open?.has(id)) open.set(id, { ...one, spec: { ...one.spec, egress } });
   }
 
   /** Closes a sandbox. One that has ended is no error. */
