@@ -26,14 +26,19 @@ const BASE = "base";
 const LAYER = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /**
- * A folder with an OCI layout that has the image of each task of `sweExamples`, named by `layoutName`. It is built once, in a minute or two,
- * and kept in the user's cache folder. The caller must not change it. Needs `mmdebstrap`.
+ * A folder with an OCI layout that has the image of each task of a task repository, named by `layoutName`. It is built once, in a minute or
+ * two, and kept in the user's cache folder. The caller must not change it. Needs `mmdebstrap`.
  */
-export async function sweImages(): Promise<string> {
+export async function sweImages(dataset = sweExamples): Promise<string> {
   const base = await benchmarkRoot();
-  const ids = readdirSync(join(sweExamples, "tasks")).sort();
-  const histories = ids.map((id) => readFileSync(historyOf(id)));
-  const layout = join(cache, `swe-${digestOf([base, JSON.stringify(CONFIG), BASE, ...ids.map(layoutName), ...histories])}`);
+  const tasks = readdirSync(join(dataset, "tasks"))
+    .sort()
+    .map((id) => ({ id, folder: join(dataset, "tasks", id) }));
+  const contents = tasks.flatMap(({ folder }) => [readFileSync(historyOf(folder)), ...packagesOf(folder)]);
+  const layout = join(
+    cache,
+    `swe-${digestOf([base, JSON.stringify(CONFIG), BASE, ...tasks.map(({ id }) => layoutName(id)), ...contents])}`,
+  );
   if (existsSync(layout)) return layout;
   const folder = await mkdtemp(join(cache, ".part-"));
   try {
@@ -41,7 +46,12 @@ export async function sweImages(): Promise<string> {
     const write = new LayoutWriter(join(folder, "layout"));
     const lowest = await write.layer(base);
     await write.image(BASE, [lowest]);
-    for (const id of ids) await write.image(layoutName(id), [lowest, await write.layer(await repositoryLayer(folder, id))]);
+    for (const task of tasks) {
+      const archives = [...(await packageLayers(folder, task)), await repositoryLayer(folder, task)];
+      const layers = [];
+      for (const archive of archives) layers.push(await write.layer(archive));
+      await write.image(layoutName(task.id), [lowest, ...layers]);
+    }
     await write.end();
     // Another test file may have been faster.
     await rename(join(folder, "layout"), layout).catch((error) => {
@@ -54,34 +64,32 @@ export async function sweImages(): Promise<string> {
 }
 
 /** Copies the images to a registry, in seconds. Returns their full names by the ids of the tasks. Needs `skopeo` too. */
-export async function pushSweImages(registry: ImageRegistry): Promise<ReadonlyMap<string, string>> {
+export async function pushSweImages(registry: ImageRegistry, dataset = sweExamples): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>();
-  for (const { instance_id, image } of sweRows()) {
-    const id = String(instance_id);
-    names.set(id, await push(registry, layoutName(id), String(image)));
+  const layout = await sweImages(dataset);
+  for (const id of readdirSync(join(dataset, "tasks")).sort()) {
+    const name = layoutName(id);
+    names.set(id, await push(registry, `${layout}:${name}`, `swebench/sweb.eval.x86_64.${name}:latest`));
   }
   return names;
 }
 
 /** Copies the image that the others are based on to a registry: a base for the Dockerfiles of the tasks that needs no network. */
-export function pushSweBase(registry: ImageRegistry): Promise<string> {
-  return push(registry, BASE, "swebench/base:latest");
+export async function pushSweBase(registry: ImageRegistry): Promise<string> {
+  return push(registry, `${await sweImages()}:${BASE}`, "swebench/base:latest");
 }
 
 async function push(registry: ImageRegistry, from: string, to: string): Promise<string> {
   const name = `${registry.host}/${to}`;
   const access = ["--authfile", registry.authFile, "--dest-tls-verify=false"];
-  await run("skopeo", ["copy", "--quiet", ...access, `oci:${await sweImages()}:${from}`, `docker://${name}`]);
+  await run("skopeo", ["copy", "--quiet", ...access, `oci:${from}`, `docker://${name}`]);
   return name;
 }
 
-/** The rows of `sweExamples`; with other images, if these are given by the ids of the tasks. */
-export function sweRows(imageOf?: (id: string) => string): Record<string, unknown>[] {
+/** The rows of `sweExamples`. */
+export function sweRows(): Record<string, unknown>[] {
   const rows = readFileSync(join(sweExamples, "rows.jsonl"), "utf8").trimEnd().split("\n");
-  return rows.map((line) => {
-    const row = JSON.parse(line) as Record<string, unknown>;
-    return imageOf === undefined ? row : { ...row, image: imageOf(String(row.instance_id)) };
-  });
+  return rows.map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
 /** A compressed archive of a Debian root with Git, Python, pytest and Node: the lowest layer of images of benchmarks. */
@@ -99,7 +107,7 @@ export async function benchmarkRoot(): Promise<string> {
 }
 
 /** The repository of a task as `/testbed`, as its Dockerfile makes it. Equal histories give equal archives. */
-async function repositoryLayer(folder: string, id: string): Promise<string> {
+async function repositoryLayer(folder: string, { id, folder: task }: Task): Promise<string> {
   const repository = join(folder, id, "testbed");
   await mkdir(repository, { recursive: true });
   const env = { PATH: process.env.PATH ?? "", GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null", HOME: folder };
@@ -111,12 +119,43 @@ async function repositoryLayer(folder: string, id: string): Promise<string> {
     // An index without the times and numbers of files on this machine.
     "rm .git/index && git read-tree HEAD",
   ];
-  await run("sh", ["-c", steps.join(" && "), "sh", historyOf(id)], { cwd: repository, env });
+  await run("sh", ["-c", steps.join(" && "), "sh", historyOf(task)], { cwd: repository, env });
+  return layerOf(join(folder, id));
+}
+
+/** What a task needs beside the base: packages of npm in the repository's folder, and of pip among those of Debian's Python. */
+interface Packages {
+  readonly npm?: readonly string[];
+  readonly pip?: readonly string[];
+}
+
+async function packageLayers(folder: string, { id, folder: task }: Task): Promise<string[]> {
+  const [text] = packagesOf(task);
+  if (text === undefined) return [];
+  const { npm = [], pip = [] } = JSON.parse(text.toString("utf8")) as Packages;
+  const files = join(folder, `${id}-packages`);
+  const modules = join(files, "testbed");
+  await mkdir(modules, { recursive: true });
+  const options = ["--silent", "--ignore-scripts", "--no-audit", "--no-fund", "--no-save", "--no-package-lock", "--prefix", modules];
+  if (npm.length > 0) await run("npm", ["install", ...options, ...npm], { cwd: modules });
+  // All of them are named, and none needs a compiler.
+  const target = join(files, "usr/lib/python3/dist-packages");
+  const only = ["--quiet", "--no-deps", "--only-binary", ":all:", "--python-version", "3.11", "--target", target];
+  if (pip.length > 0) await run(join(root, "interop/uv.sh"), ["pip", "install", ...only, ...pip]);
+  return [await layerOf(files)];
+}
+
+function packagesOf(task: string): Buffer[] {
+  const path = join(task, "packages.json");
+  return existsSync(path) ? [readFileSync(path)] : [];
+}
+
+/** The content of a folder as a compressed archive beside it. */
+async function layerOf(folder: string): Promise<string> {
   const options = ["--sort=name", "--mtime=@1704067200", "--mode=u=rwX,go=rX", "--owner=0", "--group=0", "--numeric-owner"];
-  const archive = join(folder, `${id}.tar.gz`);
-  await run("bash", ["-c", 'set -o pipefail; out=$1; shift; tar "$@" | gzip -1n > "$out"', "bash", archive, "-c", ...options, "testbed"], {
-    cwd: join(folder, id),
-  });
+  const archive = `${folder}.tar.gz`;
+  const command = 'set -o pipefail; out=$1; shift; tar "$@" | gzip -1n > "$out"';
+  await run("bash", ["-c", command, "bash", archive, "-c", ...options, ...readdirSync(folder).sort()], { cwd: folder });
   return archive;
 }
 
@@ -125,8 +164,13 @@ function layoutName(id: string): string {
   return id.replaceAll("__", "_1776_");
 }
 
-function historyOf(id: string): string {
-  return join(sweExamples, "tasks", id, "repository.fi");
+interface Task {
+  readonly id: string;
+  readonly folder: string;
+}
+
+function historyOf(task: string): string {
+  return join(task, "repository.fi");
 }
 
 interface Blob {

@@ -11,7 +11,7 @@ import { type Attack, attacks } from "./testing/attacks.ts";
 import { describeEnvironment } from "./testing/environment-tests.ts";
 import { expectedResults, gradePredictions } from "./testing/predictions.ts";
 import { rollOut, rollOutAttacks } from "./testing/rollouts.ts";
-import { TAP_TASK, tapAttacks } from "./testing/tap-attacks.ts";
+import { runnerAttacks, runnerTasks } from "./testing/runner-attacks.ts";
 import { TASK, Victim } from "./testing/victim.ts";
 import { project, startWorld, type World } from "./testing/world.ts";
 
@@ -32,7 +32,7 @@ function describeAttacks(world: () => World, task: string, chosen: readonly Atta
 /** The first of the list, which are the simplest ones, or all. */
 function describeRollouts(world: () => World, attacked = attacks.length): void {
   it("rewards the oracle of a rollout", { timeout: 300_000 }, async () => {
-    expect(await rollOut(world(), "--agent", "oracle")).toEqual([1, 1, 1]);
+    expect(await rollOut(world(), "--agent", "oracle")).toEqual([1, 1, 1, 1, 1, 1]);
   });
 
   describe(`an attacker of a rollout gets no reward in ${TASK} for`, () => {
@@ -65,7 +65,19 @@ describeNeeding("docker-registry", "the grader of swe-bench, with images of a re
 
       describeEnvironment(() => world);
       describeAttacks(() => world, TASK, attacks);
-      describeAttacks(() => world, TAP_TASK, tapAttacks);
+      for (const { task } of runnerTasks)
+        describeAttacks(
+          () => world,
+          task,
+          runnerAttacks.filter((attack) => attack.task === task),
+        );
+
+      it.each(runnerTasks)("rewards a solution whose tests $runner runs, and no empty one", TIMEOUT, async ({ task }) => {
+        await using victim = await Victim.open(world, { task });
+        expect(await victim.reward()).toMatchObject({ reward: 0 });
+        await victim.solve();
+        expect(await victim.reward()).toMatchObject({ reward: 1, stderr: null });
+      });
       describeRollouts(() => world, 4);
 
       it("gives nothing for filling the disk, and a solution counts on a full disk", TIMEOUT, async () => {

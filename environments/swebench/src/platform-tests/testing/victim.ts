@@ -6,10 +6,11 @@ import { gradeOutput } from "../../grading/report.ts";
 import { type EvalSpec, makeSpec } from "../../spec/spec.ts";
 import { type Attack, attackFiles } from "./attacks.ts";
 import { instanceSandbox } from "./instance-sandbox.ts";
-import type { World } from "./world.ts";
+import { runners, type World } from "./world.ts";
 
 export const TASK = "aenv__ledger-4";
-const rows = new Map((await loadDataset(sweExamples)).map((row) => [instanceIdOf(row), row]));
+const datasets = await Promise.all([sweExamples, runners].map((dataset) => loadDataset(dataset)));
+const rows = new Map(datasets.flat().map((row) => [instanceIdOf(row), row]));
 export const specOf = (task: string) => makeSpec(rows.get(task) ?? new Map());
 export const victimSpec = specOf(TASK);
 export const victimTestPatch = columnText(rows.get(TASK) ?? new Map(), "test_patch");

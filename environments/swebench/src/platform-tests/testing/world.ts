@@ -5,10 +5,14 @@ import { fileURLToPath } from "node:url";
 import { type ImageRegistry, pushSweImages, startImageRegistry, sweRows } from "@aenv/testing";
 import { type Platform, publish, startPlatform } from "aenvironment/platform-tests";
 import { prepareData } from "../../data/prepare.ts";
+import { loadDataset } from "../../dataset/load.ts";
 
 export const project = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** A server with the environment, the dataset of `examples`, and a registry with its images. */
+/** Tasks whose tests are run by jest, mocha and Django. */
+export const runners = fileURLToPath(new URL("../fixtures/runners", import.meta.url));
+
+/** A server with the environment, the dataset of `examples`, those tasks, and a registry with its images. */
 export interface World extends AsyncDisposable {
   readonly platform: Platform;
   readonly registry: ImageRegistry;
@@ -27,9 +31,10 @@ export async function startWorld(flags: Readonly<Record<string, unknown>>): Prom
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "aenv-swe-")));
   stack.defer(() => rmSync(folder, { recursive: true, force: true }));
   const registry = stack.use(await startImageRegistry());
-  const images = await pushSweImages(registry);
-  const rows = sweRows((id) => images.get(id) ?? "");
-  writeFileSync(join(folder, "rows.jsonl"), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  const images = new Map([...(await pushSweImages(registry)), ...(await pushSweImages(registry, runners))]);
+  const rows = [...sweRows(), ...(await loadDataset(runners)).map((row) => Object.fromEntries(row))];
+  const withImages = rows.map((row) => ({ ...row, image: images.get(String(row.instance_id)) }));
+  writeFileSync(join(folder, "rows.jsonl"), withImages.map((row) => `${JSON.stringify(row)}\n`).join(""));
   const dataFolder = join(folder, "data/swe-bench");
   await prepareData({ from: join(folder, "rows.jsonl"), to: dataFolder });
   const imageStore = join(folder, "images");
