@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # venv.sh [--check]
-# Makes the virtual environment of the tests with Harbor, which needs Python 3.12 or newer. Only with what its models need: the rest is a gigabyte. With --check, it only says whether there
-# is such a Python.
+# Makes the virtual environment of the tests with Harbor, which needs Python 3.12 or newer. Only with what its models and its jobs need, a
+# quarter of a gigabyte. With --check, it only says whether there is such a Python.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 for python in python3 python3.14 python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[2-9]*/bin/python; do

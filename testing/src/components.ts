@@ -145,6 +145,11 @@ export const components = {
     get: "interop/harbor/venv.sh, which needs Python 3.12 or newer, or AENV_HARBOR_PYTHON with a Python that has harbor",
     isGiven: true,
   },
+  "docker-compose": {
+    probe: () => (existsSync(composePluginPath) ? null : "no plugin docker-compose in the cache folder"),
+    get: "interop/harbor/compose.sh, which builds it with Go",
+    isGiven: true,
+  },
   "terminal-bench-vectors": {
     probe: () => (existsSync(terminalBenchVectors) ? null : "no file with recorded answers"),
     get: "these tests compare with recordings of the Python reference, which are not part of the repository and are not needed for a contribution; with a copy of them, set AENV_TERMINAL_BENCH_VECTORS to the file",
@@ -187,6 +192,11 @@ export const swebenchPath = process.env.AENV_SWEBENCH_TEST_DATA || join(root, ".
 
 /** The Python of the tests with Harbor. */
 export const harborPythonPath = process.env.AENV_HARBOR_PYTHON || join(root, "interop/harbor/.venv/bin/python");
+/** What `interop/harbor/compose.sh` builds. */
+export const composePluginPath = join(
+  process.env.XDG_CACHE_HOME || join(homedir(), ".cache"),
+  "aenv/docker-compose-v2.29.7/docker-compose",
+);
 export const swebenchPythonPath = join(root, "interop/swebench/.venv/bin/python");
 
 /** File with recorded answers for the formats of Terminal-Bench, which is not part of the project. */

@@ -7,6 +7,7 @@ export {
   chromiumPath,
   clusterProgram,
   components,
+  composePluginPath,
   harborPythonPath,
   imageLoader,
   kubeconfigPath,

@@ -5,6 +5,8 @@ import { aenv } from "aenvironment/cli-tests";
 import { type Platform, publish, startPlatform } from "aenvironment/platform-tests";
 import { type ExampleWorld, openExamples } from "./examples.ts";
 
+export { writeBase } from "./base-layer.ts";
+
 const project = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** A server with the environment and the examples, and a registry with their images. */
