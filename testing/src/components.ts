@@ -113,6 +113,14 @@ export const components = {
       isRootOnLinux() ? (run("dockerd", ["--version"]).ok ? probeGo() : "no dockerd on the PATH") : "only root on Linux can start a daemon",
     get: "apt-get install docker.io, and run the tests as root on Linux with Go on the PATH (no service needs to run)",
   },
+  podman: {
+    probe: () => probeProgramAsRoot("podman") ?? probeProgramAsRoot("runc") ?? probeGo(),
+    get: "apt-get install podman runc, and run the tests as root on Linux with Go on the PATH (no service needs to run)",
+  },
+  buildah: {
+    probe: () => probeProgramAsRoot("buildah"),
+    get: "apt-get install buildah, and run the tests as root on Linux",
+  },
   kubernetes: {
     probe: () => probeKubernetes() ?? probeGo(),
     get: "set AENV_KUBECONFIG or KUBECONFIG to the kubeconfig of a cluster whose pods this machine reaches, and AENV_KUBE_LOAD_IMAGE to a program that is called with NAME:TAG FOLDER [COMMAND...] and puts this image on all nodes; with Go on the PATH",
@@ -323,6 +331,11 @@ function probeMmdebstrap(): string | null {
 /** In a checkout, the init of sandboxes is built by the tests that need it. */
 function probeGo(): string | null {
   return run("go", ["version"]).ok ? null : "no go on the PATH";
+}
+
+function probeProgramAsRoot(name: string): string | null {
+  if (!isRootOnLinux()) return "only root on Linux can use it here";
+  return run(name, ["--version"]).ok ? null : `no ${name} on the PATH`;
 }
 
 function isRootOnLinux(): boolean {

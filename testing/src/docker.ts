@@ -108,7 +108,7 @@ function watchOver(daemon: ChildProcess, folder: string): ChildProcess {
   return guard;
 }
 
-async function untilAnswering(socket: string): Promise<void> {
+export async function untilAnswering(socket: string): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   for (;;) {
     try {

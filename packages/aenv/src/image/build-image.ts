@@ -47,7 +47,9 @@ export async function buildImage({ plan, dockerfile, context, settings, builder 
   const [first = ""] = plan.references;
   await run(buildCommand(builder, plan, dockerfile, context), `${first} could not be built`);
   if (isBuiltIntoRegistry(plan)) return { builder, id: null };
-  const id = (await run(idCommand(builder, first), `${first} could not be inspected`)).trim();
+  const printed = (await run(idCommand(builder, first), `${first} could not be inspected`)).trim();
+  // buildah and podman print only the digits.
+  const id = printed.includes(":") ? printed : `sha256:${printed}`;
   if (plan.isPushed)
     for (const reference of plan.references) await run(pushCommand(builder, reference), `${reference} could not be pushed`);
   return { builder, id };

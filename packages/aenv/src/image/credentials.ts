@@ -29,10 +29,15 @@ export function openCredentials(
   const auths = isObject(config.auths) ? config.auths : {};
   const helpers = isObject(config.credHelpers) ? config.credHelpers : {};
   const auth = Buffer.from(`${username}:${password}`).toString("base64");
-  // An empty helper: the password of this registry is in the file and not in the machine's password store.
-  const text = JSON.stringify({ ...config, auths: { ...auths, [host]: { auth } }, credHelpers: { ...helpers, [host]: "" } });
-  const file = join(folder, "config.json");
-  writeFileSync(file, text, { mode: 0o600 });
+  const withPassword = { ...config, auths: { ...auths, [host]: { auth } } };
+  const write = (name: string, helper: object): string => {
+    const file = join(folder, name);
+    writeFileSync(file, JSON.stringify({ ...withPassword, credHelpers: { ...helpers, ...helper } }), { mode: 0o600 });
+    return file;
+  };
+  // An empty helper: the password of this registry is in the file and not in the machine's password store. buildah and podman would look for a program.
+  write("config.json", { [host]: "" });
+  const file = write("auth.json", { [host]: undefined });
   return {
     variables: { DOCKER_CONFIG: folder, REGISTRY_AUTH_FILE: file },
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),

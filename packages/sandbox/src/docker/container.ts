@@ -35,6 +35,8 @@ export interface ContainerInput {
   readonly volumeName: (id: string) => string;
   /** Docker takes the profile itself; Podman takes the path of a file. */
   readonly seccomp: string;
+  /** Absent: that of the daemon. */
+  readonly userProcesses?: number;
 }
 
 /** The body of `POST /containers/create`. No variable of the program, and therefore no secret, is in it: the init gets them later. */
@@ -90,6 +92,7 @@ export function containerConfig(input: ContainerInput): object {
       Ulimits: [
         ulimit("nofile", DEFAULT_OPEN_FILES),
         ulimit("core", 0),
+        ...(input.userProcesses === undefined ? [] : [ulimit("nproc", input.userProcesses)]),
         ...(cpuSeconds === undefined ? [] : [ulimit("cpu", Math.ceil(cpuSeconds))]),
       ],
       Mounts: [

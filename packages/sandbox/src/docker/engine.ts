@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import { existsSync, mkdirSync, realpathSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { type EgressPolicy, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import {
@@ -269,6 +269,7 @@ export class DockerEngine implements SandboxEngine {
       network: await this.#createNetwork(spec),
       volumeName: (id) => this.#volumes.nameOf(id),
       seccomp: daemon.isPodman ? this.#seccompFile(architecture) : seccompText(architecture),
+      ...(daemon.isPodman && { userProcesses: maxUserProcesses() }),
     });
     const name = containerName(this.#homeId, spec.id);
     for (const { id } of spec.volumes ?? []) await this.#volumes.create(id, spec.diskMb);
@@ -349,9 +350,14 @@ export class DockerEngine implements SandboxEngine {
     return egress === "open" ? this.#networks.createOpen() : null;
   }
 
+  /** Podman reads it at every start, also while another process of this home writes it. */
   #seccompFile(architecture: Architecture): string {
     const file = join(this.#folder, "seccomp.json");
-    writeFileSync(file, seccompText(architecture));
+    const text = seccompText(architecture);
+    if (existsSync(file) && readFileSync(file, "utf8") === text) return file;
+    const part = `${file}.${process.pid}`;
+    writeFileSync(part, text);
+    renameSync(part, file);
     return file;
   }
 
@@ -425,12 +431,16 @@ export class DockerEngine implements SandboxEngine {
     await this.#records.remove(id);
   }
 
-  async #removeContainer(id: string): Promise<void> {
+  async #removeContainer(id: string, isRetry = false): Promise<void> {
     try {
       await this.#api.call("DELETE", `/containers/${containerName(this.#homeId, id)}`, { query: { force: "true", v: "true" } });
     } catch (error) {
       // 409: another process removes it.
-      if (!isDockerError(error, 404, 409)) throw error;
+      if (isDockerError(error, 404, 409)) return;
+      // Podman could not kill it because it ended at that moment.
+      if (!isRetry && isDockerError(error, 500) && error.message.includes("container state improper"))
+        return this.#removeContainer(id, true);
+      throw error;
     }
   }
 
@@ -546,6 +556,13 @@ function programOf(spec: SandboxSpec, image: DockerImage): MainProgram | null {
   if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
   const where = listening.kind === "appended" ? ["--host", HOST, "--port", String(PROGRAM_PORT)] : [];
   return { ...program, command: [...program.command, ...where] };
+}
+
+/** As many as can run, and no more than this process may have. If none is named, Podman asks for a million, which fails where it may not raise limits. */
+function maxUserProcesses(): number {
+  const [, hard = ""] = /^Max processes\s+\S+\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
+  const numbers = Number(readFileSync("/proc/sys/kernel/pid_max", "utf8"));
+  return Math.min(numbers, Number(hard) || numbers);
 }
 
 function assertValid(spec: SandboxSpec): void {

@@ -38,7 +38,9 @@ export class ContainerExits {
     const { signal } = this.#closing;
     for (let pauseMs = MIN_PAUSE_MS; !signal.aborted; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
       try {
-        const filters = JSON.stringify({ type: ["container"], event: ["die"], label: [`${HOME_LABEL}=${this.#homeId}`] });
+        // Podman sends the first name, and filters by the second one.
+        const event = ["die", "died"];
+        const filters = JSON.stringify({ type: ["container"], event, label: [`${HOME_LABEL}=${this.#homeId}`] });
         const events = await this.#api.stream("GET", "/events", { query: { filters }, signal, headersTimeoutMs: 0 });
         this.#listening.resolve();
         this.#onGap();
