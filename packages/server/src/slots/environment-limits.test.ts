@@ -23,7 +23,5 @@ it("an environment that asks for more than the operator allows, or for what is n
   expect(() => environmentLimits(environment({ cpu: "2" }), can(true), { cpus: 1.5 })).toThrow(
     /this server allows 1.5 \(its setting cpus\)/,
   );
-  expect(() => environmentLimits(environment({ memory: "500m" }), can(true), {})).toThrow(
-    /is '500m', which is not a size, such as "2Gi"/,
-  );
+  expect(() => environmentLimits(environment({ memory: "500m" }), can(true), {})).toThrow(/is '500m', which is not a size, such as "2Gi"/);
 });
