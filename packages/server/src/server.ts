@@ -14,6 +14,7 @@ import { createFirstToken } from "./access/first-token.ts";
 import { Quotas } from "./access/quotas.ts";
 import { Tokens, tokenRows } from "./access/tokens.ts";
 import { openApps } from "./api/open.ts";
+import { Background } from "./background.ts";
 import { Closers } from "./closers.ts";
 import { openCommands } from "./commands/open.ts";
 import type { ServerConfig } from "./config.ts";
@@ -84,7 +85,6 @@ export interface RunningServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-const SWEEP_MS = 5 * 60_000;
 const GRACE_MS = 10_000;
 
 /** Opens every component. If one fails to open, those that are open are closed again. */
@@ -381,26 +381,25 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     logger,
     isReady: () => isReady,
   });
+  const background = new Background({
+    reconciler,
+    rollouts,
+    sweeps: [
+      () => instances.sweep(),
+      () => idempotency.sweep(),
+      () => links.collect(),
+      () => rollouts.sweep(),
+      () => hub.collect(),
+      () => snapshots.sweep(),
+      () => sessions.sweep(),
+      () => openenv.sweep(),
+    ],
+    roundMs,
+    logFailure,
+  });
+  closers.add(() => background.stop());
   const recovered = await maintenance.open();
   await snapshots.sweep();
-  const serviceRounds = startRounds(() => reconciler.tidy(), roundMs, logFailure("a round of the services failed"));
-  closers.add(async () => {
-    await reconciler.close();
-    await serviceRounds.stop();
-  });
-  const sweep = async () => {
-    await instances.sweep();
-    await idempotency.sweep();
-    await links.collect();
-    await rollouts.sweep();
-    await hub.collect();
-    await snapshots.sweep();
-    await sessions.sweep();
-    await openenv.sweep();
-  };
-  const onFailure = logFailure("a cleanup failed");
-  const sweeps = startRounds(sweep, SWEEP_MS, onFailure);
-  closers.add(() => sweeps.stop());
   await app.ready();
   servers.push(app.server);
   await listen(app.server, config.host, config.controlPort);
@@ -411,13 +410,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   }
   void pool.warmUp().catch(logFailure("filling the pool failed"));
   isReady = wasReady = true;
-  void reconciler.tidy().catch(logFailure("reconciling the services failed"));
-  const rolloutRounds = startRounds(() => rollouts.tidy(), roundMs, logFailure("a round of the rollouts failed"));
-  void rollouts.tidy().catch(logFailure("finding rollouts to play failed"));
-  closers.add(async () => {
-    await rollouts.close();
-    await rolloutRounds.stop();
-  });
+  background.start();
   closers.add(async () => {
     isReady = false;
     instances.refuseNew();
@@ -435,7 +428,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   audit.started({ version: parts.version, access: access.isOn ? "on" : "off", host: config.host });
   const warning = exposureWarning(config.host, access.isOn);
   if (warning !== null) logger.warn({ host: config.host }, warning);
-  const auditRounds = startRounds(async () => audit.flush(), REPEAT_MS / 4, onFailure);
+  const auditRounds = startRounds(async () => audit.flush(), REPEAT_MS / 4, logFailure("the audit log could not be written"));
 
   let closing: Promise<void> | undefined;
   const close = () =>
