@@ -31,7 +31,7 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
       [variableOf("dataDir")]: config.dataDir,
       ...(config.otlpUrl !== null && { OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpUrl }),
     },
-    hasSecrets: config.otlpUrl !== null && new URL(config.otlpUrl).password !== "",
+    hasSecrets: config.otlpUrl !== null && mayHaveSecret(new URL(config.otlpUrl)),
     min: config.poolMin,
     limits: { each: config.poolMax, perOwner: config.poolPerOwner, total: config.poolTotal },
     scheduler,
@@ -47,6 +47,10 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
   });
   const verifier = new Verifier({ ...rest, pool, runtimes, startTimeoutMs, waitTimeoutMs: startTimeoutMs, scheduler });
   return { scheduler, pool, runtimes, verifier };
+}
+
+function mayHaveSecret({ username, password, search }: URL): boolean {
+  return `${username}${password}${search}` !== "";
 }
 
 /** Pods have the limit of their template, unless the operator has chosen another one. */
