@@ -19,11 +19,11 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
     await namespace?.[Symbol.asyncDispose]();
   }, 60_000);
 
-  function open(): Promise<Platform> {
+  function open(more: Readonly<Record<string, unknown>> = {}): Promise<Platform> {
     // Outside of the home: the node may run on this machine, and ends the processes of a deleted pod later.
     const dataDir = "/var/lib/aenv";
     const cluster = { kubeconfig: kubeconfigPath(), kubeNamespace: namespace.name, baseImage };
-    const flags = { engine: "kubernetes", ...cluster, startTimeout: "120s", dataDir };
+    const flags = { engine: "kubernetes", ...cluster, startTimeout: "120s", dataDir, ...more };
     return startPlatform({ flags });
   }
 
@@ -112,6 +112,26 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
       await expect.poll(async () => (await namespace.pods()).filter(isUsed).length, { timeout: 30_000 }).toBe(4);
       await Promise.all(ids.map((id) => platform.demand("DELETE", `/env-instance/${id}`)));
     } finally {
+      await platform.close();
+    }
+    await expectNoPods();
+  }, 240_000);
+
+  it("runs packed instances in the pod that there is, if the quota has no room for another", async () => {
+    const platform = await open({ poolMin: 0, poolMax: 0, sandboxesReady: 0 });
+    const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "one" }, spec: { hard: { pods: "1" } } };
+    try {
+      const ref = await publish(platform, projects.probe, { isolation: "shared" });
+      // The pod in which it was verified.
+      await expectNoPods();
+      await namespace.api.create<{ readonly metadata: { readonly name: string } }>(namespace.path("resourcequotas"), quota);
+      const created = await Promise.all(Array.from({ length: 140 }, () => platform.create(ref)));
+      const counts = await Promise.all(created.map(async ({ id }) => (await callTool(urlOf(platform, id), "count", {})).text));
+      expect(counts).toEqual(created.map(() => "1"));
+      expect(await namespace.pods()).toHaveLength(1);
+      await Promise.all(created.map(({ id }) => platform.demand("DELETE", `/env-instance/${id}`)));
+    } finally {
+      await namespace.api.delete(namespace.path("resourcequotas", quota.metadata.name));
       await platform.close();
     }
     await expectNoPods();
