@@ -209,6 +209,10 @@ describe("an episode", () => {
     });
   });
 
+  it("may have a deadline that is longer than any timer", async () => {
+    expect(await play(oracleAgent(), { deadlineMs: 1_000 * 3_600_000 })).toMatchObject({ outcome: { kind: "scored", reward: 1 } });
+  });
+
   it("is unscored when it takes longer than its deadline", async () => {
     const slow: Agent = {
       name: "slow",

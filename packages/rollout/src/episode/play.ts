@@ -18,6 +18,7 @@ import { AgentError, DeadlineError, unscoredBy } from "./failure.ts";
 import type { EpisodeInstance } from "./instance.ts";
 import type { Limits } from "./limits.ts";
 import { type ProgramOptions, playProgram } from "./program.ts";
+import { LONGEST_TIMER_MS } from "./time-limit.ts";
 
 /** An episode to be played. */
 export interface EpisodeSpec {
@@ -229,7 +230,8 @@ export class EpisodeDeadline implements Disposable {
 
   constructor(ms: number, cancel: AbortSignal) {
     this.#cancel = cancel;
-    this.#timer = setTimeout(() => this.#controller.abort(new DeadlineError(`the episode took longer than ${ms / 1_000} s`)), ms);
+    const end = () => this.#controller.abort(new DeadlineError(`the episode took longer than ${ms / 1_000} s`));
+    this.#timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS));
     if (cancel.aborted) this.#onCancel();
     else cancel.addEventListener("abort", this.#onCancel, { once: true });
   }

@@ -1,7 +1,7 @@
 import { LimitReached } from "./limits.ts";
 
-/** Timers cannot be longer. The deadline of an episode ends before. */
-const LONGEST_MS = 2 ** 31 - 1;
+/** 24 days. A longer timer would fire at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Aborts its signal when the agent's time is up. Time that is not the agent's may be added while it runs. */
 export class TimeLimit implements Disposable {
@@ -33,6 +33,6 @@ export class TimeLimit implements Disposable {
 
   #start(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#controller.abort(this.#reason), Math.min(LONGEST_MS, Math.max(0, this.#endsAt - this.#now())));
+    this.#timer = setTimeout(() => this.#controller.abort(this.#reason), Math.min(LONGEST_TIMER_MS, Math.max(0, this.#endsAt - this.#now())));
   }
 }
