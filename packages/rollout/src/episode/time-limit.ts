@@ -33,6 +33,9 @@ export class TimeLimit implements Disposable {
 
   #start(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#controller.abort(this.#reason), Math.min(LONGEST_TIMER_MS, Math.max(0, this.#endsAt - this.#now())));
+    this.#timer = setTimeout(
+      () => this.#controller.abort(this.#reason),
+      Math.min(LONGEST_TIMER_MS, Math.max(0, this.#endsAt - this.#now())),
+    );
   }
 }

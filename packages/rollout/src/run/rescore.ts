@@ -56,15 +56,20 @@ export async function rescoreRun(options: RescoreRunOptions): Promise<RunResult>
     folder,
     settings,
     concurrency,
-    retries,
+    // Tried again below: an attempt to rescore uses no model, and what the trajectory has cost counts once.
+    retries: 0,
     cancel,
     ...(onProgress && { onProgress }),
     episodes: { total, plan: plan() },
     onDone: ({ id }) => void waiting.delete(id),
-    play: async ({ id, attempt }) => {
+    play: async ({ id }) => {
       const trajectory = waiting.get(id) as Trajectory;
-      const rescored = await rescoreOne(trajectory, options);
-      return { ...rescored, id, run: folder.name, attempt, ...familyOf(trajectory, folder.name) };
+      for (let attempt = 0; ; attempt++) {
+        const rescored = await rescoreOne(trajectory, options);
+        const { outcome } = rescored;
+        if (outcome.kind === "unscored" && outcome.retryable && attempt < retries && !cancel.aborted) continue;
+        return { ...rescored, id, run: folder.name, attempt, ...familyOf(trajectory, folder.name) };
+      }
     },
   });
 }
