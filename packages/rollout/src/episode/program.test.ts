@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { type ChatMessage, type Trajectory, trajectory as trajectorySchema } from "@aenv/contract";
@@ -289,6 +290,67 @@ describe("a program that plays an episode", () => {
     expect(trajectory.outcome).toMatchObject({ kind: "unscored", cause: "cancelled", retryable: true });
     await Promise.all(closed);
     server.close();
+  });
+});
+
+/** Calls the tool so often, whatever the answers are. */
+function calling(times: number): ProgramAgent {
+  return {
+    name: "calling",
+    settings: {},
+    run: async ({ agentUrl }) => {
+      for (let id = 0; id < times; id++) {
+        const params = { name: "echo", arguments: { text: "hello" } };
+        const response = await fetch(agentUrl, {
+          method: "POST",
+          headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+          body: JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params }),
+        });
+        await response.text();
+      }
+      return { text: "Done." };
+    },
+  };
+}
+
+describe("a tool call of a program that a failed server does not answer", () => {
+  /** Instances whose first call of a tool is answered 503. */
+  const acquire: PlayOptions["acquire"] = async (spec, signal) => {
+    const lease = await instances.acquire(spec, signal);
+    const real = await lease.instance.agentUrl();
+    let calls = 0;
+    const server = createHttpServer(async (request, response) => {
+      const body = Buffer.concat(await request.toArray());
+      if (calls++ === 0) return void response.writeHead(503).end();
+      const answer = await fetch(real, { method: "POST", headers: { ...(request.headers as Record<string, string>) }, body });
+      response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" }).end(await answer.text());
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    Object.assign(lease.instance, { agentUrl: async () => `http://127.0.0.1:${port}` });
+    const release = async () => {
+      server.close();
+      server.closeAllConnections();
+      await lease.release(false);
+    };
+    return { ...lease, release };
+  };
+
+  it("makes the episode unscored, though the program ends as if nothing had happened", async () => {
+    const { outcome, steps } = await play(calling(1), { acquire });
+    expect(outcome).toMatchObject({
+      kind: "unscored",
+      cause: "sandbox",
+      stage: "play",
+      retryable: true,
+      message: expect.stringContaining("'echo'"),
+    });
+    expect(steps).toHaveLength(1);
+  });
+
+  it("is no reason to leave the episode unscored if the program's next call has a result", async () => {
+    expect(await play(calling(2), { acquire })).toMatchObject({ outcome: { kind: "scored", reward: 1 } });
   });
 });
 

@@ -1,4 +1,4 @@
-import type { StopReason } from "@aenv/contract";
+import { PlatformError, type StopReason } from "@aenv/contract";
 import type { ProgramAgent } from "../agents/agent.ts";
 import { hasTokens, isCut, noTokenCount, noTokens } from "../models/tokens.ts";
 import type { RecordedExchange } from "../recorder/model.ts";
@@ -31,6 +31,8 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
   let running: AbortSignal = stop.signal;
   let reason: StopReason | null = null;
   let failure: unknown = null;
+  /** Set if the last tool call was lost. A program may hide that too; one that went on with other calls has coped with it. */
+  let lostCall: PlatformError | null = null;
   const asked = new AskedModel(episode, () => running.aborted);
   /** What the agent writes beside tool calls is heard before these are passed on. */
   let heard: Promise<void> = Promise.resolve();
@@ -62,6 +64,7 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
       },
       end: (call) => {
         episode.addStep(call);
+        lostCall = call.isLost === true ? lost(call.name) : null;
         if (episode.isDone) end("done");
       },
     },
@@ -114,11 +117,15 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
     // Before the end is judged: what is still under way is recorded now.
     await addresses.close();
   }
-  failure ??= asked.failure ?? (ended === "time_limit" ? asked.silence : null);
+  failure ??= asked.failure ?? (ended === "time_limit" ? asked.silence : null) ?? lostCall;
   if (failure !== null) throw failure;
   if (reason !== null) return reason;
   if (ended === null) throw thrown;
   return ended === "done" && asked.isCut ? "max_tokens" : ended;
+}
+
+function lost(tool: string): PlatformError {
+  return new PlatformError("network.failed", `the sandbox or the server failed before the result of the tool '${tool}' came`);
 }
 
 /**

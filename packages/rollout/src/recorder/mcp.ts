@@ -1,5 +1,5 @@
 import { type CallToolResult, callToolResult, isObject } from "@aenv/contract";
-import type { AnswerHeaders, ExchangeRecorder } from "./forward.ts";
+import type { AnswerHeaders, ExchangeEnding, ExchangeRecorder } from "./forward.ts";
 import { eventsOf } from "./json-events.ts";
 
 /** A tool call that a program made, and its result; null if none came. */
@@ -7,6 +7,8 @@ export interface RecordedToolCall {
   readonly name: string;
   readonly arguments: Record<string, unknown>;
   readonly result: CallToolResult | null;
+  /** Set if no result came because the sandbox or the server failed, not because the program left. */
+  readonly isLost?: true;
 }
 
 export interface McpListener {
@@ -18,11 +20,12 @@ export interface McpListener {
 /** Records the tool calls of one MCP request. Everything else passes without a record. */
 export class McpRecorder implements ExchangeRecorder {
   readonly #listener: McpListener;
-  readonly #calls = new Map<string | number, Omit<RecordedToolCall, "result">>();
+  readonly #calls = new Map<string | number, Pick<RecordedToolCall, "name" | "arguments">>();
   readonly #decoder = new TextDecoder();
   /** What of the answer is not recorded yet. */
   #text = "";
   #isStream = false;
+  #status = 0;
 
   constructor(listener: McpListener) {
     this.#listener = listener;
@@ -39,7 +42,8 @@ export class McpRecorder implements ExchangeRecorder {
     return body;
   }
 
-  answer(_status: number, headers: AnswerHeaders): void {
+  answer(status: number, headers: AnswerHeaders): void {
+    this.#status = status;
     this.#isStream = headers["content-type"]?.includes("event-stream") === true;
   }
 
@@ -53,9 +57,10 @@ export class McpRecorder implements ExchangeRecorder {
     this.#record(eventsOf(events));
   }
 
-  end(): void {
+  end({ kind }: ExchangeEnding): void {
     this.#record(this.#isStream ? eventsOf(this.#text) : messagesIn(this.#text));
-    for (const call of this.#calls.values()) this.#listener.end({ ...call, result: null });
+    const isLost = kind === "broken" || (kind === "whole" && this.#status >= 500);
+    for (const call of this.#calls.values()) this.#listener.end({ ...call, result: null, ...(isLost && { isLost }) });
   }
 
   #record(messages: readonly Record<string, unknown>[]): void {

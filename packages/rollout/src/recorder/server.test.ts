@@ -107,7 +107,7 @@ describe("a recorded tool call", () => {
     const response = await post(record({ instanceUrl: instance.url }).agentUrl, echoCall);
     expect(response.status).toBe(502);
     expect(await response.text()).toContain("could not pass the request on");
-    expect(calls).toEqual([{ ...echoed, result: null }]);
+    expect(calls).toEqual([{ ...echoed, result: null, isLost: true }]);
   });
 
   it("is refused, and never reaches the instance, when a limit is reached", async () => {
