@@ -38,6 +38,18 @@ describeWithModels("python-rl", "an episode through the Python modules for train
     });
   });
 
+  it("is an output of verl's agent loop; an unscored one raises, a drifting one is two outputs", LONG, async () => {
+    expect(await play(SCRIPT, "verl")).toEqual({
+      // The engine names its version; without one, it is the trainer's step.
+      good: [{ trained: CALL + REPLY, score: 1, step: 4 }],
+      broken: MODEL_FAILED,
+      drifting: [
+        { trained: CALL, score: 1, step: 9 },
+        { trained: REPLY, score: 1, step: 9 },
+      ],
+    });
+  });
+
   it("is a row for TRL, with the reward None if it is unscored or has several sequences", LONG, async () => {
     expect(await play(SCRIPT, "trl")).toEqual({
       good: { trained: [CALL + REPLY, CALL + REPLY], rewards: [1, 1], aligned: true },

@@ -139,6 +139,48 @@ async def areal():
     return report
 
 
+async def verl():
+    """With stand-ins for verl's classes; use_torch_rollouts.py has the real ones."""
+
+    class AgentLoopBase:
+        def __init__(self, server_manager):
+            self.server_manager, self.rollout_config = server_manager, SimpleNamespace(response_length=100)
+
+    class Servers:
+        """Stands for the load balancer."""
+
+        def __init__(self, address):
+            self.address, self.held = address, 0
+
+        async def _acquire_server(self, request_id):
+            self.held += 1
+            return self.address, None
+
+        def _release_server(self, server_id, request_id=None):
+            self.held -= 1
+
+    loop = types.ModuleType("verl.experimental.agent_loop.agent_loop")
+    loop.AgentLoopBase, loop.AgentLoopMetrics, loop.AgentLoopOutput = AgentLoopBase, SimpleNamespace, SimpleNamespace
+    sys.modules.update({name: types.ModuleType(name) for name in ("verl", "verl.experimental", "verl.experimental.agent_loop")})
+    sys.modules[loop.__name__] = loop
+    from aenv_client.verl import AEnvAgentLoop
+
+    report = {}
+    for name, address in MODELS.items():
+        servers = Servers(urlsplit(address).netloc)
+        agent = AEnvAgentLoop(servers, environment="echo@1.0.0", url=URL, model_name="m")
+        try:
+            made = await agent.run({"temperature": 1.0, "top_p": 1.0}, extra_info={"task": "greet"}, global_steps=9)
+            report[name] = [
+                {"trained": trained(one.response_ids, one.response_mask), "score": one.reward_score, "step": one.extra_fields["min_global_steps"]}
+                for one in (made if isinstance(made, list) else [made])
+            ]
+        except Unscored as error:
+            report[name] = str(error)
+        assert servers.held == 0
+    return report
+
+
 def trl_trainer():
     return SimpleNamespace(
         args=SimpleNamespace(temperature=1.0, max_completion_length=4096),
