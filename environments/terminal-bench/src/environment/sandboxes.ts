@@ -13,6 +13,8 @@ import { openOptions } from "./open-options.ts";
 import { openSandbox } from "./open-sandbox.ts";
 import { createFolders, findService, policyOf, sharesOf, startServices } from "./services.ts";
 
+const TESTS_DISK_MB = 256;
+
 export interface SandboxOptions {
   readonly task: Task;
   readonly main: MainOptions;
@@ -36,7 +38,7 @@ export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandbo
     const { image } = await agentImage(task, imagePrefix, host);
     const { environment } = task.config;
     const memory_mb = plan?.main.memoryMb ?? environment.memory_mb;
-    const { storage_mb } = environment;
+    const storage_mb = diskOf(environment.storage_mb, name);
     const limits = openOptions(
       { memory_mb, storage_mb, cpus: plan?.main.cpus ?? environment.cpus },
       plan === null ? policy : policyOf(plan, plan.main, policy),
@@ -79,6 +81,11 @@ export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandbo
     },
     ...(isStrict && { startCopy }),
   };
+}
+
+/** The sandbox of the tests has room for them, also if the agent has filled its own. */
+function diskOf(storageMb: number | null, name: "task" | "verifier"): number | null {
+  return storageMb === null || storageMb <= 0 || name === "task" ? storageMb : storageMb + TESTS_DISK_MB;
 }
 
 /** What the task lists as artifacts of the agent's own sandbox. */

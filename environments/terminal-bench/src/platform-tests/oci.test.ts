@@ -238,6 +238,26 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
         expect(await reward(short)).toMatchObject({ reward: 0, status: "timeout", error: "the tests took longer than 6 seconds" });
       });
 
+      const plant = (text: string, one: Environment) => bash(`printf '%s' '#!/bin/bash\n${text}' > answer; chmod 755 answer`, one);
+      it.each([
+        ["true", "a program of the tests that kills all processes"],
+        ["false", "a program of the tests that kills all processes, in its own sandbox"],
+      ])("strict: %s: %s", { timeout: 60_000 }, async (strict) => {
+        await using killer = await open({ TERMINAL_BENCH_STRICT: strict, TERMINAL_BENCH_TASK: "runs-program" });
+        await plant("kill -9 -1", killer);
+        expect(await reward(killer)).toMatchObject({ reward: 0, status: "error", error: expect.stringContaining("were killed") });
+      });
+
+      it("a full disk", { timeout: 60_000 }, async () => {
+        await using full = await open({ TERMINAL_BENCH_TASK: "runs-program" });
+        expect(await bash("cat /dev/zero > /fill; echo >&2 status $?", full)).toContain("No space left");
+        expect(await reward(full)).toMatchObject({ reward: 0, status: "success" });
+        await bash("rm /fill", full);
+        await plant("echo 42", full);
+        await bash("cat /dev/zero > /fill", full);
+        expect(await reward(full)).toMatchObject({ reward: 1 });
+      });
+
       it("a process that changes the tests, where it goes on", { timeout: 60_000 }, async () => {
         await using loose = await open({ TERMINAL_BENCH_STRICT: "false", TERMINAL_BENCH_TASK: "hello-file" });
         await bash("setsid bash -c 'while sleep 0.01; do echo x > /tests/x; done' > /dev/null 2>&1 &", loose);

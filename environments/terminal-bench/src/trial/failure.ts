@@ -13,12 +13,13 @@ export type ExceptionType =
   | "HealthcheckError"
   | "SandboxBuildFailedError"
   | "TestsTamperedError"
+  | "TestsKilledError"
   | "StepSetupError"
   | "SolutionNotFoundError"
   | "CancelledError";
 
 /** Failures of a verification that the agent causes: its work is worth 0, which a failure of the platform is not. */
-const CAUSED_BY_AGENT: ReadonlySet<string> = new Set<ExceptionType>(["VerifierTimeoutError", "TestsTamperedError"]);
+const CAUSED_BY_AGENT: ReadonlySet<string> = new Set<ExceptionType>(["VerifierTimeoutError", "TestsTamperedError", "TestsKilledError"]);
 
 /** A trial, or a part of it, that could not be carried out. It has no reward, which is not the reward 0. */
 export class TrialFailure extends Error {

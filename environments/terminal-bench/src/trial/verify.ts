@@ -38,13 +38,17 @@ export async function verifyShared(
   // A user who is not root must be able to write the log and the reward.
   await clearForVerifier(sandbox, plan.user === "root" || plan.user === 0 ? "755" : "777");
   const hashes = await uploadTests(sandbox, plan, bakedTests);
+  const removeTests = () => sandbox.exec("rm -rf /tests", { user: "root", cwd: "/" });
   try {
     const verification = await runTests(sandbox, plan, options, output, settings);
     const isTampered = await areTestsChanged(sandbox, hashes);
     if (isTampered && settings.isStrict) throw new TrialFailure("TestsTamperedError", "files in /tests changed while the tests ran");
+    await removeTests();
     return { ...verification, isTampered };
-  } finally {
-    await sandbox.exec("rm -rf /tests", { user: "root", cwd: "/" });
+  } catch (error) {
+    // Where the agent has used up all processes, no command can be run, and the first failure is the one that counts.
+    await removeTests().catch(() => {});
+    throw error;
   }
 }
 
@@ -112,7 +116,17 @@ async function runTests(
   await writeFiles(output.verifier, files);
   if (plan.parser !== null) await writeFile(join(output.verifier, "test-stdout.txt"), plainLog(result.output));
   if (result.isTimedOut) throw new TrialFailure("VerifierTimeoutError", `the tests took longer than ${plan.timeoutSec} seconds`);
-  return plan.parser === null ? rewardsOf(files) : tb1Rewards(plan, plainLog(result.output), result.exitCode, settings.tb1Reward);
+  try {
+    return plan.parser === null ? rewardsOf(files) : tb1Rewards(plan, plainLog(result.output), result.exitCode, settings.tb1Reward);
+  } catch (error) {
+    if (!isKilled(result.exitCode)) throw error;
+    throw new TrialFailure("TestsKilledError", "the tests were killed before they wrote a reward", { cause: error });
+  }
+}
+
+/** By a signal, which shells report as such a number, or with 254 because no process could be started. */
+function isKilled(exitCode: number | null): boolean {
+  return exitCode === null || (exitCode > 128 && exitCode <= 128 + 64) || exitCode === 254;
 }
 
 /** The verifier's files, without those that are older than the test script's start. */

@@ -32,6 +32,7 @@ export async function openExamples(registry: ImageRegistry, chosen?: readonly st
     for (const entry of readdirSync(from, { withFileTypes: true }))
       if (entry.isDirectory() && isNeeded(entry.name)) cpSync(join(from, entry.name), join(folder, entry.name), { recursive: true });
   }
+  cpSync(new URL("../fixtures/tasks", import.meta.url), folder, { recursive: true });
   const prefix = `${registry.host}/tb/`;
   const prebuilt = join(folder, "prebuilt-image/task.toml");
   writeFileSync(prebuilt, readFileSync(prebuilt, "utf8").replace('"aenv-debian"', `"${prefix}aenv-debian:1"`));
