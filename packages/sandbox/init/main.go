@@ -27,6 +27,7 @@ func main() {
 	key := flag.String("key", "", "the server's ed25519 public key, 32 bytes in base64")
 	root := flag.String("mount-root", "", "on the machine: mount the root of a sandbox that this JSON describes, and exit")
 	restacked := flag.String("restack-root", "", "on the machine: give a sandbox the root that this JSON describes, and exit")
+	hidden := flag.String("hide", "", "on the machine: become the program behind --, for which this folder is empty")
 	await := flag.String("await", "", "start the program when this path exists: a client sends it, or a former init of the pod received it")
 	cwd := flag.String("cwd", "", "the working directory of the program; by default that of this process")
 	copyTo := flag.String("copy-to", "", "copy this program to a file, and exit: so an image without it gets it from a volume")
@@ -43,6 +44,10 @@ func main() {
 	}
 	if *restacked != "" {
 		os.Exit(restackMain(*restacked))
+	}
+	if *hidden != "" {
+		fmt.Fprintf(os.Stderr, "init: %v\n", hideMain(*hidden, flag.Args()))
+		os.Exit(1)
 	}
 	if err := run(*listen, *key, commandLine{argv: flag.Args(), await: *await, cwd: *cwd}); err != nil {
 		fmt.Fprintf(os.Stderr, "init: %v\n", err)

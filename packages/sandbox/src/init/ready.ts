@@ -12,11 +12,26 @@ const FIRST_ATTEMPT_MS = 20;
 const ATTEMPT_GROWTH = 1.5;
 const MAX_ATTEMPT_MS = 8_000;
 
-/** Connects to an init that was started just now and may not listen yet. */
-export async function connectStartingInit(address: SandboxAddress, key: KeyObject, signal: AbortSignal): Promise<InitConnection> {
-  // Grows slowly: most are ready after a few milliseconds, and a long pause would be most of the wait.
+/**
+ * Connects to an init that was started just now and may not listen yet. `started`: it listens within milliseconds after this has resolved, if not before.
+ */
+export async function connectStartingInit(
+  address: SandboxAddress,
+  key: KeyObject,
+  signal: AbortSignal,
+  started: Promise<unknown> = Promise.resolve(),
+): Promise<InitConnection> {
   let attemptMs = FIRST_ATTEMPT_MS;
-  for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 1.2, 50)) {
+  let pauseMs = 1;
+  let isStarted = false;
+  const starting = started.then(
+    () => {
+      isStarted = true;
+      pauseMs = 1;
+    },
+    () => undefined,
+  );
+  for (;;) {
     // A network that does not know the sandbox yet may drop packets, and the system would send them again only after a second.
     const attempt = address.kind === "tcp" ? AbortSignal.timeout(attemptMs) : null;
     try {
@@ -29,7 +44,10 @@ export async function connectStartingInit(address: SandboxAddress, key: KeyObjec
       }
       if (!isPlatformError(error, "sandbox.lost") || !isNotListening(error.cause)) throw error;
     }
-    await setTimeout(pauseMs, undefined, { signal }).catch(() => undefined);
+    const pause = setTimeout(pauseMs, undefined, { signal }).catch(() => undefined);
+    await (isStarted ? pause : Promise.race([pause, starting]));
+    // Grows slowly: most are ready after a few milliseconds, and a long pause would be most of the wait.
+    pauseMs = Math.min(pauseMs * 1.2, 50);
   }
 }
 

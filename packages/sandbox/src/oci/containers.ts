@@ -10,6 +10,7 @@ import { connectStartingInit } from "../init/ready.ts";
 import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { ControlGroup } from "./cgroups/group.ts";
 import { foldersOf, type Hierarchy } from "./cgroups/hierarchy.ts";
+import { expectMove } from "./cgroups/moves.ts";
 import {
   type Container,
   type ContainerRecord,
@@ -160,7 +161,8 @@ export class Containers {
       running.catch((error: unknown) => failing.abort(error));
       // The init of runc answers before runc itself has ended. gVisor takes the network over first: a connection would be lost then.
       const isConnecting = way === "run" && runtime === "runc";
-      const connecting = isConnecting ? this.#connectNew(() => written, network, AbortSignal.any([signal, failing.signal])) : null;
+      const either = AbortSignal.any([signal, failing.signal]);
+      const connecting = isConnecting ? this.#connectNew(() => written, network, either, { started: running }) : null;
       const [complete, init] = await allDone([running, connecting]);
       return { record: complete, network, group: this.groupOf(complete), init };
     } catch (error) {
@@ -173,7 +175,7 @@ export class Containers {
   async #connected(started: StartedContainer, isRestored: boolean, signal: AbortSignal): Promise<Container> {
     const { record, network } = started;
     try {
-      const init = started.init ?? (await this.#connectNew(() => record, network, signal, isRestored));
+      const init = started.init ?? (await this.#connectNew(() => record, network, signal, { isRestored }));
       return { ...started, init };
     } catch (error) {
       await this.remove(record);
@@ -359,7 +361,11 @@ export class Containers {
       else await this.#mountMapped(record, mounts, await network, unmapped);
       if (record.runtime === "runsc") await keepTemporary(this.rootOf(record));
     };
-    await allDone([mounted(), this.groupOf(record).create(inGroup)]);
+    const grouped = async () => {
+      await this.groupOf(record).create(inGroup);
+      void expectMove(this.#options.hierarchy);
+    };
+    await allDone([mounted(), grouped()]);
   }
 
   /** Without its own users, if the file system of a mounted folder cannot translate owners. */
@@ -418,9 +424,9 @@ export class Containers {
     current: () => ContainerRecord,
     network: SandboxNetwork,
     signal: AbortSignal,
-    isRestored = false,
+    { isRestored = false, started }: { readonly isRestored?: boolean; readonly started?: Promise<unknown> },
   ): Promise<InitConnection> {
-    const init = await this.#connect(current, network, signal);
+    const init = await this.#connect(current, network, signal, started);
     // Before anything else runs a command in it.
     if (isRestored) await init.restored({ entropy: randomBytes(64) });
     await writeNetworkFiles(init, current().id, network);
@@ -428,7 +434,12 @@ export class Containers {
   }
 
   /** `current`: its record, in which the process appears as soon as it is known. */
-  async #connect(current: () => ContainerRecord, network: SandboxNetwork, signal: AbortSignal): Promise<InitConnection> {
+  async #connect(
+    current: () => ContainerRecord,
+    network: SandboxNetwork,
+    signal: AbortSignal,
+    started?: Promise<unknown>,
+  ): Promise<InitConnection> {
     const given = new AbortController();
     const limit = AbortSignal.any([signal, given.signal]);
     let startedAt: number | undefined;
@@ -442,7 +453,7 @@ export class Containers {
         given.abort(new Error(`the init did not answer within ${CONNECT_MS / 1_000} seconds`));
     }, 100);
     try {
-      return await connectStartingInit(initAddress(network), this.#options.key, limit);
+      return await connectStartingInit(initAddress(network), this.#options.key, limit, started);
     } finally {
       clearInterval(watch);
     }

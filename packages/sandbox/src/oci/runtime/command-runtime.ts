@@ -2,10 +2,12 @@ import { mkdirSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
+import { initProgram } from "../../init/program.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../../process/process-table.ts";
 import { ControlGroup } from "../cgroups/group.ts";
 import type { Hierarchy } from "../cgroups/hierarchy.ts";
 import type { OciConfig } from "../spec/config.ts";
+import type { Architecture } from "../spec/seccomp.ts";
 import { runCommand } from "./command.ts";
 import type { Dialect } from "./dialect.ts";
 import { containerId, type RuntimeRecord, RuntimeRecords } from "./records.ts";
@@ -43,6 +45,7 @@ export class CommandRuntime implements OciRuntime {
   readonly #hierarchy: Hierarchy;
   readonly #sharedFolder: string | undefined;
   readonly #processes: ProcessTable = openProcessTable();
+  #initPath: Promise<string> | undefined;
 
   constructor({ dialect, program, forMachineUsers, root, hierarchy, sharedFolder }: CommandRuntimeOptions) {
     this.name = dialect.name;
@@ -144,8 +147,13 @@ export class CommandRuntime implements OciRuntime {
     const errorsPath = join(this.#records.folderOf(id), "errors");
     const sharedFolder = this.#sharedFolder;
     const global = dialect.options({ root: this.stateFolder, errorsPath, sharedFolder, ...(diskMb !== undefined && { diskMb }) });
-    const command = dialect.command?.(program, this.#hierarchy) ?? [program];
+    const command = dialect.command?.(program, this.#hierarchy, await this.#init()) ?? [program];
     await runCommand({ argv: [...command, ...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, ...options });
+  }
+
+  #init(): Promise<string> {
+    this.#initPath ??= initProgram(process.arch as Architecture);
+    return this.#initPath;
   }
 
   #groupOf({ groupPath }: RuntimeRecord): ControlGroup {

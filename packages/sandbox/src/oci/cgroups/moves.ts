@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Hierarchy } from "./hierarchy.ts";
+
+let waiting: Promise<void> | undefined;
+
+/**
+ * Call it when a process is about to be moved to another control group. The kernel lets a move wait until all processors have noticed it, about ten
+ * milliseconds, unless there was another one just before. So this process is moved, to where it is already, while something else is done. Never rejects.
+ */
+export function expectMove(hierarchy: Hierarchy): Promise<void> {
+  const file = ownFile(hierarchy);
+  if (file === null) return Promise.resolve();
+  waiting ??= writeFile(file, String(process.pid))
+    // Another group may have become the own one, or the files may not be writable: then the move itself waits.
+    .catch(() => undefined)
+    .finally(() => {
+      waiting = undefined;
+    });
+  return waiting;
+}
+
+/** The list of processes of the group of this process, in one of the trees; null if it is not below the mounted root of the tree. */
+export function ownFile(hierarchy: Hierarchy, table: string = readFileSync("/proc/self/cgroup", "utf8")): string | null {
+  const [controller, mount] = hierarchy.version === 2 ? ["", hierarchy.mount] : ["pids", hierarchy.controllers.pids];
+  const line = table.split("\n").find((one) => one.split(":")[1]?.split(",").includes(controller));
+  const path = line?.split(":").slice(2).join(":");
+  if (mount === undefined || path === undefined || path.startsWith("/..")) return null;
+  return join(mount, path, "cgroup.procs");
+}
