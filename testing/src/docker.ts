@@ -16,8 +16,13 @@ export interface DockerDaemon extends AsyncDisposable {
 
 const START_TIMEOUT_MS = 60_000;
 
+export interface DockerOptions {
+  /** A network namespace, in which the daemon may change the network as it usually does. */
+  readonly namespace?: string;
+}
+
 /** Needs the component `docker`. Containers can use runsc if this machine has it. */
-export async function startDocker(): Promise<DockerDaemon> {
+export async function startDocker({ namespace }: DockerOptions = {}): Promise<DockerDaemon> {
   const runsc = runscPath();
   // A short path: containerd has sockets below it.
   const folder = mkdtempSync(join(tmpdir(), "aenv-docker-"));
@@ -29,8 +34,8 @@ export async function startDocker(): Promise<DockerDaemon> {
     pidfile: join(folder, "pid"),
     // Beside the tests, other daemons may run: nothing of the machine's network is changed.
     bridge: "none",
-    iptables: false,
-    "ip-forward": false,
+    iptables: namespace !== undefined,
+    "ip-forward": namespace !== undefined,
     "cgroup-parent": `/${basename(folder)}`,
     "shutdown-timeout": 1,
     ...(runsc !== null && { runtimes: { runsc: { path: runsc, runtimeArgs: ["--platform=systrap", "--host-uds=all"] } } }),
@@ -42,7 +47,7 @@ export async function startDocker(): Promise<DockerDaemon> {
     running = null;
   };
   const start = async () => {
-    running = run(folder);
+    running = run(folder, namespace);
     await Promise.race([untilAnswering(socket), running.failed]);
   };
   const dispose = async () => {
@@ -80,9 +85,11 @@ interface Running {
   end(): Promise<void>;
 }
 
-function run(folder: string): Running {
+function run(folder: string, namespace: string | undefined): Running {
   const log = join(folder, "log");
-  const daemon = spawn("sh", ["-c", 'exec dockerd --config-file "$1/daemon.json" >>"$1/log" 2>&1', "sh", folder], { stdio: "ignore" });
+  const enter = namespace === undefined ? "" : `nsenter --net=/run/netns/${namespace}`;
+  const script = `exec ${enter} dockerd --config-file "$1/daemon.json" >>"$1/log" 2>&1`;
+  const daemon = spawn("sh", ["-c", script, "sh", folder], { stdio: "ignore" });
   const gone = once(daemon, "exit");
   const guard = watchOver(daemon, folder);
   const failed = gone.then(() => {

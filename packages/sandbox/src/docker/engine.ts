@@ -52,7 +52,7 @@ export interface DockerEngineOptions {
   readonly authFile?: string;
   /** Called for limits that a sandbox reached while it went on: each once in ten minutes. */
   readonly onLimit?: (reached: ReachedLimit) => void;
-  /** Receives the progress of pulls. */
+  /** Receives the progress of pulls, and what the operator should know. */
   readonly log?: (line: string) => void;
 }
 
@@ -98,6 +98,7 @@ export class DockerEngine implements SandboxEngine {
   #daemon: Promise<Daemon> | undefined;
   #base: Promise<DockerImage> | undefined;
   #adopting: Promise<void> | undefined;
+  #hasAdopted = false;
 
   constructor(options: DockerEngineOptions) {
     if (process.platform !== "linux")
@@ -128,7 +129,7 @@ export class DockerEngine implements SandboxEngine {
     this.#records = new Records(join(this.#folder, "sandboxes"), { noun: "sandbox", format: 1, self: this.#self });
     this.#api = new DockerApi(options.socket ?? DEFAULT_SOCKET);
     this.#images = new DockerImages(this.#api, options);
-    this.#networks = new DockerNetworks(this.#api, this.#homeId);
+    this.#networks = new DockerNetworks(this.#api, this.#homeId, options.log);
     this.#volumes = new DockerVolumes(this.#api, this.#homeId);
     this.#exits = new ContainerExits(this.#api, this.#homeId, {
       onExit: (id) => this.#observe(this.#sandboxes.get(id)),
@@ -446,7 +447,15 @@ export class DockerEngine implements SandboxEngine {
 
   /** With the last sandbox that uses it. The daemon refuses it while another server of this home has one. */
   async #removeOpenNetwork(id: string): Promise<void> {
-    if (!this.#isUsed(id, ({ egress }) => egress === "open")) await this.#networks.remove(this.#networks.open);
+    if (this.#isUsed(id, ({ egress }) => egress === "open")) return;
+    await this.#networks.remove(this.#networks.open);
+    await this.#removeRules(id);
+  }
+
+  /** Unless a sandbox, also of another server of this home, has open egress. Its record is written before the rules are. */
+  async #removeRules(ending?: string): Promise<void> {
+    const isOpen = (id: string) => id !== ending && this.#records.find(id)?.egress === "open";
+    if (!this.#records.ids().some(isOpen)) await this.#networks.removeRules();
   }
 
   /** Whether a sandbox other than this one matches. Of several that end at once, each tries, and the daemon lets the last one. */
@@ -507,6 +516,9 @@ export class DockerEngine implements SandboxEngine {
     if (lost.length > 0) removals.push(Promise.allSettled(removals).then(() => this.#removeLostShares()));
     // What cannot be removed now is tried again at the next call.
     await Promise.allSettled(removals);
+    if (this.#hasAdopted) return;
+    this.#hasAdopted = true;
+    await this.#removeRules();
   }
 
   /** Removes the private networks and volumes that no record names. A record is written before they are created. */

@@ -1,16 +1,22 @@
 import { type DockerApi, isDockerError } from "./api.ts";
 import { HOME_LABEL } from "./container.ts";
+import { OpenRules } from "./open-rules.ts";
 
 /** The networks of one home on the daemon: one of the sandboxes with open egress, and private ones. */
 export class DockerNetworks {
   readonly #api: DockerApi;
   readonly #homeId: string;
+  readonly #rules: OpenRules;
+  readonly #log: (line: string) => void;
+  #hasWarned = false;
   /** Of sandboxes with open egress, which cannot reach each other in it. */
   readonly open: string;
 
-  constructor(api: DockerApi, homeId: string) {
+  constructor(api: DockerApi, homeId: string, log: (line: string) => void = () => undefined) {
     this.#api = api;
     this.#homeId = homeId;
+    this.#rules = new OpenRules(homeId);
+    this.#log = log;
     this.open = `aenv-${homeId}`;
   }
 
@@ -20,7 +26,23 @@ export class DockerNetworks {
   }
 
   async createOpen(): Promise<string> {
-    return this.#create(this.open, { Options: { "com.docker.network.bridge.enable_icc": "false" } });
+    const problem = await this.#rules.add();
+    const { bridge } = this.#rules;
+    const options = { "com.docker.network.bridge.enable_icc": "false", "com.docker.network.bridge.name": bridge };
+    const name = await this.#create(this.open, { Options: options });
+    const why = problem ?? (this.#rules.isInForce() ? null : `the daemon has no interface ${bridge} on this machine`);
+    if (why !== null && !this.#hasWarned) {
+      this.#hasWarned = true;
+      this.#log(
+        `sandboxes with open egress can reach private networks, metadata services and this machine, because their packets cannot be filtered: ${why}. Set egressLimit to 'none' if that matters`,
+      );
+    }
+    return name;
+  }
+
+  /** When no sandbox of the home has open egress. Also those that a killed server left. */
+  async removeRules(): Promise<void> {
+    await this.#rules.remove();
   }
 
   /** Not even this machine has an address in it. */
