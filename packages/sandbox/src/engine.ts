@@ -11,6 +11,8 @@ export interface EngineAbilities {
   readonly isolates: boolean;
   /** Memory and time limits are enforced against intent, not only against accidents. */
   readonly limits: boolean;
+  /** Which limits a sandbox may have that others do not have, whatever the machine's storage is. */
+  readonly ownLimits: readonly ("cpus" | "memoryMb" | "diskMb")[];
   /** Ends every descendant of a sandbox, also one that forked twice, left its session and cleared its environment. */
   readonly findsStrays: boolean;
   /** Connects to ports on which programs inside a sandbox listen, and to no others: `Sandbox.connect` is defined. */
@@ -50,6 +52,7 @@ export const noAbilities: EngineAbilities = {
   images: false,
   isolates: false,
   limits: false,
+  ownLimits: [],
   findsStrays: false,
   ports: false,
   mounts: false,

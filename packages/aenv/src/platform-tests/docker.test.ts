@@ -12,6 +12,7 @@ import {
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { callFunction, callTool, urlOf } from "./calls.ts";
 import { projects, publish, startPlatform } from "./platform.ts";
+import { seenLimits } from "./testing/limits.ts";
 
 describeNeeding("docker", "a platform with the engine docker", () => {
   let daemon: DockerDaemon;
@@ -39,6 +40,12 @@ describeNeeding("docker", "a platform with the engine docker", () => {
     const command = ["node", "-e", script, platform.home];
     expect(await platform.demand("POST", `/env-instance/${id}/exec`, { command, wait: true })).toMatchObject({ stdout: "false true\n" });
     await platform.demand("DELETE", `/env-instance/${id}`);
+  }, 60_000);
+
+  it("gives an environment the processors and the memory of its deployConfig", async () => {
+    await using platform = await startPlatform({ flags: { engine: "docker", dockerSocket: daemon.socket } });
+    const seen = await seenLimits(platform, { cpu: "500m", memory: "700Mi", ephemeralStorage: "5G" });
+    expect(seen).toMatchObject({ memoryMb: 700, cpus: 0.5 });
   }, 60_000);
 
   describeNeeding("docker-registry", "and a registry", () => {

@@ -2,6 +2,7 @@ import { describeNeeding } from "@aenv/testing";
 import { expect, it } from "vitest";
 import { callTool, urlOf } from "./calls.ts";
 import { projects, publish, startPlatform } from "./platform.ts";
+import { seenLimits } from "./testing/limits.ts";
 
 for (const runtime of ["runc", "runsc"] as const) {
   describeNeeding(runtime, `a platform with the engine oci and ${runtime}`, () => {
@@ -34,3 +35,17 @@ for (const runtime of ["runc", "runsc"] as const) {
     }, 60_000);
   });
 }
+
+describeNeeding("runc", "an environment on the engine oci", () => {
+  it("has the limits of its deployConfig, and is refused if the server allows less", async () => {
+    await using platform = await startPlatform({ flags: { engine: "oci", runtime: "runc" } });
+    const seen = await seenLimits(platform, { cpu: "500m", memory: "700Mi", ephemeralStorage: "200Mi" });
+    expect(seen).toMatchObject({ memoryMb: 700, cpus: 0.5 });
+    // Without what the file system needs for itself.
+    expect(seen.diskMb).toBeGreaterThan(150);
+    expect(seen.diskMb).toBeLessThanOrEqual(200);
+    await expect(seenLimits(platform, { memory: "9Gi" }, "1.0.1")).rejects.toThrow(
+      /deployConfig\.memory of .* is '9Gi', and this server allows 2048 MiB/,
+    );
+  }, 60_000);
+});

@@ -111,6 +111,8 @@ export class DockerEngine implements SandboxEngine {
       folders: true,
       isolates: true,
       limits: true,
+      // The disk only on some storages of the daemon.
+      ownLimits: ["cpus", "memoryMb"],
       findsStrays: true,
       ports: true,
       commands: true,

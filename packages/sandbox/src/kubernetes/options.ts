@@ -65,6 +65,7 @@ export function abilitiesOf({ networkPolicies = true, runscClass }: KubernetesEn
     // To everywhere or to nowhere.
     egress: networkPolicies,
     templates: true,
+    ownLimits: ["cpus", "memoryMb", "diskMb"],
     seconds: true,
     services: true,
     runtimes: runscClass === undefined ? [] : ["runc", "runsc"],

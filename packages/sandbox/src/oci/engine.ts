@@ -71,6 +71,7 @@ export class OciEngine implements SandboxEngine {
     folders: true,
     isolates: true,
     limits: true,
+    ownLimits: ["cpus", "memoryMb", "diskMb"],
     findsStrays: true,
     ports: true,
     commands: true,

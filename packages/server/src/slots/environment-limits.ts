@@ -18,8 +18,8 @@ const FIELDS = [
 ] as const;
 
 /**
- * What `deployConfig` of an environment asks for; undefined if it leaves that to the server. Only for engines with templates: those of one
- * machine give all sandboxes the limits of the settings.
+ * What `deployConfig` of an environment asks for; undefined if it leaves that to the server. What the engine cannot limit for single sandboxes is
+ * ignored.
  */
 export function environmentLimits(
   { name, version, config }: LimitedEnvironment,
@@ -27,7 +27,8 @@ export function environmentLimits(
   settings: EnvironmentLimits,
 ): EnvironmentLimits | undefined {
   const limits: { -readonly [K in keyof EnvironmentLimits]: EnvironmentLimits[K] } = {};
-  for (const { field, setting, parse, example } of can.templates ? FIELDS : []) {
+  for (const { field, setting, parse, example } of FIELDS) {
+    if (!can.ownLimits.includes(setting)) continue;
     const text = config.deployConfig?.[field];
     if (text === undefined) continue;
     const asked = parse(text);
