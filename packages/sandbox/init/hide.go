@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"syscall"
 )
@@ -26,5 +27,9 @@ func hideMain(path string, argv []string) error {
 	if err := syscall.Mount("none", path, "tmpfs", 0, "size=64k"); err != nil {
 		return fmt.Errorf("%s cannot be hidden: %w", path, err)
 	}
-	return fmt.Errorf("%s cannot be started: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
+	program, err := exec.LookPath(argv[0])
+	if err == nil {
+		err = syscall.Exec(program, argv, os.Environ())
+	}
+	return fmt.Errorf("%s cannot be started: %w", argv[0], err)
 }

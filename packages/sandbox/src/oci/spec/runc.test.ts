@@ -3,6 +3,7 @@ import { chmodSync, chownSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { beforeAll, describe, expect, it } from "vitest";
+import { initProgram } from "../../init/program.ts";
 import { findHierarchy } from "../cgroups/group.ts";
 import type { Hierarchy } from "../cgroups/hierarchy.ts";
 import { crun, runc } from "../runtime/dialect.ts";
@@ -15,8 +16,10 @@ describe.each([
 ] as const)("with the configuration", ({ name, dialect }) => {
   describeNeeding(name, `a sandbox that ${name} starts`, () => {
     let hierarchy: Hierarchy;
+    let init: string;
     beforeAll(async () => {
       hierarchy = await findHierarchy();
+      init = await initProgram(process.arch as Architecture);
     });
 
     /** Runs a script as the init of a sandbox with the programs of this machine. */
@@ -43,7 +46,7 @@ describe.each([
         ...change,
       });
       writeFileSync(join(bundle.path, "config.json"), JSON.stringify(config));
-      const [program = name, ...before] = dialect.command?.(name, hierarchy) ?? [];
+      const [program = name, ...before] = dialect.command?.(name, hierarchy, init) ?? [];
       const call = (...args: string[]) =>
         spawnSync(program, [...before, "--root", join(bundle.path, "state"), ...args], { encoding: "utf8", timeout: 30_000 });
       const { stdout, stderr } = call("run", "--bundle", bundle.path, id);
