@@ -4,7 +4,6 @@ import { join, posix } from "node:path";
 import { type EgressPolicy, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
-  type Listening,
   noAbilities,
   type ReachedLimit,
   type Sandbox,
@@ -19,20 +18,21 @@ import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { LimitWatch } from "../limit-watch.ts";
-import { healthPathOf, tellAddress } from "../listening.ts";
 import { Records } from "../oci/records.ts";
-import { containerProgram, type MainProgram, mainProgram } from "../oci/spec/program.ts";
+import { mainProgram } from "../oci/spec/program.ts";
 import type { Architecture } from "../oci/spec/seccomp.ts";
 import { waitUntilReady } from "../probe.ts";
 import { describeExit, exitOf } from "../process/exit-reason.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
-import { isSandboxId, removeFolder } from "../process/sandbox-folder.ts";
+import { removeFolder } from "../process/sandbox-folder.ts";
 import { DockerApi, isDockerError } from "./api.ts";
+import { assertEgress, assertNetworks, assertValid } from "./checks.ts";
 import { containerConfig, containerName, HOME_LABEL, INIT_SOCKET, SANDBOX_LABEL, seccompText } from "./container.ts";
 import { type Daemon, readDaemon, runtimeFor } from "./daemon.ts";
 import { ContainerExits } from "./exits.ts";
 import { type DockerImage, DockerImages, type ImportedRoot } from "./images.ts";
 import { DockerNetworks } from "./networks.ts";
+import { APPENDED, describeTimeout, maxUserProcesses, PROGRAM_PORT, programOf, StartFailure, startFailed } from "./program-start.ts";
 import { createSocketFolders, type DockerRecord, initSocket, openHomeId, runFolder, socketsFor } from "./record.ts";
 import { DockerSandbox } from "./sandbox.ts";
 import { DockerVolumes } from "./volumes.ts";
@@ -57,12 +57,8 @@ export interface DockerEngineOptions {
 }
 
 const DEFAULT_SOCKET = "/var/run/docker.sock";
-/** Where programs listen that the engine tells it: on the loopback interface of their own network namespace. */
-const HOST = "127.0.0.1";
-const PROGRAM_PORT = 8081;
 const REASON_LINES = 40;
 const LIMITS_EVERY_MS = 10_000;
-const APPENDED: Listening = { kind: "appended" };
 
 /**
  * Sandboxes that are containers of a Docker or Podman engine on this machine. Process 1 of each is our init, which starts the program
@@ -551,68 +547,4 @@ export class DockerEngine implements SandboxEngine {
       ]),
     );
   }
-}
-
-/** Why a start failed, without the sentence around it. */
-class StartFailure extends Error {}
-
-/** The program with where to listen. A sandbox that is only used for commands runs no program of its image, which might end at once. */
-function programOf(spec: SandboxSpec, image: DockerImage): MainProgram | null {
-  const listening = spec.listening ?? APPENDED;
-  if (spec.program !== undefined) {
-    const program = containerProgram(spec.program, spec.variables, image.config);
-    if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
-    return program;
-  }
-  if (listening.kind === "none" && spec.command.length === 0) return null;
-  const told = listening.kind === "port" ? tellAddress(spec, { host: HOST, port: listening.port }) : spec;
-  const program = mainProgram(told, image.config);
-  if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
-  const where = listening.kind === "appended" ? ["--host", HOST, "--port", String(PROGRAM_PORT)] : [];
-  return { ...program, command: [...program.command, ...where] };
-}
-
-/** As many as can run, and no more than this process may have. If none is named, Podman asks for a million, which fails where it may not raise limits. */
-function maxUserProcesses(): number {
-  const [, hard = ""] = /^Max processes\s+\S+\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
-  const numbers = Number(readFileSync("/proc/sys/kernel/pid_max", "utf8"));
-  return Math.min(numbers, Number(hard) || numbers);
-}
-
-function assertValid(spec: SandboxSpec): void {
-  const { id, egress = "none" } = spec;
-  if (!isSandboxId(id))
-    throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
-  if (spec.command.length === 0 && spec.image === undefined && spec.listening?.kind !== "none")
-    throw new PlatformError("request.invalid", `sandbox '${id}' has neither a command nor an image to run`);
-  assertEgress(id, egress);
-  if (spec.snapshot !== undefined)
-    throw new PlatformError("sandbox.unsupported", `sandbox '${id}' starts from a snapshot, which the docker engine does not have`);
-}
-
-/** gVisor does not use the daemon's name server. Podman gives the machine an address in every network. */
-function assertNetworks(id: string, { isPodman }: Daemon, runtime: SandboxRuntime): void {
-  if (!isPodman && runtime === "runc") return;
-  throw new PlatformError(
-    "sandbox.unsupported",
-    `sandbox '${id}' cannot share a private network or a volume: that needs Docker and the runtime runc, not ${isPodman ? "Podman" : runtime}`,
-  );
-}
-
-function assertEgress(id: string, policy: EgressPolicy): void {
-  if (typeof policy === "string") return;
-  throw new PlatformError(
-    "sandbox.unsupported",
-    `sandbox '${id}' allows single destinations, which the docker engine cannot enforce: use the oci engine, or 'none' or 'open'`,
-  );
-}
-
-function describeTimeout(sandbox: DockerSandbox, { startTimeoutMs, listening = APPENDED }: SandboxSpec, status: number | null): string {
-  const request = `GET ${healthPathOf(listening)}`;
-  const state = sandbox.isListening ? `the program listens, but did not answer ${request}` : "the program did not listen on its port";
-  return `${status === null ? state : `the program answered ${status} to ${request}`} within ${startTimeoutMs} ms`;
-}
-
-function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {
-  return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
 }

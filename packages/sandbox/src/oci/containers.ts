@@ -1,4 +1,4 @@
-import { type KeyObject, randomBytes } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,7 +6,6 @@ import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { SandboxRuntime } from "../engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
-import { connectStartingInit } from "../init/ready.ts";
 import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { ControlGroup } from "./cgroups/group.ts";
 import { foldersOf, type Hierarchy } from "./cgroups/hierarchy.ts";
@@ -20,12 +19,12 @@ import {
   homeKey,
   ID_LENGTH,
   INIT_PORT,
-  initAddress,
   mappedFolder,
   newContainerId,
   type PreparedContainer,
   type RootFiles,
 } from "./container.ts";
+import { type Connectable, connect, connectNew } from "./container-connection.ts";
 import type { LayerStore } from "./images/layers.ts";
 import type { SandboxNetwork } from "./network/held-network.ts";
 import type { Networks } from "./network/networks.ts";
@@ -69,9 +68,6 @@ type StartedContainer = PreparedContainer & { readonly init: InitConnection | nu
 
 /** How process 1 starts. */
 type Way = "run" | "prepare" | { readonly checkpoint: string };
-
-/** Programs of the machine's own tools expect these lines, and few images have them. */
-const HOSTS = "127.0.0.1 localhost\n::1 localhost\n";
 
 /** Containers: an overlay root, a network, a control group, and the init as process 1, which starts everything else. */
 export class Containers {
@@ -162,7 +158,13 @@ export class Containers {
       // The init of runc answers before runc itself has ended. gVisor takes the network over first: a connection would be lost then.
       const isConnecting = way === "run" && runtime === "runc";
       const either = AbortSignal.any([signal, failing.signal]);
-      const connecting = isConnecting ? this.#connectNew(() => written, network, either, { started: running }) : null;
+      const connecting = isConnecting
+        ? connectNew(
+            this.#connectable(() => written, network),
+            either,
+            { started: running },
+          )
+        : null;
       const [complete, init] = await allDone([running, connecting]);
       return { record: complete, network, group: this.groupOf(complete), init };
     } catch (error) {
@@ -175,7 +177,13 @@ export class Containers {
   async #connected(started: StartedContainer, isRestored: boolean, signal: AbortSignal): Promise<Container> {
     const { record, network } = started;
     try {
-      const init = started.init ?? (await this.#connectNew(() => record, network, signal, { isRestored }));
+      const init =
+        started.init ??
+        (await connectNew(
+          this.#connectable(() => record, network),
+          signal,
+          { isRestored },
+        ));
       return { ...started, init };
     } catch (error) {
       await this.remove(record);
@@ -193,7 +201,15 @@ export class Containers {
       if (await group.isFrozen()) await group.thaw();
       const network = await this.#options.networks.find(name);
       if (network === null) return null;
-      return { record: { ...record, process }, network, init: await this.#connect(() => record, network, signal), group };
+      return {
+        record: { ...record, process },
+        network,
+        init: await connect(
+          this.#connectable(() => record, network),
+          signal,
+        ),
+        group,
+      };
     } catch {
       return null;
     }
@@ -419,44 +435,8 @@ export class Containers {
     });
   }
 
-  /** For a container that was just started. */
-  async #connectNew(
-    current: () => ContainerRecord,
-    network: SandboxNetwork,
-    signal: AbortSignal,
-    { isRestored = false, started }: { readonly isRestored?: boolean; readonly started?: Promise<unknown> },
-  ): Promise<InitConnection> {
-    const init = await this.#connect(current, network, signal, started);
-    // Before anything else runs a command in it.
-    if (isRestored) await init.restored({ entropy: randomBytes(64) });
-    await writeNetworkFiles(init, current().id, network);
-    return init;
-  }
-
-  /** `current`: its record, in which the process appears as soon as it is known. */
-  async #connect(
-    current: () => ContainerRecord,
-    network: SandboxNetwork,
-    signal: AbortSignal,
-    started?: Promise<unknown>,
-  ): Promise<InitConnection> {
-    const given = new AbortController();
-    const limit = AbortSignal.any([signal, given.signal]);
-    let startedAt: number | undefined;
-    const watch = setInterval(() => {
-      const record = current();
-      if (record.process === null) return;
-      startedAt ??= performance.now();
-      // An init that has ended never answers.
-      if (!this.isRunning(record)) given.abort(new Error("the init ended before it answered"));
-      else if (performance.now() - startedAt > CONNECT_MS)
-        given.abort(new Error(`the init did not answer within ${CONNECT_MS / 1_000} seconds`));
-    }, 100);
-    try {
-      return await connectStartingInit(initAddress(network), this.#options.key, limit, started);
-    } finally {
-      clearInterval(watch);
-    }
+  #connectable(current: () => ContainerRecord, network: SandboxNetwork): Connectable {
+    return { current, network, key: this.#options.key, isRunning: (record) => this.isRunning(record) };
   }
 
   rootOf({ id, files: { layers }, storage, users }: ContainerRecord): OverlayRoot {
@@ -464,8 +444,6 @@ export class Containers {
     return { folder: join(this.#records.folderOf(id), "root"), layers, storage, mapped };
   }
 }
-
-const CONNECT_MS = 15_000;
 
 /**
  * gVisor mounts a file system in memory at an empty /tmp, whose files would be missing in a snapshot of files. So it is not empty. No program
@@ -487,13 +465,6 @@ function namesIn(folder: string): string[] {
   } catch {
     return [];
   }
-}
-
-/** Written by the init, inside of the sandbox: a link in an image would lead this process to a file of the machine. */
-async function writeNetworkFiles(init: InitConnection, name: string, { resolvConf }: SandboxNetwork): Promise<void> {
-  const write = (path: string, text: string) =>
-    init.files.write({ path, root: "/", content: Buffer.from(text), mode: 0o644, mkdirs: true });
-  await Promise.all([write("/etc/resolv.conf", resolvConf), write("/etc/hosts", `${HOSTS}127.0.1.1 ${name}\n`)]);
 }
 
 /** Like `Promise.all`, but nothing goes on when it rejects: what is cleaned up afterwards is not created again. */

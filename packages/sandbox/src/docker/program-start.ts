@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { PlatformError } from "@aenv/contract";
+import type { Listening, SandboxSpec } from "../engine.ts";
+import { healthPathOf, tellAddress } from "../listening.ts";
+import { containerProgram, type MainProgram, mainProgram } from "../oci/spec/program.ts";
+import type { DockerImage } from "./images.ts";
+import type { DockerSandbox } from "./sandbox.ts";
+
+/** Where programs listen that the engine tells it: on the loopback interface of their own network namespace. */
+const HOST = "127.0.0.1";
+export const PROGRAM_PORT = 8081;
+export const APPENDED: Listening = { kind: "appended" };
+
+/** Why a start failed, without the sentence around it. */
+export class StartFailure extends Error {}
+
+/** The program with where to listen. A sandbox that is only used for commands runs no program of its image, which might end at once. */
+export function programOf(spec: SandboxSpec, image: DockerImage): MainProgram | null {
+  const listening = spec.listening ?? APPENDED;
+  if (spec.program !== undefined) {
+    const program = containerProgram(spec.program, spec.variables, image.config);
+    if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
+    return program;
+  }
+  if (listening.kind === "none" && spec.command.length === 0) return null;
+  const told = listening.kind === "port" ? tellAddress(spec, { host: HOST, port: listening.port }) : spec;
+  const program = mainProgram(told, image.config);
+  if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
+  const where = listening.kind === "appended" ? ["--host", HOST, "--port", String(PROGRAM_PORT)] : [];
+  return { ...program, command: [...program.command, ...where] };
+}
+
+/** As many as can run, and no more than this process may have. If none is named, Podman asks for a million, which fails where it may not raise limits. */
+export function maxUserProcesses(): number {
+  const [, hard = ""] = /^Max processes\s+\S+\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
+  const numbers = Number(readFileSync("/proc/sys/kernel/pid_max", "utf8"));
+  return Math.min(numbers, Number(hard) || numbers);
+}
+
+export function describeTimeout(
+  sandbox: DockerSandbox,
+  { startTimeoutMs, listening = APPENDED }: SandboxSpec,
+  status: number | null,
+): string {
+  const request = `GET ${healthPathOf(listening)}`;
+  const state = sandbox.isListening ? `the program listens, but did not answer ${request}` : "the program did not listen on its port";
+  return `${status === null ? state : `the program answered ${status} to ${request}`} within ${startTimeoutMs} ms`;
+}
+
+export function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {
+  return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
+}
