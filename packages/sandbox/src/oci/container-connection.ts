@@ -56,7 +56,7 @@ export async function connect(
 }
 
 /** Written by the init, inside of the sandbox: a link in an image would lead this process to a file of the machine. */
-async function writeNetworkFiles(init: InitConnection, name: string, { resolvConf }: SandboxNetwork): Promise<void> {
+export async function writeNetworkFiles(init: InitConnection, name: string, { resolvConf }: SandboxNetwork): Promise<void> {
   const write = (path: string, text: string) =>
     init.files.write({ path, root: "/", content: Buffer.from(text), mode: 0o644, mkdirs: true });
   await Promise.all([write("/etc/resolv.conf", resolvConf), write("/etc/hosts", `${HOSTS}127.0.1.1 ${name}\n`)]);

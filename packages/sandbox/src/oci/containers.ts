@@ -24,7 +24,7 @@ import {
   type PreparedContainer,
   type RootFiles,
 } from "./container.ts";
-import { type Connectable, connect, connectNew } from "./container-connection.ts";
+import { type Connectable, connect, connectNew, writeNetworkFiles } from "./container-connection.ts";
 import type { LayerStore } from "./images/layers.ts";
 import type { SandboxNetwork } from "./network/held-network.ts";
 import type { Networks } from "./network/networks.ts";

@@ -16,7 +16,11 @@ export interface SeenLimits {
 }
 
 /** What an instance of an environment with these fields of `deployConfig` may use. */
-export async function seenLimits(platform: Platform, deployConfig: Readonly<Record<string, unknown>>, version = "1.0.0"): Promise<SeenLimits> {
+export async function seenLimits(
+  platform: Platform,
+  deployConfig: Readonly<Record<string, unknown>>,
+  version = "1.0.0",
+): Promise<SeenLimits> {
   const { id } = await platform.create(await publish(platform, projects.echo, { version, deployConfig }));
   const ran = await platform.demand("POST", `/env-instance/${id}/exec`, { command: ["node", "-e", SCRIPT], wait: true });
   const { stdout, stderr } = ran as { stdout: string; stderr: string };
