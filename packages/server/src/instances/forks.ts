@@ -13,7 +13,7 @@ import type { InstanceTable } from "./instance-table.ts";
 import { newForkRow } from "./new-row.ts";
 import type { RequestContext } from "./request-context.ts";
 import { type InstanceRow, isSettled, slotOf } from "./row.ts";
-import type { Starter } from "./starter.ts";
+import { hideIn, type Starter } from "./starter.ts";
 
 export interface ForksOptions {
   readonly table: InstanceTable;
@@ -186,8 +186,11 @@ export class Forks {
       ttl: parent.ttl,
       labels: parent.labels,
     };
+    const hidden = (parent.secretVariables ?? []).flatMap((name) => reported.variables[name] || []);
     try {
       return await this.#allOrNone(rows, ({ id }) => starter.occupy(environment, parent.owner, { ...initial, id, together: rows.length }));
+    } catch (error) {
+      throw hideIn(error, hidden);
     } finally {
       for (const { snapshot } of reported.taskCopies ?? []) await tasks.removeSnapshot(snapshot);
     }

@@ -1,3 +1,4 @@
+import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { ada, bob, openTestServer, openWorld } from "./fixtures/test-server.ts";
@@ -66,6 +67,24 @@ describe("secrets", () => {
     const [fork] = await server.instances.fork(row.id, 1, { caller: ada, signal: server.signal });
     expect(JSON.stringify([fork, server.changes.filter(({ id }) => id === fork?.id)])).not.toContain("hidden-value");
     await expect(server.create(other, {}, bob)).rejects.toThrow("needs secrets as TOKEN");
+  });
+
+  it("are not in the reason why a fork failed", async () => {
+    const { tree } = open();
+    using _ = tree;
+    const environment = defineEnvironment({
+      setup: () => ({}),
+      snapshot: () => ({}),
+      restore: (_, { variables }) => {
+        throw new Error(`the token ${variables.TOKEN} is not accepted`);
+      },
+    }) as EnvironmentDefinition;
+    const world = openWorld({}, environment);
+    const server = openTestServer(world, { secretsDir: tree.path });
+    const row = await server.create(await world.publish(ada, "shop", { isolation: "instance", secrets: { TOKEN: "api-key" } }));
+    const forking = server.instances.fork(row.id, 1, { caller: ada, signal: server.signal });
+    await expect(forking).rejects.toThrow(/the token \*\*\* is not accepted/);
+    expect(JSON.stringify(server.changes)).not.toContain("hidden-value");
   });
 
   it("are not stored with files or memory unless the request says so, also not of forks and of instances from such a snapshot", async () => {

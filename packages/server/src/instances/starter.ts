@@ -125,7 +125,7 @@ export class Starter {
 }
 
 /** The environment's own code may fail with a message that contains a secret. */
-function hideIn(error: unknown, hidden: readonly string[]): unknown {
+export function hideIn(error: unknown, hidden: readonly string[]): unknown {
   if (!isPlatformError(error) || !hidden.some((value) => error.message.includes(value))) return error;
   const message = hidden.reduce((text, value) => text.replaceAll(value, "***"), error.message);
   return new PlatformError(error.code, message);
