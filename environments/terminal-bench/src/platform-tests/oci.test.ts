@@ -18,6 +18,8 @@ interface Answer {
   readonly [field: string]: unknown;
 }
 
+const TWO_MINUTES = { timeout: 120_000 };
+
 describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
   describeNeeding("docker-registry", "and images of a registry", () => {
     let world: World;
@@ -139,14 +141,13 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
       });
     });
 
-    it("has the job and trial folders of Harbor as results of aenv bench run", { timeout: 120_000 }, async () => {
+    it("has the job and trial folders of Harbor as results of aenv bench run, and a replay of the run is equal", TWO_MINUTES, async () => {
       const out = join(world.folder, "job");
       const variables = Object.entries(world.variables).flatMap(([name, value]) => ["--var", `${name}=${value}`]);
-      const chosen = ["--task", "artifacts", "--task", "steps-mean", "--agent", "oracle", "--out", out];
-      const { code, stderr } = await aenv(
-        ["bench", "run", "terminal-bench", "--system-url", world.platform.controlUrl, ...variables, ...chosen],
-        { cwd: world.folder, env: { AENV_DATA_DIR: world.examples.dataDir } },
-      );
+      const chosen = ["--task", "artifacts", "--task", "steps-mean", "--agent", "oracle", "--out", out, "--run", "job"];
+      const server = ["--system-url", world.platform.controlUrl];
+      const here = { cwd: world.folder, env: { AENV_DATA_DIR: world.examples.dataDir } };
+      const { code, stderr } = await aenv(["bench", "run", "terminal-bench", ...server, ...variables, ...chosen], here);
       expect([code, code === 0 ? "" : stderr]).toEqual([0, ""]);
       const { result, trials } = await readJob(out);
       expect(result?.stats).toMatchObject({ n_completed_trials: 2, n_errored_trials: 0 });
@@ -158,6 +159,8 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
       const text = (path: string) => readFileSync(join(artifacts?.folder ?? "", path), "utf8");
       expect(JSON.parse(text("artifacts/manifest.json"))).toHaveLength(3);
       expect(parseTrajectory(JSON.parse(text("agent/trajectory.json"))).steps.length).toBeGreaterThan(2);
+      const replayed = await aenv(["replay", "job", ...server, "--json"], here);
+      expect([replayed.code, JSON.parse(replayed.stdout)]).toMatchObject([0, { equal: 2, unequal: [] }]);
     });
 
     it("is made of a folder of tasks by aenv import, which publishes it", { timeout: 120_000 }, async () => {

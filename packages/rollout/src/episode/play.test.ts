@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { PlatformError, type Trajectory } from "@aenv/contract";
-import { loadEnvironment, type Served, serve } from "@aenv/kit";
+import { defineEnvironment, type EnvironmentDefinition, loadEnvironment, type Served, serve } from "@aenv/kit";
 import { Environment } from "@aenv/sdk";
 import { scriptedOpenAi } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -284,6 +284,28 @@ describe("a replay", () => {
       kind: "diverged",
       divergence: { at: "observation", step: 1, differences: [{ path: "content[0].text", expected: "something else", actual: "sesame" }] },
     });
+  });
+
+  it("asks for the solution if the agent was the oracle: an environment may prepare what its actions use", async () => {
+    const definition = defineEnvironment({
+      setup: () => ({ key: "none" }),
+      tools: [{ name: "look", run: (_, { state }) => state.key }],
+      oracle: ({ state }) => {
+        state.key = "under the mat";
+        return [{ tool: "look", arguments: {} }];
+      },
+      rewards: [{ name: "any", score: () => 1 }],
+    }) as EnvironmentDefinition;
+    await using served = await serve(definition, { name: "keys", port: 0 });
+    const acquire: PlayOptions["acquire"] = async () => {
+      const instance = await Environment.create("keys@1.0.0", { instanceUrl: served.url });
+      const provenance = { environment: "keys@1.0.0", environment_digest: null, engine: null, isolation: null, server_version: null };
+      return { instance, provenance, task: { id: null, split: null, index: null }, release: () => instance.release() };
+    };
+    const trajectory = await play(oracleAgent(), { acquire });
+    await using instance = await Environment.create("keys@1.0.0", { instanceUrl: served.url });
+    const options = { instance, signal: never, now: () => performance.now() };
+    expect(await replay(trajectory, options)).toEqual({ kind: "equal", steps: 1 });
   });
 
   it("names the first step after which the state differs", async () => {

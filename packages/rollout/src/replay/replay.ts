@@ -59,6 +59,8 @@ export async function playAgain(trajectory: Trajectory, options: ReplayOptions):
   });
   const before = compareBeginning(trajectory, episode);
   if (before !== null) return { episode, divergence: before };
+  // Asked for its solution, an environment may put files in place that the actions use.
+  if (trajectory.provenance.agent === "oracle" && episode.abilities.oracle) await instance.episode.oracle({ signal });
   await episode.play(
     await replayAgent(trajectory).begin({ task: { id: null, instruction: null }, tools: [], seed: 0, oracle: async () => null }),
   );
