@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Attack, attacks } from "./testing/attacks.ts";
 import { describeEnvironment } from "./testing/environment-tests.ts";
 import { expectedResults, gradePredictions } from "./testing/predictions.ts";
-import { rollOut, rollOutAttacks } from "./testing/rollouts.ts";
+import { replayOne, rollOut, rollOutAttacks } from "./testing/rollouts.ts";
 import { runnerAttacks, runnerTasks } from "./testing/runner-attacks.ts";
 import { TASK, Victim } from "./testing/victim.ts";
 import { project, startWorld, type World } from "./testing/world.ts";
@@ -31,8 +31,9 @@ function describeAttacks(world: () => World, task: string, chosen: readonly Atta
 
 /** The first of the list, which are the simplest ones, or all. */
 function describeRollouts(world: () => World, attacked = attacks.length): void {
-  it("rewards the oracle of a rollout", { timeout: 300_000 }, async () => {
-    expect(await rollOut(world(), "--agent", "oracle")).toEqual([1, 1, 1, 1, 1, 1]);
+  it("rewards the oracle of a rollout, and again in a replay", { timeout: 300_000 }, async () => {
+    expect(await rollOut(world(), "--agent", "oracle", "--run", "solved")).toEqual([1, 1, 1, 1, 1, 1]);
+    expect(await replayOne(world(), "solved", "0-0")).toMatchObject({ equal: 1, unequal: [] });
   });
 
   describe(`an attacker of a rollout gets no reward in ${TASK} for`, () => {

@@ -9,6 +9,12 @@ export async function rollOut(world: World, ...options: readonly string[]): Prom
   return (await play(world, options)).map(({ outcome }) => rewardOf(outcome));
 }
 
+/** What `aenv replay` says about one trajectory of a run. */
+export async function replayOne({ platform, folder }: World, run: string, trajectory: string): Promise<unknown> {
+  const { stdout, stderr } = await aenv(["replay", run, trajectory, "--system-url", platform.controlUrl, "--json"], { cwd: folder });
+  return stdout === "" ? stderr : JSON.parse(stdout);
+}
+
 /** The rewards of attacks by name, for an agent that plays them. */
 export async function rollOutAttacks(world: World, ...options: readonly string[]): Promise<Record<string, unknown>> {
   const nameOf = ({ steps }: Trajectory) => attacks.find(({ script }) => script === steps.at(-1)?.call.arguments.command)?.name;
