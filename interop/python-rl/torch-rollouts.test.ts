@@ -16,16 +16,16 @@ const options = {
 };
 
 describeWithModels("torch", "an episode through the Python modules for trainers on torch", (play) => {
-  it("is trained on by TRL's GRPOTrainer; an unscored one is left out of its group", LONG, async () => {
-    const { advantages, ...rest } = await play(SCRIPT, "trl", { ...options, models: ["good", "wrong", "broken"] });
+  it("is trained on by TRL's GRPOTrainer; an unscored one and a drifting one are left out of their group", LONG, async () => {
+    const { advantages, ...rest } = await play(SCRIPT, "trl", { ...options, models: ["good", "wrong", "broken", "drifting"] });
     const solved = CALL + REPLY;
     expect(rest).toEqual({
-      trained: [solved, solved, solved.replace("hello", "goodbye"), ""],
-      rewards: [1, 1, expect.closeTo(0.2), null],
+      trained: [solved, solved.replace("hello", "goodbye"), "", ""],
+      rewards: [1, expect.closeTo(0.2), null, null],
       finite: true,
       changed: true,
     });
-    expect([advantages[0] > 0, advantages[2] < 0, advantages[3]]).toEqual([true, true, 0]);
+    expect([advantages[0] > 0, advantages[1] < 0, ...advantages.slice(2)]).toEqual([true, true, 0, 0]);
   });
 
   it("is an output of verl's agent loop; an unscored one raises, a drifting one is two outputs", LONG, async () => {
@@ -44,14 +44,18 @@ describeWithModels("torch", "an episode through the Python modules for trainers 
     });
   });
 
-  it("is recorded by AReaL's proxy with its reward; an unscored one raises, or is skipped on request", LONG, async () => {
-    expect(await play(SCRIPT, "areal", { ...options, models: [] })).toEqual({
-      good: [
-        { reward: expect.closeTo(0.9), trained: expect.stringContaining("CALL") },
-        { reward: 1, trained: expect.stringContaining("Done.") },
-      ],
-      raised: expect.stringMatching(/^unscored \(model, at play\)/),
-      skipped: null,
-    });
-  });
+  it(
+    "is recorded by AReaL's proxy with its reward, also a drifting one; an unscored one raises, or is skipped on request",
+    LONG,
+    async () => {
+      // Each turn is trained on as it was sampled, whether or not the next prompt goes on with it.
+      const recorded = { rewards: [expect.closeTo(0.9), 1], trained: [expect.stringContaining("CALL"), expect.stringContaining("Done.")] };
+      expect(await play(SCRIPT, "areal", { ...options, models: [] })).toEqual({
+        good: { ...recorded, extends: true },
+        drifting: { ...recorded, extends: false },
+        raised: expect.stringMatching(/^unscored \(model, at play\)/),
+        skipped: null,
+      });
+    },
+  );
 });

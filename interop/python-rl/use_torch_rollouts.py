@@ -29,14 +29,20 @@ def tokenizer():
     bytes_only.decoder = decoders.ByteLevel()
     made = PreTrainedTokenizerFast(tokenizer_object=bytes_only, eos_token="<|im_end|>", pad_token="<|endoftext|>")
     made.chat_template = (
-        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
-        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}"
+        "{% for c in m.tool_calls or [] %}CALL {{ c.function.arguments if c.function.arguments is string else c.function.arguments | tojson }}"
+        "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
     )
     return made
 
 
+def drifting(template):
+    """Renders the calls of earlier turns in other words than those that the model sampled."""
+    return template.replace("%}CALL ", "%}called with ")
+
+
 def trl():
-    """A real step of GRPO. In the group of four, two episodes solve the task, one does not, and one is unscored."""
+    """A real step of GRPO. In the group of four, one episode solves the task, one does not, one is unscored, and one drifts."""
     import torch
     from datasets import Dataset
     from transformers import Qwen2Config, Qwen2ForCausalLM
@@ -52,7 +58,7 @@ def trl():
     seen = {}
 
     def play(prompts, trainer):
-        players = [AEnvRollout("echo@1.0.0", url=URL, model_url=MODELS[name]) for name in ("good", "good", "wrong", "broken")]
+        players = [AEnvRollout("echo@1.0.0", url=URL, model_url=MODELS[name]) for name in ("good", "wrong", "broken", "drifting")]
         parts = [player([prompt], trainer) for player, prompt in zip(players, prompts, strict=True)]
         rows = {name: [row for part in parts for row in part[name]] for name in parts[0]}
         seen["trained"] = [text(ids, mask) for ids, mask in zip(rows["completion_ids"], rows["env_mask"])]
@@ -203,13 +209,19 @@ async def areal():
     workflow = OpenAIProxyWorkflow(
         mode="inline", agent=agent, proxy_addr=f"http://127.0.0.1:{port}", admin_api_key="admin", discount=0.9
     )
-    report = {}
-    interactions = await workflow.arun_episode(None, {"task": "greet"})
-    report["good"] = []
-    for one in interactions.values():
-        tensors = one.to_tensor_dict()
-        sampled = tensors["input_ids"][0][tensors["loss_mask"][0].bool()]
-        report["good"].append({"reward": tensors["rewards"][0].item(), "trained": tokens.decode(sampled)})
+
+    async def recorded():
+        interactions = await workflow.arun_episode(None, {"task": "greet"})
+        turns = [one.to_tensor_dict() for one in interactions.values()]
+        first, second = (turn["input_ids"][0].tolist() for turn in turns)
+        sampled = [tokens.decode(turn["input_ids"][0][turn["loss_mask"][0].bool()]) for turn in turns]
+        return {"rewards": [turn["rewards"][0].item() for turn in turns], "trained": sampled, "extends": second[: len(first)] == first}
+
+    report = {"good": await recorded()}
+    template = tokens.chat_template
+    tokens.chat_template = drifting(template)
+    report["drifting"] = await recorded()
+    tokens.chat_template = template
     engine.works = False
     try:
         await workflow.arun_episode(None, {"task": "greet"})
