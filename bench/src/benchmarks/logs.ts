@@ -57,9 +57,13 @@ export const shapes: Readonly<Record<string, Shape>> = {
   openlayers: karmaFailure("Chrome Headless 79.0 (Linux x86_64)"),
   prismjs: {
     isPure: true,
-    head: '+ ./node_modules/.bin/mocha tests/run.js --reporter json\n{"failures": [], "passes": [',
-    tail: '{"fullTitle": "last"}]}',
-    results: (i) => [`{"fullTitle": "computes value ${i}", "duration": 3},`],
+    head: '+ ./node_modules/.bin/mocha tests/run.js --reporter json\n{\n  "stats": { "suites": 1 },\n  "pending": [],\n  "failures": [],\n  "passes": [',
+    tail: '    { "title": "last", "fullTitle": "core last" }\n  ]\n}',
+    results: (i) => [
+      ...["    {", `      "title": "computes value ${i}",`, `      "fullTitle": "core computes value ${i}",`],
+      ...['      "file": "/testbed/tests/core.js",', '      "duration": 3,', '      "currentRetry": 0,', '      "speed": "fast",'],
+      ...['      "err": {}', "    },"],
+    ],
   },
   quarto_cli: {
     results: (i) => [`[smoke] > render /tmp/abc${i}.qmd ... \u001b[32mok\u001b[39m`, `[unit] > value ${i} ... \u001b[31mFAILED`],

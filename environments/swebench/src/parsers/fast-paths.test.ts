@@ -4,6 +4,7 @@ import { Pattern } from "../python/pattern.ts";
 import { strip } from "../python/text.ts";
 import { parseGoogletest } from "./c/c.ts";
 import { parseBpmnJs, parseChartJs } from "./javascript/karma.ts";
+import { readTitles } from "./javascript/mocha-report.ts";
 
 /** Texts of these pieces, with a line end after about every tenth. */
 function textOf(...pieces: readonly string[]): fc.Arbitrary<string> {
@@ -63,5 +64,53 @@ describe("parsers that are faster than the pattern of the reference find the sam
       }),
       { numRuns: 2000 },
     );
+  });
+
+  describe("in reports of mocha", () => {
+    const text = fc.oneof(fc.string({ maxLength: 12 }), fc.constantFrom('a "b"', "c\\d", "é\n", "{", "]", "fullTitle"));
+    const error = fc.dictionary(text, fc.oneof(text, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean()), { maxKeys: 3 });
+    const test = fc.record(
+      { title: text, fullTitle: text, file: text, duration: fc.nat(), currentRetry: fc.nat(), speed: text, err: error },
+      { requiredKeys: ["title", "fullTitle"] },
+    );
+    const tests = fc.array(test, { maxLength: 4 });
+    const report = fc.record({ stats: error, tests, pending: tests, failures: tests, passes: tests });
+    const written = fc.tuple(report, fc.constantFrom(0, 2)).map(([value, spaces]) => JSON.stringify(value, null, spaces));
+    /** What the text says, if it is JSON with lists of tests that have titles. */
+    const titlesOf = (json: string) => {
+      try {
+        const { failures, passes } = JSON.parse(json) as Record<string, { fullTitle: string }[]>;
+        return { failures: failures?.map(({ fullTitle }) => fullTitle), passes: passes?.map(({ fullTitle }) => fullTitle) };
+      } catch {
+        return null;
+      }
+    };
+
+    it("that mocha writes", () => {
+      fc.assert(
+        fc.property(written, (json) => {
+          expect(readTitles(json)).toEqual(titlesOf(json));
+        }),
+        { numRuns: 500 },
+      );
+    });
+
+    it("and decide on no others", () => {
+      const changed = fc.tuple(
+        written,
+        fc.nat(),
+        fc.nat({ max: 3 }),
+        fc.constantFrom("", '"', "{", "}", ",", "\\", "0", "\t", "\u00a0", "x"),
+      );
+      fc.assert(
+        fc.property(changed, ([json, at, length, put]) => {
+          const start = at % json.length;
+          const other = json.slice(0, start) + put + json.slice(start + length);
+          const titles = readTitles(other);
+          if (titles !== null) expect(titles).toEqual(titlesOf(other));
+        }),
+        { numRuns: 3_000 },
+      );
+    });
   });
 });

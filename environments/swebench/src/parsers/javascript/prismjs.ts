@@ -1,8 +1,9 @@
 import { isList, isObject, type Json, readJson } from "../../python/json-reader.ts";
 import { RaisedError } from "../../python/raised.ts";
 import { after, beforeLast, cutTail } from "../../python/text.ts";
-import type { Status, StatusMap } from "../parser.ts";
+import type { StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";
+import { readTitles } from "./mocha-report.ts";
 
 const COMMAND = "./node_modules/.bin/mocha tests/run.js --reporter json";
 
@@ -43,24 +44,11 @@ function fullTitle(test: Json): string {
   return title;
 }
 
-/** Adds the results of a report of the usual form, for which JavaScript's reader of JSON suffices; false for all others. */
+/** Adds the results of a report of the usual form; false for all others. */
 function addUsual(map: StatusMap, text: string): boolean {
-  let report: { readonly failures?: unknown; readonly passes?: unknown };
-  try {
-    report = JSON.parse(text);
-  } catch {
-    return false;
-  }
-  if (!isTestList(report.failures) || !isTestList(report.passes)) return false;
-  addAll(map, report.failures, "FAILED");
-  addAll(map, report.passes, "PASSED");
+  const titles = readTitles(text);
+  if (titles === null) return false;
+  for (const title of titles.failures) map.set(title, "FAILED");
+  for (const title of titles.passes) map.set(title, "PASSED");
   return true;
-}
-
-function isTestList(value: unknown): value is readonly { readonly fullTitle: string }[] {
-  return Array.isArray(value) && value.every((test: { fullTitle?: unknown } | null) => typeof test?.fullTitle === "string");
-}
-
-function addAll(map: StatusMap, tests: readonly { readonly fullTitle: string }[], status: Status): void {
-  for (const { fullTitle } of tests) map.set(fullTitle, status);
 }
