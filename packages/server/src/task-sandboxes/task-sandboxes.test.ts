@@ -35,6 +35,11 @@ const environment = defineEnvironment({
     { name: "close", input: z.object({ name: z.string() }), run: ({ name }, { sandboxes }) => sandboxes.get(name).close() },
     { name: "names", run: (_, { sandboxes }) => sandboxes.list().map(({ name }: TaskSandbox) => name) },
     { name: "exec", run: (_, { sandbox }) => sandbox.exec("true") },
+    {
+      name: "setEgress",
+      input: z.object({ policy: z.union([z.literal("none"), z.object({ allow: z.array(z.string()) })]).nullable() }),
+      run: async ({ policy }, { sandbox }) => sandbox.setEgress(policy),
+    },
     { name: "fresh", run: async (_, { sandboxes }) => (await sandboxes.fresh()).image },
   ],
 }) as EnvironmentDefinition;
@@ -87,6 +92,32 @@ it("sandboxes of an episode share a network and a volume, on engines that have n
 
   const { server: other, ref: same } = await open();
   await expect(other.call(await other.create(same), "service", { name: "db" })).rejects.toThrow(/'memory' of this server.*--engine docker/);
+});
+
+it("what a running sandbox may connect to is changed within the policy of the environment, and fresh ones are like it", async () => {
+  const world = openWorld({ images: true, egress: true, changesEgress: true }, environment);
+  const server = openTestServer(world);
+  const ref = await world.publish(ada, "shop", { ...IMAGES, taskSandboxes: { ...IMAGES.taskSandboxes, egress: { allow: ["a.example"] } } });
+  const row = await server.create(ref, { environment_variables: { IMAGE: "team/one:1" } });
+  const egressOfFresh = async () => {
+    await server.call(row, "fresh");
+    await server.call(row, "close", { name: "fresh" });
+    return world.started.at(-1)?.egress;
+  };
+  expect(await egressOfFresh()).toEqual({ allow: ["a.example"] });
+  await server.call(row, "setEgress", { policy: "none" });
+  expect(await egressOfFresh()).toBe("none");
+  await expect(server.call(row, "setEgress", { policy: { allow: ["b.example"] } })).rejects.toThrow("'b.example'");
+  await server.call(row, "setEgress", { policy: null });
+  expect(await egressOfFresh()).toEqual({ allow: ["a.example"] });
+  const [task] = (await world.engine.list()).filter(({ labels }) => labels.role === "task");
+  expect(task).toMatchObject({ policies: ["none", { allow: ["a.example"] }] });
+
+  const { server: other, ref: same } = await open();
+  const still = await other.create(same, { environment_variables: { IMAGE: "team/one:1" } });
+  await expect(other.call(still, "setEgress", { policy: "none" })).rejects.toThrow(
+    "the engine 'memory' of this server sets them at its start",
+  );
 });
 
 it("a second container has the image of the datasource, and is opened before every episode", async () => {

@@ -151,7 +151,7 @@ export class TaskSandboxes {
     const policy = (await findInstance(instanceId))?.policy;
     if (policy === undefined) throw notHere(instanceId);
     const egress = narrowed(policy, asked);
-    if (egress === undefined || one.sandbox.setEgress === undefined)
+    if (egress === undefined || !engine.can.changesEgress || one.sandbox.setEgress === undefined)
       throw new PlatformError(
         "sandbox.unsupported",
         `the connections of the sandbox '${one.name}' cannot be changed while it runs: the engine '${engine.name}' of this server sets them at its start`,

@@ -89,9 +89,13 @@ for file in /usr/lib/python3*/sitecustomize.py /usr/lib/python3/dist-packages/us
 done`,
   },
   {
-    name: "a library in /etc/ld.so.preload",
+    name: "a library in LD_PRELOAD and in /etc/ld.so.preload",
     deceives: "script",
-    script: "base64 -d /opt/cheat/preload.base64 > /opt/cheat/preload.so; echo /opt/cheat/preload.so > /etc/ld.so.preload",
+    script: `base64 -d /opt/cheat/preload.base64 > /opt/cheat/preload.so
+for file in /etc/environment /etc/profile /etc/bash.bashrc /root/.bashrc /root/.profile; do
+  echo 'export LD_PRELOAD=/opt/cheat/preload.so' >> $file
+done
+echo /opt/cheat/preload.so > /etc/ld.so.preload`,
   },
   {
     name: "background processes that restore the agent's files again and again",
