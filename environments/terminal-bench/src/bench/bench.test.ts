@@ -72,7 +72,7 @@ it("data of every format becomes one folder of tasks, and a prepared one is data
     const { facts } = await prepareData({ from, to: join(tree.path, String(i)) });
     tasks.push(new Map(facts).get("tasks") ?? "");
   }
-  expect(tasks).toEqual(["15", "15", "4", "1"]);
+  expect(tasks).toEqual(["16", "16", "4", "1"]);
   const [dataset] = JSON.parse(readFileSync(join(harbor, "registry.json"), "utf8"));
   const chosen = [`${dataset.name}@${dataset.version}`];
   const { facts } = await prepareData({ from: join(harbor, "registry.json"), to: join(tree.path, "registry"), domains: chosen });

@@ -34,7 +34,7 @@ describe("a dataset", () => {
   it("is a manifest whose digests are the content of the examples", async () => {
     const { name, tasks, missing } = await openDataset(join(harbor, "dataset.toml"));
     expect({ name, missing }).toEqual({ name: "aenv-examples/all", missing: [] });
-    expect(tasks).toHaveLength(15);
+    expect(tasks).toHaveLength(16);
     expect(manifestHash(parseManifest(readFileSync(join(harbor, "dataset.toml"), "utf8")))).toMatch(/^[0-9a-f]{64}$/);
   });
 
