@@ -1,7 +1,7 @@
 import type { Sandbox } from "@aenv/sandbox";
 import { quantile } from "../statistics.ts";
 import type { Report } from "../suite.ts";
-import type { BenchImage } from "./image.ts";
+import { type BenchImage, PROGRAM } from "./image.ts";
 import { Machine, millisecondsOf, runProgram } from "./machine.ts";
 import type { Scale } from "./scale.ts";
 
@@ -24,8 +24,10 @@ async function measureFiles(report: Report, machine: Machine, { rounds, files }:
   const parent = await machine.create({ runtime: "runc" });
   const times: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    // Changed again: a snapshot may take the changes away from the sandbox.
-    await runIn(machine, parent, ["files", String(files)]);
+    // Changed again: a snapshot may take the changes away from the sandbox. Until the end of the program: as long as it runs, files are copied.
+    await using init = await machine.connect(parent);
+    const { exitCode } = await init.run({ argv: [PROGRAM, "files", String(files)] });
+    if (exitCode !== 0) throw new Error(`the program that changes files ended with ${exitCode}`);
     let id = "";
     times.push(
       await millisecondsOf(async () => {

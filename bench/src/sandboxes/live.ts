@@ -16,8 +16,8 @@ const CREATED_AT_ONCE = 4;
 /** What one living sandbox costs per command, and to stop and continue. */
 export async function measureCommands(report: Report, image: BenchImage, { rounds, commands }: Scale): Promise<void> {
   report.progress("commands in a sandbox");
-  // Started by runc, because `runc exec` finds no sandboxes of crun.
-  await using machine = await Machine.open({ base: image.files, runcPath: "runc" });
+  // Started by runc, because `runc exec` finds no sandboxes of crun, and cannot enter the user namespace of one with its own users.
+  await using machine = await Machine.open({ base: image.files, runcPath: "runc", users: "machine" });
   const sandbox = await machine.create();
   await using init = await machine.connect(sandbox);
   const root = join(machine.home, "oci/runtime/runc/state");

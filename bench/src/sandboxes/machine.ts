@@ -19,8 +19,7 @@ export class Machine implements AsyncDisposable {
 
   static async open(options: Omit<OciEngineOptions, "home">): Promise<Machine> {
     const home = await mkdtemp(join(tmpdir(), "aenv-bench-"));
-    // `runc exec`, which is measured beside it, cannot enter the user namespace of a sandbox with its own users.
-    return new Machine(new OciEngine({ home, users: "machine", ...options }), home);
+    return new Machine(new OciEngine({ home, ...options }), home);
   }
 
   create(more: Partial<SandboxSpec> = {}): Promise<Sandbox> {
