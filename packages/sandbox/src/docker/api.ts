@@ -55,6 +55,11 @@ export class DockerApi {
     return text === "" ? {} : JSON.parse(text);
   }
 
+  /** A request whose answer does not matter: Podman answers some with text. */
+  async tell(method: Dispatcher.HttpMethod, path: string, options: RequestOptions = {}): Promise<void> {
+    await (await this.stream(method, path, options)).dump();
+  }
+
   async list(path: string, query: Readonly<Record<string, string>> = {}): Promise<readonly Json[]> {
     return (await this.call("GET", path, { query })) as unknown as readonly Json[];
   }

@@ -476,10 +476,19 @@ export class DockerEngine implements SandboxEngine {
     if (wanted === "open") this.#write(sandbox, { egress: wanted });
     if (wanted === "open") await this.#networks.createOpen();
     const [from, to] = wanted === "open" ? ["none", open] : [open, "none"];
-    // A container in a private network is not in the network `none`.
-    const isPrivate = (sandbox.record.networks ?? []).length > 0;
-    if (!isPrivate || from === open) await this.#networks.disconnect(from, container);
-    if (!isPrivate || to === open) await this.#networks.connect(to, container);
+    // A container in a private network is not in the network `none`, which Podman does not have.
+    const usesNone = (sandbox.record.networks ?? []).length === 0 && !(await this.#openDaemon()).isPodman;
+    if (usesNone || from === open) await this.#networks.disconnect(from, container);
+    if (usesNone || to === open)
+      await this.#networks.connect(to, container).catch(async (error: unknown) => {
+        if (!isDockerError(error) || !error.message.includes("invalid network mode")) throw error;
+        this.#write(sandbox, { egress: "none" });
+        await this.#removeOpenNetwork(sandbox.id);
+        throw new PlatformError(
+          "sandbox.unsupported",
+          `sandbox '${sandbox.id}' cannot get a network while it runs: Podman gives none to a container that was created without; use Docker or the oci engine`,
+        );
+      });
     if (wanted === "none") this.#write(sandbox, { egress: wanted });
     if (wanted === "none") await this.#removeOpenNetwork(sandbox.id);
   }

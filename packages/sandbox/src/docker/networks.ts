@@ -57,12 +57,12 @@ export class DockerNetworks {
     });
   }
 
-  connect(name: string, container: string, aliases: readonly string[] = []): Promise<unknown> {
-    return this.#api.call("POST", `/networks/${name}/connect`, { body: { Container: container, EndpointConfig: { Aliases: aliases } } });
+  connect(name: string, container: string, aliases: readonly string[] = []): Promise<void> {
+    return this.#api.tell("POST", `/networks/${name}/connect`, { body: { Container: container, EndpointConfig: { Aliases: aliases } } });
   }
 
-  disconnect(name: string, container: string): Promise<unknown> {
-    return this.#api.call("POST", `/networks/${name}/disconnect`, { body: { Container: container, Force: true } });
+  disconnect(name: string, container: string): Promise<void> {
+    return this.#api.tell("POST", `/networks/${name}/disconnect`, { body: { Container: container, Force: true } });
   }
 
   /** The names of all private networks. */
@@ -77,7 +77,8 @@ export class DockerNetworks {
         body: { Name: name, CheckDuplicate: true, Driver: "bridge", Labels: { [HOME_LABEL]: this.#homeId }, ...settings },
       });
     } catch (error) {
-      if (!isDockerError(error, 409)) throw error;
+      // Podman 4.3 answers 500.
+      if (!isDockerError(error, 409) && !(isDockerError(error, 500) && error.message.includes("already exists"))) throw error;
     }
     return name;
   }

@@ -42,7 +42,8 @@ describeNeeding("podman", "the docker engine with Podman", () => {
   async function leftovers(home: string): Promise<string[]> {
     const label = `${HOME_LABEL}=${readFileSync(join(home, "docker/home-id"), "utf8")}`;
     const containers = await api.list("/containers/json", { all: "true", filters: JSON.stringify({ label: [label] }) });
-    return containers.map(({ Id: id }) => String(id)).concat(readdirSync(join(home, "docker/sandboxes")));
+    const networks = await api.list("/networks", { filters: JSON.stringify({ label: [label] }) });
+    return [...containers, ...networks].map(({ Id: id }) => String(id)).concat(readdirSync(join(home, "docker/sandboxes")));
   }
 
   describeEngine("docker with Podman", { open, command, processes, leftovers, startTimeoutMs: 60_000 });
@@ -67,6 +68,25 @@ describeNeeding("podman", "the docker engine with Podman", () => {
       (use: { outOfMemoryKills: number } | null) => use === null || use.outOfMemoryKills > 0,
     );
     await sandbox.destroy();
+    await engine.close();
+    expect(await leftovers(home.path)).toEqual([]);
+  }, 120_000);
+
+  it("loses and gets its network while it runs, if it was created with one", async () => {
+    using home = temporaryTree();
+    const engine = open(home.path);
+    const spec = { command: [], variables: {}, labels: {}, startTimeoutMs: 60_000, listening: { kind: "none" } as const };
+    const sandbox = (await engine.create({ ...spec, id: "open", egress: "open" }, signal)) as DockerSandbox;
+    await using init = await connectInit(sandbox.initAddress, engine.initKey, signal);
+    const interfaces = async () => (await init.run({ argv: ["grep", "-c", ":", "/proc/net/dev"] })).stdout.toString().trim();
+    expect(await interfaces()).toBe("2");
+    await sandbox.setEgress("none");
+    expect(await interfaces()).toBe("1");
+    await sandbox.setEgress("open");
+    expect(await interfaces()).toBe("2");
+    const closed = (await engine.create({ ...spec, id: "closed" }, signal)) as DockerSandbox;
+    await expect(closed.setEgress("open")).rejects.toMatchObject({ code: "sandbox.unsupported" });
+    await Promise.all([sandbox.destroy(), closed.destroy()]);
     await engine.close();
     expect(await leftovers(home.path)).toEqual([]);
   }, 120_000);
