@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { copyFile, link, mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { delimiter, dirname, join } from "node:path";
+import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { ImageRegistry } from "./registry.ts";
@@ -33,7 +33,7 @@ export async function sweImages(dataset = sweExamples): Promise<string> {
   const base = await benchmarkRoot();
   const tasks = readdirSync(join(dataset, "tasks"))
     .sort()
-    .map((id) => ({ id, folder: join(dataset, "tasks", id) }));
+    .map((id) => ({ id, folder: resolve(dataset, "tasks", id) }));
   const contents = tasks.flatMap(({ folder }) => [readFileSync(historyOf(folder)), ...packagesOf(folder)]);
   const layout = join(
     cache,
