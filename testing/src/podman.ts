@@ -51,7 +51,7 @@ const REMOVE_ALL = `${PODMAN} rm --all --force --volumes --time 0 >/dev/null 2>&
 const CLEAN_UP = [
   'grep -o " $1/[^ ]*" /proc/mounts | sort -r | xargs -r umount -l',
   // In use if another Podman runs here.
-  "rmdir /sys/fs/cgroup/libpod_parent /sys/fs/cgroup/*/libpod_parent 2>/dev/null",
+  "for parent in /sys/fs/cgroup/libpod_parent /sys/fs/cgroup/*/libpod_parent; do rmdir $parent/conmon $parent 2>/dev/null; done",
   "true",
 ].join("; ");
 
