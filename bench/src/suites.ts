@@ -1,6 +1,6 @@
 import { benchmarks } from "./benchmarks/suite.ts";
 import { kit } from "./kit/suite.ts";
-import { kubernetes } from "./kubernetes/suite.ts";
+import { kubernetes, kubernetesScale } from "./kubernetes/suite.ts";
 import { platform } from "./platform/suite.ts";
 import { workers } from "./platform/workers.ts";
 import { rollout } from "./rollout/suite.ts";
@@ -9,4 +9,4 @@ import type { Suite } from "./suite.ts";
 import { tau2 } from "./tau2/suite.ts";
 
 /** All suites, in the order of a full run. */
-export const suites: readonly Suite[] = [kit, platform, workers, rollout, sandboxes, kubernetes, tau2, benchmarks];
+export const suites: readonly Suite[] = [kit, platform, workers, rollout, sandboxes, kubernetes, kubernetesScale, tau2, benchmarks];
