@@ -28,7 +28,9 @@ describeNeeding("kubernetes", "the kubernetes engine", () => {
   }
 
   function open(home: string): KubernetesEngine {
-    return new KubernetesEngine({ home, access: namespace.access, namespace: namespace.name, baseImage: image });
+    const { access, name } = namespace;
+    // Pods of other test files may fill the node for a while.
+    return new KubernetesEngine({ home, access, namespace: name, baseImage: image, unschedulableMs: 60_000 });
   }
 
   async function leftovers(home: string): Promise<string[]> {
