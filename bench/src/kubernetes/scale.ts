@@ -15,5 +15,5 @@ export function fullScale(variables: Readonly<Record<string, string | undefined>
   const text = variables.AENV_BENCH_PODS || String(SIMULATED);
   const simulated = Number(text);
   if (!Number.isSafeInteger(simulated) || simulated < 4) throw new Error(`AENV_BENCH_PODS is '${text}'; it must be a number from 4`);
-  return { rounds: 8, slots: 50, batch: 50, simulated };
+  return { rounds: 24, slots: 50, batch: 50, simulated };
 }
