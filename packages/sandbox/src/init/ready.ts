@@ -8,7 +8,7 @@ import { connectInit, type InitConnection } from "./connection.ts";
  * The first attempt on a network is given up after this time, later ones after longer. It is short: a cluster drops packets for some
  * milliseconds after it has reported that a pod runs, and then a new attempt is the fastest.
  */
-const FIRST_ATTEMPT_MS = 20;
+const FIRST_ATTEMPT_MS = 6;
 const ATTEMPT_GROWTH = 1.5;
 const MAX_ATTEMPT_MS = 8_000;
 
