@@ -118,6 +118,11 @@ class Inbox {
     }
   }
 
+  /** From now on messages wait, until the next `take`. */
+  hold(): void {
+    this.#take = null;
+  }
+
   /** Takes the messages that wait, and all later ones. */
   take(take: (data: RawData, isBinary: boolean) => void): void {
     this.#take = take;
@@ -126,7 +131,8 @@ class Inbox {
   }
 }
 
-function takeInput(inbox: Inbox, socket: WebSocket, { process, init }: FollowedCommand): void {
+function takeInput(inbox: Inbox, socket: WebSocket, command: FollowedCommand): void {
+  const { process, init } = command;
   inbox.take((data, isBinary) => {
     if (isBinary) {
       if (process.stdin.write(data as Buffer)) return;
@@ -138,8 +144,16 @@ function takeInput(inbox: Inbox, socket: WebSocket, { process, init }: FollowedC
       const message = parse(later, data);
       if (message.type === "end") process.stdin.end();
       // A command that has ended meanwhile is reported by its exit.
-      else if (message.type === "resize") void init.resize(process.id, message).catch(() => {});
-      else void init.signal(process.id, message.signal as NodeJS.Signals, { group: true }).catch(() => {});
+      else if (message.type === "resize") {
+        // What comes after it is typed in a terminal of the new size.
+        inbox.hold();
+        socket.pause();
+        const takeRest = () => {
+          socket.resume();
+          takeInput(inbox, socket, command);
+        };
+        void init.resize(process.id, message).then(takeRest, takeRest);
+      } else void init.signal(process.id, message.signal as NodeJS.Signals, { group: true }).catch(() => {});
     } catch (error) {
       refuse(socket, error);
     }
