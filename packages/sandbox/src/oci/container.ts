@@ -30,6 +30,8 @@ export interface ContainerSpec {
   readonly mounts?: readonly SandboxMount[];
   /** The init that runs in a checkpoint; absent: the current one. */
   readonly initPath?: string | undefined;
+  /** The folder of the checkpoint that it continues. */
+  readonly checkpoint?: string;
 }
 
 /** What is needed to find and remove all resources of a container. */

@@ -84,10 +84,23 @@ export class Containers {
     this.#records = new Records(join(options.folder, "containers"), { noun: "container", format: 1, self: options.self });
   }
 
-  /** Resolves when the init is connected. `checkpoint`: continues the sandbox whose memory is in this folder. */
-  async create(spec: ContainerSpec, signal: AbortSignal, checkpoint?: string): Promise<Container> {
+  /** Resolves when the init is connected. */
+  async create(spec: ContainerSpec, signal: AbortSignal): Promise<Container> {
+    const { checkpoint } = spec;
     if (checkpoint === undefined) return this.#connected(await this.#started(spec, "run", signal), false, signal);
     return this.#connected(await this.#started(spec, { checkpoint }, signal), true, signal);
+  }
+
+  /** One whose processes wait until its control group is thawed. */
+  async createFrozen(spec: ContainerSpec, signal: AbortSignal): Promise<Container> {
+    const container = await this.create(spec, signal);
+    try {
+      await container.group.freeze();
+      return container;
+    } catch (error) {
+      await this.discard(container);
+      throw error;
+    }
   }
 
   /** For a checkpoint of a container with the same files. */
@@ -267,14 +280,14 @@ export class Containers {
         return { ...blank, record };
       }
     } catch (error) {
-      await this.#discard(blank);
+      await this.discard(blank);
       throw error;
     }
-    await this.#discard(blank);
+    await this.discard(blank);
     return null;
   }
 
-  async #discard({ init, record }: Container): Promise<void> {
+  async discard({ init, record }: Container): Promise<void> {
     await init.close();
     await this.remove(record);
   }

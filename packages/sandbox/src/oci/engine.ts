@@ -54,6 +54,8 @@ const FILL_EVERY_MS = 60_000;
 const LIMITS_EVERY_MS = 5_000;
 /** Those of a container that waits for the files of any image. */
 const NO_FILES: RootFiles = { layers: [], config: null };
+/** Of larger snapshots no copy waits: it would have all of their memory. */
+const MAX_WAITING_BYTES = 256 * 2 ** 20;
 /** The first command of a new sandbox comes first. */
 const FILL_AFTER_MS = 20;
 
@@ -129,13 +131,13 @@ export class OciEngine implements SandboxEngine {
 
   /** How many containers wait for a program or for the memory of a snapshot. */
   get waitingContainers(): number {
-    return this.#parts === undefined ? 0 : this.#parts.pools.running.size + this.#parts.pools.prepared.size;
+    return this.#pools().reduce((sum, { size }) => sum + size, 0);
   }
 
   /** Creates what the pools of containers and networks lack, as is done after each start. Never rejects. */
   async fillPools(): Promise<void> {
     if (this.#closing.signal.aborted) return;
-    await Promise.all([this.#parts?.pools.running.fill(), this.#parts?.pools.prepared.fill()]);
+    await Promise.all(this.#pools().map((pool) => pool.fill()));
     await this.#parts?.networks.refill();
   }
 
@@ -164,7 +166,9 @@ export class OciEngine implements SandboxEngine {
   }
 
   async removeSnapshot(id: string): Promise<void> {
-    await (await this.#open()).snapshots.remove(id);
+    const { snapshots, pools } = await this.#open();
+    await pools.restored.forget(snapshots.memoryFolder(id));
+    await snapshots.remove(id);
   }
 
   async exportSnapshot(id: string): Promise<ExportedSnapshot> {
@@ -188,12 +192,16 @@ export class OciEngine implements SandboxEngine {
     // A caller may not wait for its destroy; if the server exited in between, files would be left.
     await Promise.allSettled(this.#destroying);
     const parts = await this.#opened?.catch(() => undefined);
-    await Promise.all([parts?.pools.running.close(), parts?.pools.prepared.close()]);
+    await Promise.all(this.#pools().map((pool) => pool.close()));
     this.#running.close();
     this.#limits.close();
     for (const sandbox of this.#sandboxes.values()) await this.#leave(sandbox);
     await parts?.networks.close();
     await parts?.containers.removeShared();
+  }
+
+  #pools(): readonly { readonly size: number; fill(): Promise<void>; close(): Promise<void> }[] {
+    return this.#parts === undefined ? [] : Object.values(this.#parts.pools);
   }
 
   /** When no sandbox starts: it would take longer if others were created at the same time. */
@@ -336,6 +344,7 @@ export class OciEngine implements SandboxEngine {
     const limited = async <T extends PreparedContainer>(pool: ContainerPool<T>, waiting: T): Promise<T> => {
       try {
         await waiting.group.create(groupLimits(limits, runtime));
+        if (pool.isFrozen) await waiting.group.thaw();
         return waiting;
       } catch (error) {
         await pool.remove(waiting);
@@ -347,10 +356,14 @@ export class OciEngine implements SandboxEngine {
     if (snapshot?.memory) {
       const { diskMb, initPath } = snapshot.memory;
       const wanted = { runtime, files: snapshot.files, diskMb: diskMb ?? undefined, initPath };
-      const folder = snapshots.memoryFolder(snapshot.id);
+      const checkpoint = snapshots.memoryFolder(snapshot.id);
+      // Whoever creates ahead keeps copies itself.
+      const isExpected = canWait && spec.isAhead !== true && snapshot.bytes <= MAX_WAITING_BYTES;
+      const restored = isExpected ? pools.restored.take({ ...wanted, checkpoint }) : null;
+      if (restored !== null) return limited(pools.restored, restored);
       const prepared = canWait ? pools.prepared.take(wanted) : null;
-      if (prepared === null) return containers.create({ ...wanted, limits }, signal, folder);
-      return containers.restore(await limited(pools.prepared, prepared), folder, signal);
+      if (prepared === null) return containers.create({ ...wanted, checkpoint, limits }, signal);
+      return containers.restore(await limited(pools.prepared, prepared), checkpoint, signal);
     }
     const files = snapshot?.files ?? (await this.#filesFor(spec, signal));
     const { diskMb } = spec;

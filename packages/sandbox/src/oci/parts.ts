@@ -29,8 +29,10 @@ export interface Parts {
 export interface Pools {
   /** The init runs. */
   readonly running: ContainerPool<Container>;
-  /** For snapshots of memory. */
+  /** For snapshots of memory: nothing runs yet, so each serves all snapshots of the same files. */
   readonly prepared: ContainerPool<PreparedContainer>;
+  /** Copies of snapshots with memory, frozen. */
+  readonly restored: ContainerPool<Container>;
 }
 
 interface Surroundings {
@@ -45,6 +47,9 @@ interface Surroundings {
 }
 
 const POOL_IDLE_MS = 10 * 60_000;
+/** Copies of snapshots have all of their memory, so few wait: see also `MAX_WAITING_BYTES`. */
+const RESTORED_EACH = 2;
+const RESTORED_TOTAL = 8;
 
 export async function openParts(surroundings: Surroundings): Promise<Parts> {
   const { settings, folder, key, processes, self } = surroundings;
@@ -83,15 +88,20 @@ export async function openParts(surroundings: Surroundings): Promise<Parts> {
     running: new ContainerPool({
       ...waiting,
       create: (spec, signal) => containers.create(spec, signal),
-      remove: async ({ init, record }) => {
-        await init.close();
-        await containers.remove(record);
-      },
+      remove: (container) => containers.discard(container),
     }),
     prepared: new ContainerPool({
       ...waiting,
       create: (spec, signal) => containers.prepare(spec, signal),
       remove: ({ record }) => containers.remove(record),
+    }),
+    restored: new ContainerPool({
+      ...waiting,
+      size: Math.min(poolSize, RESTORED_EACH),
+      total: RESTORED_TOTAL,
+      isFrozen: true,
+      create: (spec, signal) => containers.createFrozen(spec, signal),
+      remove: (container) => containers.discard(container),
     }),
   };
   const images = new Images({

@@ -73,6 +73,32 @@ it("keeps none while memory is short, and prepares them again afterwards", async
   expect(images()).toEqual(["a", "b", "c"]);
 });
 
+it("removes those of a checkpoint that is forgotten, also one that is just being created", async () => {
+  const creating = Promise.withResolvers<void>();
+  const removed: string[] = [];
+  const pool = new ContainerPool<Made>({
+    create: async ({ checkpoint = "" }) => {
+      if (checkpoint === "late") await creating.promise;
+      return { record: {} as ContainerRecord, image: checkpoint };
+    },
+    isRunning: () => true,
+    remove: async ({ image }) => void removed.push(image),
+    size: 1,
+    total: 3,
+    hasMemory: () => true,
+    idleMs: 1_000,
+    now: () => 0,
+  });
+  for (const checkpoint of ["early", "late", "other"]) pool.take({ ...specOf("a"), checkpoint });
+  const filled = pool.fill();
+  await expect.poll(() => pool.size).toBe(2);
+  await Promise.all([pool.forget("early"), pool.forget("late")]);
+  creating.resolve();
+  await filled;
+  expect(removed.sort()).toEqual(["early", "late"]);
+  expect(pool.size).toBe(1);
+});
+
 it("removes all of them when it is closed", async () => {
   const { pool, ask, images } = open();
   await ask("a");

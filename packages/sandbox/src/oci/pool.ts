@@ -4,6 +4,8 @@ export interface ContainerPoolOptions<T> {
   readonly create: (spec: ContainerSpec, signal: AbortSignal) => Promise<T>;
   readonly isRunning: (waiting: T) => boolean;
   readonly remove: (waiting: T) => Promise<void>;
+  /** Whether they are frozen while they wait. */
+  readonly isFrozen?: boolean;
   /** Containers that wait, of each kind that was asked for. */
   readonly size: number;
   /** Containers that wait, of all kinds together. Kinds that were asked for last come first. */
@@ -35,6 +37,10 @@ export class ContainerPool<T extends { readonly record: ContainerRecord }> {
     this.#options = options;
   }
 
+  get isFrozen(): boolean {
+    return this.#options.isFrozen ?? false;
+  }
+
   /** How many containers wait. */
   get size(): number {
     return [...this.#kinds.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
@@ -43,7 +49,7 @@ export class ContainerPool<T extends { readonly record: ContainerRecord }> {
   /** A waiting container of this kind, or null. Either way, the next `fill` creates more. */
   take(spec: Omit<ContainerSpec, "limits">): T | null {
     if (this.#options.size === 0 || this.#closing.signal.aborted) return null;
-    const key = JSON.stringify([spec.runtime, spec.files.layers, spec.diskMb, spec.initPath]);
+    const key = JSON.stringify([spec.runtime, spec.files.layers, spec.diskMb, spec.initPath, spec.checkpoint]);
     const kind = this.#kinds.get(key) ?? { spec: { ...spec, limits: {} }, waiting: [], usedAt: 0, allowed: 0, filling: null };
     this.#kinds.delete(key);
     this.#kinds.set(key, kind);
@@ -67,6 +73,16 @@ export class ContainerPool<T extends { readonly record: ContainerRecord }> {
         await kind.filling;
       }),
     );
+  }
+
+  /** Removes those that continue this checkpoint, which is about to be removed. */
+  async forget(checkpoint: string): Promise<void> {
+    for (const [key, kind] of this.#kinds) {
+      if (kind.spec.checkpoint !== checkpoint) continue;
+      this.#kinds.delete(key);
+      kind.allowed = 0;
+      await this.#drop(kind, 0);
+    }
   }
 
   async close(): Promise<void> {
@@ -106,6 +122,8 @@ export class ContainerPool<T extends { readonly record: ContainerRecord }> {
       const created = await create(kind.spec, this.#closing.signal).catch(() => null);
       if (created === null) return;
       kind.waiting.push(created);
+      // It may have been forgotten meanwhile.
+      await this.#drop(kind, kind.allowed);
     }
   }
 

@@ -4,8 +4,17 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import type { ExportedSnapshot, Sandbox, SandboxAddress, SandboxRuntime, SandboxSnapshot, SnapshotPart } from "../../engine.ts";
+import type {
+  ExportedSnapshot,
+  Sandbox,
+  SandboxAddress,
+  SandboxRuntime,
+  SandboxSnapshot,
+  SandboxSpec,
+  SnapshotPart,
+} from "../../engine.ts";
 import { connectInit } from "../../init/connection.ts";
+import { ControlGroup, findHierarchy } from "../cgroups/group.ts";
 import { OciEngine } from "../engine.ts";
 import type { OciEngineOptions } from "../options.ts";
 import { testBase } from "../testing/base.ts";
@@ -59,6 +68,16 @@ function openWorld(runtime: SandboxRuntime) {
     },
     containers: () => readdirSync(join(home, "oci/containers")).filter((name) => !name.startsWith(".")),
     containerOf: ({ id }: Sandbox): string => JSON.parse(readFileSync(join(home, "oci/sandboxes", id, "record.json"), "utf8")).container,
+    frozenContainers: async () => {
+      const hierarchy = await findHierarchy();
+      const frozen: string[] = [];
+      for (const id of readdirSync(join(home, "oci/containers"))) {
+        if (id.startsWith(".")) continue;
+        const { groupPath } = readRecord(join(home, "oci/containers", id));
+        if (await new ControlGroup(hierarchy, groupPath).isFrozen()) frozen.push(id);
+      }
+      return frozen;
+    },
     /** The layers below the changes of a sandbox. */
     layersOf: ({ id }: Sandbox): readonly string[] => {
       const { container } = readRecord(join(home, "oci/sandboxes", id));
@@ -78,7 +97,7 @@ function openWorld(runtime: SandboxRuntime) {
         },
         signal,
       ),
-    create: (snapshot?: string) =>
+    create: (snapshot?: string, more: Partial<SandboxSpec> = {}) =>
       engine.create(
         {
           id: `sandbox-${++count}`,
@@ -87,6 +106,7 @@ function openWorld(runtime: SandboxRuntime) {
           labels: {},
           startTimeoutMs: 60_000,
           ...(snapshot !== undefined && { snapshot }),
+          ...more,
         },
         signal,
       ),
@@ -306,7 +326,7 @@ describeSnapshots("runc", ({ create }) => {
   }, 60_000);
 });
 
-describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerOf }) => {
+describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerOf, frozenContainers }) => {
   it("continue the program with its memory, under another name and address, and copies of copies too", async () => {
     const parent = await create();
     await sh(parent, "echo one > /kept");
@@ -380,15 +400,40 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     const parent = await create();
     expect(await ask(parent)).toBe("1");
     const snapshot = await parent.snapshot?.("memory", signal);
-    const first = await create(snapshot?.id);
+    const first = await create(snapshot?.id, { isAhead: true });
     // One for a program, and one for memory.
     await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(2);
     const waiting = containers().filter((id) => id !== containerOf(parent) && id !== containerOf(first));
-    const second = await create(snapshot?.id);
+    const second = await create(snapshot?.id, { isAhead: true });
     expect(waiting).toContain(containerOf(second));
     expect([await ask(first), await ask(second)]).toEqual(["2", "2"]);
     expect(await sh(second, "cat /etc/hosts")).toContain(containerOf(second));
     await engine().removeSnapshot(snapshot?.id ?? "");
+    for (const one of [parent, first, second]) await one.destroy();
+    await reopen();
+    expect(containers()).toEqual([]);
+  }, 180_000);
+
+  it("are continued ahead by copies that stand still until they are taken, and that are removed with their snapshot", async () => {
+    await reopen({ poolSize: 1 });
+    const parent = await create();
+    expect(await ask(parent)).toBe("1");
+    const snapshot = await parent.snapshot?.("memory", signal);
+    const first = await create(snapshot?.id);
+    // One for a program, one for memory, and a copy.
+    await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(3);
+    const frozen = await frozenContainers();
+    expect(frozen).toHaveLength(1);
+    const second = await create(snapshot?.id);
+    expect(frozen).toEqual([containerOf(second)]);
+    expect(await frozenContainers()).not.toContain(containerOf(second));
+    expect([await ask(first), await ask(second)]).toEqual(["2", "2"]);
+    const randomOf = (sandbox: Sandbox) => sh(sandbox, "head -c 16 /dev/urandom | od -An -tx1; cat /etc/hosts");
+    expect(await randomOf(second)).not.toBe(await randomOf(first));
+    expect(await sh(second, "cat /etc/hosts")).toContain(containerOf(second));
+    await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(3);
+    await engine().removeSnapshot(snapshot?.id ?? "");
+    expect(engine().waitingContainers).toBe(2);
     for (const one of [parent, first, second]) await one.destroy();
     await reopen();
     expect(containers()).toEqual([]);
