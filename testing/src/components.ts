@@ -93,6 +93,15 @@ export const components = {
     probe: () => (run("skopeo", ["--version"]).ok ? null : "no skopeo on the PATH"),
     get: "apt-get install skopeo",
   },
+  "qemu-arm64": {
+    probe: () =>
+      isRootOnLinux()
+        ? run("qemu-aarch64-static", ["--version"]).ok
+          ? probeGo()
+          : "no qemu-aarch64-static on the PATH"
+        : "only root on Linux can use it here",
+    get: "apt-get install qemu-user-static, and run the tests as root on Linux with Go on the PATH",
+  },
   crun: {
     probe: () =>
       isRootOnLinux() ? (run("crun", ["--version"]).ok ? probeGo() : "no crun on the PATH") : "only root on Linux can use it here",

@@ -91,3 +91,13 @@ describeNeeding("go", "the init program of a checkout", () => {
     expect(stdout).toMatch(/^ok\s/m);
   });
 });
+
+describeNeeding("qemu-arm64", "the init program for arm64", () => {
+  it("passes its own tests", { timeout: 300_000 }, async () => {
+    // As process 1: the emulator cannot make another process the parent of orphans.
+    const emulator = "unshare --pid --fork --kill-child --mount-proc qemu-aarch64-static";
+    const env = { ...process.env, GOARCH: "arm64", CGO_ENABLED: "0" };
+    const { stdout } = await promisify(execFile)("go", ["test", "-exec", emulator, "./..."], { cwd: sources, env });
+    expect(stdout).toMatch(/^ok\s/m);
+  });
+});
