@@ -33,13 +33,14 @@ export function isDualContainer(deployConfig: { readonly podTemplate?: unknown; 
 
 const POWERS = ["", "k", "m", "g", "t", "p", "e"];
 
-/** MiB of a quantity such as `2Gi` or `500M`; null for one that is no amount of memory, such as `500m` or `1C`. */
+/** MiB of a quantity such as `2Gi` or `500M`; null for one that is no amount of memory, such as `500m` or `1C`, or less than one. */
 export function mebibytesOf(text: string): number | null {
   const [, number, unit = ""] = /^(\d+(?:\.\d+)?)([kKMGTPE]?i?)$/.exec(text) ?? [];
   if (number === undefined) return null;
   const base = unit.endsWith("i") ? 1_024 : 1_000;
   const bytes = Number(number) * base ** POWERS.indexOf(unit.replace("i", "").toLowerCase());
-  return Math.max(1, Math.floor(bytes / 1_024 ** 2));
+  const mebibytes = Math.floor(bytes / 1_024 ** 2);
+  return mebibytes < 1 ? null : mebibytes;
 }
 
 /** Processors of a quantity such as `2`, `500m` or `1C`; null for one that is no number of processors. */

@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import { type EgressPolicy, type LinkParameters, PlatformError, TASK_SANDBOX } from "@aenv/contract";
 import type { Sandbox, SandboxEngine, SandboxSubject } from "@aenv/sandbox";
+import { Disposal } from "../sandboxes/disposal.ts";
 import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections.ts";
 import { admit, requireRoom } from "./admission.ts";
-import { Disposal } from "./disposal.ts";
 import { InstanceSandboxes, instanceOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
 import { narrowed, noImages, noNetworks, specFor, type TaskSandboxLimits, type TaskSandboxPolicy, type TaskSandboxSpec } from "./policy.ts";
 import { sandboxSpec, type WantedSandbox } from "./sandbox-spec.ts";
