@@ -22,20 +22,11 @@ import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
-import {
-  type Container,
-  groupPathOf,
-  hasLostFiles,
-  homeKey,
-  mappedFolder,
-  newContainerId,
-  type PreparedContainer,
-  type RootFiles,
-} from "./container.ts";
+import { type Container, groupPathOf, hasLostFiles, homeKey, mappedFolder, newContainerId } from "./container.ts";
+import { type ContainerSource, containerFor } from "./container-choice.ts";
 import type { Containers } from "./containers.ts";
 import { DEFAULT_PROCESSES, DEFAULTS, type OciEngineOptions, type OciSettings } from "./options.ts";
 import { openParts, type Parts } from "./parts.ts";
-import type { ContainerPool } from "./pool.ts";
 import { APPENDED, addressOf, assertValid, cancelled, startFailed, startProgram, untilReady, withAddress } from "./program-start.ts";
 import { Records } from "./records.ts";
 import { openRuntime } from "./runtime/open.ts";
@@ -44,7 +35,7 @@ import { OciSandbox, type SandboxRecord } from "./sandbox.ts";
 import { describeCut } from "./snapshots/connections.ts";
 import { takeSnapshot } from "./snapshots/take.ts";
 import { exportSnapshot, importSnapshot, type Site } from "./snapshots/transfer.ts";
-import { groupLimits, type Limits } from "./spec/limits.ts";
+import type { Limits } from "./spec/limits.ts";
 import { mainProgram } from "./spec/program.ts";
 
 const ADOPT_MS = 10_000;
@@ -52,10 +43,6 @@ const COLLECT_EVERY_MS = 30 * 60_000;
 /** Also without starts: containers that nobody has asked for, and those that wait while memory is short, are removed. */
 const FILL_EVERY_MS = 60_000;
 const LIMITS_EVERY_MS = 5_000;
-/** Those of a container that waits for the files of any image. */
-const NO_FILES: RootFiles = { layers: [], config: null };
-/** Of larger snapshots no copy waits: it would have all of their memory. */
-const MAX_WAITING_BYTES = 256 * 2 ** 20;
 /** The first command of a new sandbox comes first. */
 const FILL_AFTER_MS = 20;
 
@@ -258,6 +245,17 @@ export class OciEngine implements SandboxEngine {
     return parts;
   }
 
+  async #source(): Promise<ContainerSource> {
+    const { runtime, base } = this.#options;
+    return {
+      parts: await this.#open(),
+      defaultRuntime: runtime,
+      runtime: (name) => this.#runtime(name),
+      base,
+      onPull: (id, image) => writeFileSync(this.#logPath(id), `pulling the image ${image}\n`, { flag: "a", mode: 0o600 }),
+    };
+  }
+
   async #site(): Promise<Site> {
     const { layers, snapshots, initPath } = await this.#open();
     return {
@@ -320,7 +318,8 @@ export class OciEngine implements SandboxEngine {
   async #start(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     let sandbox: OciSandbox | undefined;
     try {
-      const container = await this.#containerFor(spec, signal);
+      await this.#adoptFirst();
+      const container = await containerFor(spec, this.#limitsOf(spec), await this.#source(), signal);
       sandbox = this.#newSandbox(spec, container);
       if (spec.egress !== undefined && spec.egress !== "none") await container.network.setEgress(spec.egress);
       await this.#run(sandbox, spec, signal);
@@ -331,58 +330,6 @@ export class OciEngine implements SandboxEngine {
       await (sandbox === undefined ? this.#records.remove(spec.id) : this.#end(sandbox));
       throw error;
     }
-  }
-
-  async #containerFor(spec: SandboxSpec, signal: AbortSignal): Promise<Container> {
-    await this.#adoptFirst();
-    const { containers, pools, snapshots } = await this.#open();
-    const snapshot = spec.snapshot === undefined ? null : snapshots.get(spec.snapshot);
-    const runtime = spec.runtime ?? snapshot?.runtime ?? this.#options.runtime;
-    // Its absence is reported before an image is pulled for it.
-    await this.#runtime(runtime);
-    const limits = this.#limitsOf(spec);
-    const limited = async <T extends PreparedContainer>(pool: ContainerPool<T>, waiting: T): Promise<T> => {
-      try {
-        await waiting.group.create(groupLimits(limits, runtime));
-        if (pool.isFrozen) await waiting.group.thaw();
-        return waiting;
-      } catch (error) {
-        await pool.remove(waiting);
-        throw error;
-      }
-    };
-    // The CPU time of a container cannot be limited later.
-    const canWait = spec.cpuSeconds === undefined;
-    if (snapshot?.memory) {
-      const { diskMb, initPath } = snapshot.memory;
-      const wanted = { runtime, files: snapshot.files, diskMb: diskMb ?? undefined, initPath };
-      const checkpoint = snapshots.memoryFolder(snapshot.id);
-      // Whoever creates ahead keeps copies itself.
-      const isExpected = canWait && spec.isAhead !== true && snapshot.bytes <= MAX_WAITING_BYTES;
-      const restored = isExpected ? pools.restored.take({ ...wanted, checkpoint }) : null;
-      if (restored !== null) return limited(pools.restored, restored);
-      const prepared = canWait ? pools.prepared.take(wanted) : null;
-      if (prepared === null) return containers.create({ ...wanted, checkpoint, limits }, signal);
-      return containers.restore(await limited(pools.prepared, prepared), checkpoint, signal);
-    }
-    const files = snapshot?.files ?? (await this.#filesFor(spec, signal));
-    const { diskMb } = spec;
-    const mounts = (spec.mounts ?? []).map((mount) => ({ kind: "bind" as const, ...mount }));
-    // Nothing can be mounted in a container that runs.
-    const waiting = canWait && mounts.length === 0 ? pools.running.take({ runtime, files, diskMb }) : null;
-    if (waiting !== null) return limited(pools.running, waiting);
-    const isFilled = canWait && mounts.length === 0 && diskMb === undefined && canBeFilled(runtime, files);
-    const blank = isFilled ? pools.running.take({ runtime, files: NO_FILES }) : null;
-    const filled = blank === null ? null : await containers.withFiles(await limited(pools.running, blank), files);
-    return filled ?? containers.create({ runtime, files, limits, diskMb, mounts }, signal);
-  }
-
-  async #filesFor({ id, image }: SandboxSpec, signal: AbortSignal): Promise<RootFiles> {
-    const { images, layers } = await this.#open();
-    if (image === undefined) return this.#options.base(layers);
-    const print = (text: string) => writeFileSync(this.#logPath(id), `${text}\n`, { flag: "a", mode: 0o600 });
-    const { config, layers: ids } = await images.get(image, { pull: "missing", signal, onPull: () => print(`pulling the image ${image}`) });
-    return { layers: ids, config };
   }
 
   #newSandbox(spec: SandboxSpec, container: Container): OciSandbox {
@@ -559,9 +506,4 @@ export class OciEngine implements SandboxEngine {
   #logPath(id: string): string {
     return join(this.#records.folderOf(id), "log");
   }
-}
-
-/** Whether a container that waits without files can get these: gVisor cannot exchange them, and nothing can be mounted in a running container. */
-function canBeFilled(runtime: SandboxRuntime, { layers, mounts = [] }: RootFiles): boolean {
-  return runtime === "runc" && layers.length > 0 && mounts.length === 0;
 }

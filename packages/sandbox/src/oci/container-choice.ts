@@ -1,0 +1,77 @@
+import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
+import type { Container, PreparedContainer, RootFiles } from "./container.ts";
+import type { LayerStore } from "./images/layers.ts";
+import type { Parts } from "./parts.ts";
+import type { ContainerPool } from "./pool.ts";
+import type { OciRuntime } from "./runtime/runtime.ts";
+import { groupLimits, type Limits } from "./spec/limits.ts";
+
+/** Where containers of new sandboxes come from. */
+export interface ContainerSource {
+  readonly parts: Parts;
+  /** For sandboxes whose specification names none. */
+  readonly defaultRuntime: SandboxRuntime;
+  readonly runtime: (name: SandboxRuntime) => Promise<OciRuntime>;
+  /** The files of sandboxes without an image. */
+  readonly base: (layers: LayerStore) => Promise<RootFiles>;
+  readonly onPull: (sandboxId: string, image: string) => void;
+}
+
+/** Those of a container that waits for the files of any image. */
+const NO_FILES: RootFiles = { layers: [], config: null };
+/** Of larger snapshots no copy waits: it would have all of their memory. */
+const MAX_WAITING_BYTES = 256 * 2 ** 20;
+
+/** A container with these files, memory and limits: one that waits if there is one, else a new one. */
+export async function containerFor(spec: SandboxSpec, limits: Limits, source: ContainerSource, signal: AbortSignal): Promise<Container> {
+  const { containers, pools, snapshots } = source.parts;
+  const snapshot = spec.snapshot === undefined ? null : snapshots.get(spec.snapshot);
+  const runtime = spec.runtime ?? snapshot?.runtime ?? source.defaultRuntime;
+  // Its absence is reported before an image is pulled for it.
+  await source.runtime(runtime);
+  const limited = async <T extends PreparedContainer>(pool: ContainerPool<T>, waiting: T): Promise<T> => {
+    try {
+      await waiting.group.create(groupLimits(limits, runtime));
+      if (pool.isFrozen) await waiting.group.thaw();
+      return waiting;
+    } catch (error) {
+      await pool.remove(waiting);
+      throw error;
+    }
+  };
+  // The CPU time of a container cannot be limited later.
+  const canWait = spec.cpuSeconds === undefined;
+  if (snapshot?.memory) {
+    const { diskMb, initPath } = snapshot.memory;
+    const wanted = { runtime, files: snapshot.files, diskMb: diskMb ?? undefined, initPath };
+    const checkpoint = snapshots.memoryFolder(snapshot.id);
+    // Whoever creates ahead keeps copies itself.
+    const isExpected = canWait && spec.isAhead !== true && snapshot.bytes <= MAX_WAITING_BYTES;
+    const restored = isExpected ? pools.restored.take({ ...wanted, checkpoint }) : null;
+    if (restored !== null) return limited(pools.restored, restored);
+    const prepared = canWait ? pools.prepared.take(wanted) : null;
+    if (prepared === null) return containers.create({ ...wanted, checkpoint, limits }, signal);
+    return containers.restore(await limited(pools.prepared, prepared), checkpoint, signal);
+  }
+  const files = snapshot?.files ?? (await filesFor(spec, source, signal));
+  const { diskMb } = spec;
+  const mounts = (spec.mounts ?? []).map((mount) => ({ kind: "bind" as const, ...mount }));
+  // Nothing can be mounted in a container that runs.
+  const waiting = canWait && mounts.length === 0 ? pools.running.take({ runtime, files, diskMb }) : null;
+  if (waiting !== null) return limited(pools.running, waiting);
+  const isFilled = canWait && mounts.length === 0 && diskMb === undefined && canBeFilled(runtime, files);
+  const blank = isFilled ? pools.running.take({ runtime, files: NO_FILES }) : null;
+  const filled = blank === null ? null : await containers.withFiles(await limited(pools.running, blank), files);
+  return filled ?? containers.create({ runtime, files, limits, diskMb, mounts }, signal);
+}
+
+async function filesFor({ id, image }: SandboxSpec, { parts, base, onPull }: ContainerSource, signal: AbortSignal): Promise<RootFiles> {
+  if (image === undefined) return base(parts.layers);
+  const { config, layers } = await parts.images.get(image, { pull: "missing", signal, onPull: () => onPull(id, image) });
+  return { layers, config };
+}
+
+/** Whether a container that waits without files can get these: gVisor cannot exchange them, and nothing can be mounted in a running container. */
+function canBeFilled(runtime: SandboxRuntime, { layers, mounts = [] }: RootFiles): boolean {
+  return runtime === "runc" && layers.length > 0 && mounts.length === 0;
+}
