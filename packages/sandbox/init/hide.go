@@ -9,12 +9,16 @@ import (
 	"syscall"
 )
 
-// A fourth use of this program, on the machine: it becomes another program, which finds an empty folder at a path. Nobody else sees it, because
-// the mount is in a namespace that ends with the program.
+// A fourth use of this program, on the machine: it becomes another program, for which a folder is empty, if one is given. Nobody else sees
+// that, because the mounts are in a namespace that ends with the program.
 
-func hideMain(path string, argv []string) error {
+func becomeMain(hidden string, argv []string) error {
 	if len(argv) == 0 {
 		return errors.New("--hide needs a program behind --")
+	}
+	program, err := exec.LookPath(argv[0])
+	if err != nil {
+		return fmt.Errorf("%s cannot be started: %w", argv[0], err)
 	}
 	// The program goes on with the mount namespace of this thread.
 	runtime.LockOSThread()
@@ -24,12 +28,21 @@ func hideMain(path string, argv []string) error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("the mounts cannot be made private: %w", err)
 	}
-	if err := syscall.Mount("none", path, "tmpfs", 0, "size=64k"); err != nil {
-		return fmt.Errorf("%s cannot be hidden: %w", path, err)
+	if hidden != "" {
+		if err := syscall.Mount("none", hidden, "tmpfs", 0, "size=64k"); err != nil {
+			return fmt.Errorf("%s cannot be hidden: %w", hidden, err)
+		}
 	}
-	program, err := exec.LookPath(argv[0])
-	if err == nil {
-		err = syscall.Exec(program, argv, os.Environ())
+	// crun starts itself a second time, unless nobody could write to its program: a tenth of the start of a sandbox.
+	if err := bindReadOnly(program); err != nil {
+		return fmt.Errorf("%s cannot be made read-only: %w", program, err)
 	}
-	return fmt.Errorf("%s cannot be started: %w", argv[0], err)
+	return fmt.Errorf("%s cannot be started: %w", program, syscall.Exec(program, argv, os.Environ()))
+}
+
+func bindReadOnly(path string) error {
+	if err := syscall.Mount(path, path, "", syscall.MS_BIND, ""); err != nil {
+		return err
+	}
+	return syscall.Mount("", path, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
 }

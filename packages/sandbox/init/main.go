@@ -25,7 +25,7 @@ const (
 func main() {
 	listen := flag.String("listen", "", "tcp:ADDRESS:PORT, unix:PATH, or fd:NUMBER for a connection that was inherited")
 	key := flag.String("key", "", "the server's ed25519 public key, 32 bytes in base64")
-	root := flag.String("mount-root", "", "on the machine: mount the root of a sandbox that this JSON describes, and exit")
+	root := flag.String("mount-root", "", "on the machine: mount the root of a sandbox that this JSON describes, and exit or become the program behind --")
 	restacked := flag.String("restack-root", "", "on the machine: give a sandbox the root that this JSON describes, and exit")
 	hidden := flag.String("hide", "", "on the machine: become the program behind --, for which this folder is empty")
 	await := flag.String("await", "", "start the program when this path exists: a client sends it, or a former init of the pod received it")
@@ -40,13 +40,15 @@ func main() {
 		return
 	}
 	if *root != "" {
-		os.Exit(mountRootMain(*root))
+		if code := mountRootMain(*root); code != 0 || flag.NArg() == 0 {
+			os.Exit(code)
+		}
 	}
 	if *restacked != "" {
 		os.Exit(restackMain(*restacked))
 	}
-	if *hidden != "" {
-		fmt.Fprintf(os.Stderr, "init: %v\n", hideMain(*hidden, flag.Args()))
+	if *hidden != "" || *root != "" {
+		fmt.Fprintf(os.Stderr, "init: %v\n", becomeMain(*hidden, flag.Args()))
 		os.Exit(1)
 	}
 	if err := run(*listen, *key, commandLine{argv: flag.Args(), await: *await, cwd: *cwd}); err != nil {

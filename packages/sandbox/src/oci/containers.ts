@@ -33,6 +33,7 @@ import {
   type MappedContent,
   mountRoot,
   type OverlayRoot,
+  prepareRoot,
   removeRoot,
   replaceRoot,
   restackRoot,
@@ -156,11 +157,11 @@ export class Containers {
         this.#records.write(id, written);
         return written;
       };
-      const [network] = await allDone([taking, this.#prepare(record, { limits, mounts }, taking, unmapped)]);
+      const [network, mountOptions] = await allDone([taking, this.#prepare(record, { limits, mounts }, taking, unmapped)]);
       signal.throwIfAborted();
       writeFileSync(join(this.#records.folderOf(id), "config.json"), JSON.stringify(this.#configOf(written, network, limits, mounts)));
       const failing = new AbortController();
-      const running = this.#run(written, way, signal).then(({ pid, fileServerPid }) => {
+      const running = this.#run(written, way, signal, mountOptions).then(({ pid, fileServerPid }) => {
         const fileServer = fileServerPid === undefined ? null : this.#identityOf(fileServerPid);
         const complete = { ...written, process: this.#identityOf(pid), fileServer };
         written = complete;
@@ -365,36 +366,44 @@ export class Containers {
     }
   }
 
-  async #run({ id, runtime: name, diskMb }: ContainerRecord, way: Way, signal: AbortSignal): Promise<StartedSandbox> {
+  async #run(
+    { id, runtime: name, diskMb }: ContainerRecord,
+    way: Way,
+    signal: AbortSignal,
+    mountOptions?: readonly string[],
+  ): Promise<StartedSandbox> {
     const runtime = await this.#options.runtime(name);
     const bundle = this.#records.folderOf(id);
-    const options = { logPath: this.logPath(id), signal, ...(diskMb !== null && { diskMb }) };
+    const options = { logPath: this.logPath(id), signal, mountOptions, ...(diskMb !== null && { diskMb }) };
     if (way === "run") return runtime.run(id, bundle, options);
     if (runtime.restore === undefined || runtime.prepare === undefined)
       throw new PlatformError("sandbox.unsupported", `a snapshot with memory cannot be continued with the runtime ${name}; use runsc`);
     return way === "prepare" ? runtime.prepare(id, bundle, options) : runtime.restore(id, bundle, way.checkpoint, options);
   }
 
+  /** Returns the options of the mount of its root, if that is left to the start. */
   async #prepare(
     record: ContainerRecord,
     { limits, mounts }: Required<Pick<ContainerSpec, "limits" | "mounts">>,
     network: Promise<SandboxNetwork>,
     unmapped: () => Promise<ContainerRecord>,
-  ): Promise<void> {
+  ): Promise<readonly string[] | undefined> {
     const { layers } = this.#options;
     // Throws for a limit that is not valid, before anything is created.
     const inGroup = groupLimits(limits, record.runtime);
     await layers.use(record.id, record.files.layers);
     const mounted = async () => {
-      if (record.users == null) await mountRoot(this.rootOf(record), layers);
-      else await this.#mountMapped(record, mounts, await network, unmapped);
+      if (record.users != null) return this.#mountMapped(record, mounts, await network, unmapped);
+      await mountRoot(this.rootOf(record), layers);
       if (record.runtime === "runsc") await keepTemporary(this.rootOf(record));
+      return undefined;
     };
     const grouped = async () => {
       await this.groupOf(record).create(inGroup);
       void expectMove(this.#options.hierarchy);
     };
-    await allDone([mounted(), grouped()]);
+    const [mountOptions] = await allDone([mounted(), grouped()]);
+    return mountOptions;
   }
 
   /** Without its own users, if the file system of a mounted folder cannot translate owners. */
@@ -403,10 +412,12 @@ export class Containers {
     mounts: readonly SandboxMount[],
     network: SandboxNetwork,
     unmapped: () => Promise<ContainerRecord>,
-  ): Promise<void> {
+  ): Promise<readonly string[] | undefined> {
     const { layers, initPath } = this.#options;
     const binds = [...(record.files.mounts ?? []), ...mounts].flatMap((mount) => (mount.kind === "bind" ? [mount] : []));
     const content: MappedContent = { tool: initPath, network: network.namespacePath, binds };
+    // One program less to start.
+    if (binds.length === 0) return prepareRoot(this.rootOf(record), layers, content);
     try {
       await mountRoot(this.rootOf(record), layers, content);
     } catch (error) {
@@ -414,6 +425,7 @@ export class Containers {
       await removeRoot(this.rootOf(record));
       await mountRoot(this.rootOf(await unmapped()), layers);
     }
+    return undefined;
   }
 
   /** Of a process that may have ended already. */

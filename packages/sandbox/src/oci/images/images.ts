@@ -96,7 +96,7 @@ export class Images {
     const text = await readFile(this.#recordOf(key), "utf8").catch(() => null);
     if (text === null) return null;
     const image = JSON.parse(text) as Image;
-    for (const layer of image.layers) if (!(await this.#options.layers.has(layer))) return null;
+    for (const layer of image.layers) if (!this.#options.layers.has(layer)) return null;
     return image;
   }
 

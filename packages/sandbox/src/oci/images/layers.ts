@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdirSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { PlatformError } from "@aenv/contract";
@@ -55,9 +55,14 @@ export class LayerStore {
     return join(nameOf(id), FILES);
   }
 
-  async has(id: LayerId): Promise<boolean> {
-    const text = await readFile(join(this.folder, nameOf(id), RECORD), "utf8").catch(() => null);
-    if (text === null) return false;
+  has(id: LayerId): boolean {
+    const path = join(this.folder, nameOf(id), RECORD);
+    let text: string;
+    try {
+      text = readFileSync(path, "utf8");
+    } catch {
+      return false;
+    }
     const record = JSON.parse(text) as LayerRecord;
     if (record.id !== id) throw new PlatformError("bundle.damaged", `the folder of layer ${id} contains layer ${record.id}`);
     return true;
@@ -77,7 +82,7 @@ export class LayerStore {
   }
 
   async #add(id: LayerId, fill: (files: string) => Promise<void>): Promise<void> {
-    if (await this.#touch(id)) return;
+    if (this.#touch(id)) return;
     const part = this.#temporary(PART);
     try {
       await mkdir(join(part, FILES), { recursive: true });
@@ -109,8 +114,9 @@ export class LayerStore {
   /** Protects layers from collection until `release`. Throws `bundle.not_found` if one is missing: pull the image again. */
   async use(holder: string, ids: readonly LayerId[]): Promise<void> {
     const part = join(this.#uses, `${PART}${randomBytes(6).toString("hex")}`);
-    await writeFile(part, JSON.stringify(ids));
-    await rename(part, this.#useOf(holder));
+    // Not through the thread pool, here and in `#touch`: every start of a sandbox waits for it.
+    writeFileSync(part, JSON.stringify(ids));
+    renameSync(part, this.#useOf(holder));
     for (const id of ids) {
       if (await this.#keep(id)) continue;
       await this.release(holder);
@@ -145,7 +151,7 @@ export class LayerStore {
   /** False if a layer of a written use is gone. Collectors that began before the use was written move the layer away, each at most once. */
   async #keep(id: LayerId): Promise<boolean> {
     for (let attempt = 0; attempt < 3; attempt++) {
-      if (await this.#touch(id)) return true;
+      if (this.#touch(id)) return true;
       await this.#restore(nameOf(id));
     }
     return this.#touch(id);
@@ -205,13 +211,15 @@ export class LayerStore {
     await moved(part, join(this.folder, nameOf(id)));
   }
 
-  async #touch(id: LayerId): Promise<boolean> {
-    if (!(await this.has(id))) return false;
+  #touch(id: LayerId): boolean {
+    if (!this.has(id)) return false;
     const now = new Date();
-    return utimes(join(this.folder, nameOf(id), RECORD), now, now).then(
-      () => true,
-      () => false,
-    );
+    try {
+      utimesSync(join(this.folder, nameOf(id), RECORD), now, now);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   #temporary(prefix: string): string {

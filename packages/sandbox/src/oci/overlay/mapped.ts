@@ -47,9 +47,13 @@ export function newUserMapping(random: () => number = Math.random): UserMapping 
 }
 
 /** Mounts an overlay whose files keep their owners on disk, and have those of the sandbox in it. Throws `sandbox.unsupported` if that is not possible. */
-export async function mountMapped(mount: MappedMount): Promise<void> {
-  await mkdir(mount.target, { recursive: true, mode: 0o711 });
-  await call(mount, "--mount-root");
+export function mountMapped(mount: MappedMount): Promise<void> {
+  return call(mount, "--mount-root");
+}
+
+/** The options of the init's program with which it does the same. */
+export function mountOptions(mount: MappedMount): string[] {
+  return ["--mount-root", JSON.stringify(requestOf(mount))];
 }
 
 /**
@@ -85,19 +89,23 @@ export async function canMapUsers(tool: string, folder: string, layers: string):
   );
 }
 
-async function call(
-  { tool, users, binds, network, ...mount }: MappedMount,
-  option: "--mount-root" | "--restack-root",
-  more: Readonly<Record<string, unknown>> = {},
-): Promise<void> {
-  const request = {
+function requestOf({ tool: _, users, binds, network, ...mount }: MappedMount): Readonly<Record<string, unknown>> {
+  return {
     ...mount,
     host_id: users.hostId,
     size: users.size,
     network: network ?? "",
     binds: binds.map(({ source, target, isReadOnly }) => ({ source, target, read_only: isReadOnly })),
-    ...more,
   };
+}
+
+async function call(
+  mount: MappedMount,
+  option: "--mount-root" | "--restack-root",
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  const { tool } = mount;
+  const request = { ...requestOf(mount), ...more };
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const ended = await launch({ argv: [tool, option, JSON.stringify(request)], signal });
   if (ended.exitCode === 0) return;

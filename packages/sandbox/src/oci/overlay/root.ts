@@ -3,7 +3,7 @@ import { open, rm, rmdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { LayerId, LayerStore } from "../images/layers.ts";
-import { type Bind, mountMapped, restackMapped, type UserMapping } from "./mapped.ts";
+import { type Bind, type MappedMount, mountMapped, mountOptions, restackMapped, type UserMapping } from "./mapped.ts";
 import { checkMountPath, mount, run, unmount } from "./mount.ts";
 
 /** Where the changes of a sandbox are stored. Only `folder` has no limit, and only its snapshots need no copy. */
@@ -58,12 +58,23 @@ export function rootPath({ folder, mapped }: OverlayRoot): string {
 
 /** Mounts the root; the caller has called `store.use` for its layers. If it fails, nothing is left mounted. A mapped root needs `content`. */
 export async function mountRoot(root: OverlayRoot, store: LayerStore, content?: MappedContent): Promise<void> {
+  await whole(root, () => (root.mapped == null ? mountOverlay(root, store) : mountMapped(mappedMount(root, store, content))));
+}
+
+/** Does all but the mount of the overlay itself; the init's program does that with the options that are returned. For mapped roots. */
+export function prepareRoot(root: OverlayRoot, store: LayerStore, content: MappedContent): Promise<string[]> {
+  return whole(root, async () => mountOptions(mappedMount(root, store, content)));
+}
+
+/** If it fails, nothing is left mounted. */
+async function whole<T>(root: OverlayRoot, mountOn: () => Promise<T>): Promise<T> {
   checkMountPath(root.folder);
   // Not through the thread pool, here and below: each folder would take longer to hand over than to create.
-  mkdirSync(rootPath(root), { recursive: true });
+  mkdirSync(rootPath(root), { recursive: true, mode: 0o711 });
   try {
     await mountStorage(root);
-    await mountOverlay(root, store, content);
+    createFolders(root);
+    return await mountOn();
   } catch (error) {
     await unmountRoot(root);
     throw error;
@@ -203,34 +214,47 @@ async function createDisk(image: string, sizeMb: number): Promise<void> {
   }
 }
 
-async function mountOverlay(root: OverlayRoot, store: LayerStore, content: MappedContent | undefined): Promise<void> {
-  const work = join(changes(root), "work");
-  const empty = join(root.folder, "empty");
+function createFolders(root: OverlayRoot): void {
+  const work = workOf(root);
   // A work folder of an earlier mount is refused with `volatile`.
   rmSync(work, { recursive: true, force: true });
-  for (const path of [work, upper(root), empty]) {
+  for (const path of [work, upper(root), emptyOf(root)]) {
     // Only if it is new: the sandbox may have changed the permissions of its root. `chmod`, because the umask restricts `mkdir`.
     if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, 0o755);
   }
+}
+
+function mappedMount(root: OverlayRoot, store: LayerStore, content: MappedContent | undefined): MappedMount {
+  if (root.mapped == null || content === undefined)
+    throw new PlatformError("internal", `the root ${rootPath(root)} has no users of its own, or no content`);
+  const { path, ...users } = root.mapped;
+  const lower = root.layers.length === 0 ? [emptyOf(root)] : lowerOf(root, store);
+  return { lower, changes: changes(root), target: path, options: OVERLAY_OPTIONS, users, ...content };
+}
+
+async function mountOverlay(root: OverlayRoot, store: LayerStore): Promise<void> {
   // The highest layer comes first. An overlay needs at least one.
-  const lower = root.layers.length === 0 ? [empty] : root.layers.toReversed().map((id) => store.filesOf(id));
-  if (root.mapped != null) {
-    if (content === undefined) throw new PlatformError("internal", `the root ${rootPath(root)} has its own users, and no content`);
-    const { path, ...users } = root.mapped;
-    const absolute = lower.map((name) => resolve(store.folder, name));
-    return mountMapped({ lower: absolute, changes: changes(root), target: path, options: OVERLAY_OPTIONS, users, ...content });
-  }
+  const lower = root.layers.length === 0 ? [emptyOf(root)] : root.layers.toReversed().map((id) => store.filesOf(id));
   await mount({
     type: "overlay",
     source: "overlay",
     target: rootPath(root),
     cwd: store.folder,
-    options: [`lowerdir=${lower.join(":")}`, `upperdir=${upper(root)}`, `workdir=${work}`, ...OVERLAY_OPTIONS, "nodev", "nosuid"],
+    options: [`lowerdir=${lower.join(":")}`, `upperdir=${upper(root)}`, `workdir=${workOf(root)}`, ...OVERLAY_OPTIONS, "nodev", "nosuid"],
   });
 }
 
 function changes({ folder }: OverlayRoot): string {
   return join(folder, "changes");
+}
+
+function workOf(root: OverlayRoot): string {
+  return join(changes(root), "work");
+}
+
+/** The layer of a root without any. */
+function emptyOf({ folder }: OverlayRoot): string {
+  return join(folder, "empty");
 }
 
 /** The folder that becomes that of the changes when the root is exchanged. */

@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
@@ -102,20 +102,20 @@ export class CommandRuntime implements OciRuntime {
     from: readonly string[] = ["run", "--detach"],
   ): Promise<StartedSandbox> {
     if ((await this.#records.find(id)) !== null) throw new PlatformError("sandbox.start_failed", `sandbox ${id} exists already`);
-    const { linux } = JSON.parse(await readFile(join(bundle, "config.json"), "utf8")) as Pick<OciConfig, "linux">;
+    const { linux } = JSON.parse(readFileSync(join(bundle, "config.json"), "utf8")) as Pick<OciConfig, "linux">;
     const tool = linux.uidMappings === undefined ? this.#forMachineUsers : this.#tool;
     if (tool === null)
       throw new PlatformError(
         "sandbox.unsupported",
         `${problem}: ${this.program} starts only sandboxes with users of their own; install runc, on Debian with: apt-get install runc`,
       );
-    const { logPath, signal, diskMb } = options;
+    const { logPath, signal, diskMb, mountOptions } = options;
     const record: RuntimeRecord = { id, process: null, groupPath: linux.cgroupsPath, ...(diskMb !== undefined && { diskMb }) };
     await this.#records.write(record);
     try {
       const pidPath = join(this.#records.folderOf(id), "pid");
       const args = [...from, "--bundle", bundle, "--pid-file", pidPath, containerId(id)];
-      await this.#call(tool, record, args, { problem, logPath, signal });
+      await this.#call(tool, record, args, { problem, logPath, signal }, mountOptions);
       const pid = Number(await readFile(pidPath, "utf8"));
       const process = identityOf(this.#processes, pid);
       if (process === null) throw new PlatformError("sandbox.start_failed", `${problem}: process 1 ended at once`);
@@ -143,12 +143,15 @@ export class CommandRuntime implements OciRuntime {
     { id, diskMb }: RuntimeRecord,
     args: readonly string[],
     options: { readonly problem: string; readonly logPath?: string; readonly signal?: AbortSignal },
+    mountOptions: readonly string[] = [],
   ): Promise<void> {
     const errorsPath = join(this.#records.folderOf(id), "errors");
     const sharedFolder = this.#sharedFolder;
     const global = dialect.options({ root: this.stateFolder, errorsPath, sharedFolder, ...(diskMb !== undefined && { diskMb }) });
-    const command = dialect.command?.(program, this.#hierarchy, await this.#init()) ?? [program];
-    await runCommand({ argv: [...command, ...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, ...options });
+    const hidden = dialect.hidden?.(this.#hierarchy) ?? null;
+    const first = [...mountOptions, ...(hidden === null ? [] : ["--hide", hidden])];
+    const before = first.length === 0 ? [] : [await this.#init(), ...first, "--"];
+    await runCommand({ argv: [...before, program, ...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, ...options });
   }
 
   #init(): Promise<string> {

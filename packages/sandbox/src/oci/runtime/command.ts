@@ -25,7 +25,13 @@ export async function runCommand({ argv, problem, errorsPath, logPath, timeoutMs
   if (!(ending instanceof Error) && ending.exitCode === 0) return;
   signal?.throwIfAborted();
   const why = ending instanceof Error ? ending.message : limit.aborted ? `no answer within ${timeoutMs / 1_000} seconds` : null;
-  throw new PlatformError("sandbox.start_failed", `${problem}: ${why ?? (await lastError(errorsPath)) ?? `${argv[0]} failed`}`);
+  const printed = logPath === undefined ? null : await lastLine(logPath);
+  throw new PlatformError("sandbox.start_failed", `${problem}: ${why ?? (await lastError(errorsPath)) ?? printed ?? `${argv[0]} failed`}`);
+}
+
+async function lastLine(path: string): Promise<string | null> {
+  const lines = (await readFile(path, "utf8").catch(() => "")).trim().split("\n");
+  return lines.at(-1) || null;
 }
 
 /** Both runtimes write one JSON object per line. */

@@ -5,8 +5,8 @@ import type { Hierarchy } from "../cgroups/hierarchy.ts";
 export interface Dialect {
   readonly name: SandboxRuntime;
   options(options: DialectOptions): string[];
-  /** The program, behind another that becomes it; absent: only the program. `init` is the path of the init's program. */
-  readonly command?: (program: string, hierarchy: Hierarchy, init: string) => readonly string[];
+  /** A folder that must be empty for the program. */
+  readonly hidden?: (hierarchy: Hierarchy) => string | null;
 }
 
 export interface DialectOptions {
@@ -28,8 +28,7 @@ const UNIFIED = "/sys/fs/cgroup/unified";
 export const crun: Dialect = {
   ...runc,
   // It refuses to start if that tree has controllers of its own. So it gets an empty folder there, in a mount namespace that ends with it.
-  command: (program, hierarchy, init) =>
-    hierarchy.version === 1 && hierarchy.mounts.includes(UNIFIED) ? [init, "--hide", UNIFIED, "--", program] : [program],
+  hidden: (hierarchy) => (hierarchy.version === 1 && hierarchy.mounts.includes(UNIFIED) ? UNIFIED : null),
 };
 
 /** They must be the same in all calls for a sandbox, and for those that are restored from it. */

@@ -31,13 +31,13 @@ describe("a store of snapshots", () => {
     await other.store.collect();
     await one.store.collect();
     await one.layers.collect(new Date(Date.now() + 60_000));
-    expect(await one.layers.has(files.layers[0] ?? "")).toBe(true);
+    expect(one.layers.has(files.layers[0] ?? "")).toBe(true);
     expect(one.store.get(id)).toMatchObject({ bytes: 10 });
     expect(() => other.store.get(id)).toThrow(`there is no snapshot '${id}'`);
     await one.store.remove(id);
     await one.store.remove(id);
     await one.layers.collect(new Date(Date.now() + 60_000));
-    expect(await one.layers.has(files.layers[0] ?? "")).toBe(false);
+    expect(one.layers.has(files.layers[0] ?? "")).toBe(false);
     expect(one.store.list()).toEqual([]);
   });
 

@@ -46,7 +46,8 @@ describe.each([
         ...change,
       });
       writeFileSync(join(bundle.path, "config.json"), JSON.stringify(config));
-      const [program = name, ...before] = dialect.command?.(name, hierarchy, init) ?? [];
+      const hidden = dialect.hidden?.(hierarchy) ?? null;
+      const [program = name, ...before] = hidden === null ? [] : [init, "--hide", hidden, "--", name];
       const call = (...args: string[]) =>
         spawnSync(program, [...before, "--root", join(bundle.path, "state"), ...args], { encoding: "utf8", timeout: 30_000 });
       const { stdout, stderr } = call("run", "--bundle", bundle.path, id);
