@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxProcess } from "@aenv/sdk";
 import { describeNeeding } from "@aenv/testing";
@@ -9,6 +9,11 @@ import { askCounting, countingProgram } from "./fixtures/counting-program.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
 
 const snapshotsOf = ({ home }: Platform) => readdirSync(join(home, "oci/snapshots")).length;
+
+const copiesOf = async ({ controlUrl }: Platform) => {
+  const text = await (await fetch(`${controlUrl}/metrics`)).text();
+  return Number(/^aenv_pool_copies_total (\d+)$/m.exec(text)?.[1]);
+};
 
 const node = async (platform: Platform, id: string, script: string) => {
   const body = { command: ["node", "-e", script], wait: true };
@@ -99,6 +104,16 @@ describeNeeding("runsc", "a platform whose sandboxes can be copied", () => {
     for (const fork of forks) await fork.release();
   }, 240_000);
 
+  it("gives forks with memory the limits of their environment", async () => {
+    const ref = await publish(platform, projects.tally, { version: "1.0.2", deployConfig: { memory: "700Mi" } });
+    const { id } = await platform.create(ref);
+    const forks = (await platform.demand("POST", `/env-instance/${id}/fork`, { count: 1, fidelity: "memory" })) as [{ id: string }];
+    const folder = join(platform.home, "oci/sandboxes");
+    const limits = readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name, "record.json"), "utf8")).limits.memoryMb);
+    expect(limits.filter((memoryMb) => memoryMb === 700)).toHaveLength(2);
+    for (const one of [id, forks[0].id]) await platform.demand("DELETE", `/env-instance/${one}`);
+  }, 120_000);
+
   it("forks the state together with the files of the sandbox", async () => {
     const parent = await platform.create(await publish(platform, projects.probe));
     await callTool(urlOf(platform, parent.id), "count");
@@ -156,15 +171,27 @@ describeNeeding("runsc", "a platform whose sandboxes can be copied", () => {
     const ref = await publish(platform, projects.probe, { version: "1.0.1", deployConfig: { warmStart: true } });
     const first = await platform.create(ref);
     expect(snapshotsOf(platform)).toBe(1);
-    const copies = async () => {
-      const text = await (await fetch(`${platform.controlUrl}/metrics`)).text();
-      return Number(/^aenv_pool_copies_total (\d+)$/m.exec(text)?.[1]);
-    };
-    const before = await copies();
+    const before = await copiesOf(platform);
     const second = await platform.create(ref);
     for (const { id } of [first, second]) expect(await callTool(urlOf(platform, id), "count")).toMatchObject({ text: "1" });
     // The second one is a copy or, if a process was ready for it, that process is replaced by a copy.
-    await expect.poll(copies, { timeout: 60_000 }).toBeGreaterThan(before);
+    await expect.poll(() => copiesOf(platform), { timeout: 60_000 }).toBeGreaterThan(before);
     expect(snapshotsOf(platform)).toBe(1);
+  }, 120_000);
+
+  it("starts instances of a program with the same variables as copies of one that answered, if the environment asks for it", async () => {
+    using project = countingProgram();
+    const ref = await publish(platform, project.path, { version: "1.0.1", deployConfig: { warmStart: true } });
+    const create = (greeting: string) => platform.create(ref, { environment_variables: { GREETING: greeting } });
+    const [stored, copied] = [snapshotsOf(platform), await copiesOf(platform)];
+    const first = await create("hello");
+    const [second, third] = await Promise.all([create("hello"), create("hello")]);
+    const other = await create("welcome");
+    expect(await copiesOf(platform)).toBe(copied + 2);
+    expect(snapshotsOf(platform)).toBe(stored + 2);
+    for (const { id } of [first, second, third])
+      expect(await askCounting(platform, id, "/count")).toMatchObject({ count: 1, inFile: 0, greeting: "hello" });
+    expect(await askCounting(platform, other.id, "/count")).toMatchObject({ count: 1, greeting: "welcome" });
+    for (const { id } of [first, second, third, other]) await platform.demand("DELETE", `/env-instance/${id}`);
   }, 120_000);
 });

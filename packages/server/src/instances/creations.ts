@@ -124,6 +124,7 @@ export class Creations {
         { ...request.environment_variables, ...values },
         { ...platformVariables(row), ...platform },
       ),
+      ...(secretVariables.length > 0 && { hasSecrets: true }),
       arguments: args,
       ...(request.snapshot !== undefined && stored === null && { snapshot: request.snapshot }),
       sandboxOptions: row.sandboxOptions,

@@ -148,8 +148,10 @@ export class Forks {
     { caller, signal }: RequestContext,
   ): Promise<Slot[]> {
     const { slots } = this.#options;
-    const program = slot.program === undefined ? null : slots.programOf(await this.#environmentOf(parent, caller));
-    return this.#allOrNone(rows, ({ id }) => slots.occupyCopy(parent, id, snapshot, program, signal));
+    // A fork needs no bundle, so the version may be deleted. Only a program has to be looked up.
+    const resolved = this.#environmentOf(parent, caller);
+    const environment = slot.program === undefined ? await resolved.catch(() => null) : await resolved;
+    return this.#allOrNone(rows, ({ id }) => slots.occupyCopy(parent, id, snapshot, environment, signal));
   }
 
   #environmentOf({ environment: { name, version } }: InstanceRow, caller: Caller): Promise<EnvironmentVersion> {

@@ -8,6 +8,8 @@ export interface InitialState {
   readonly task: EpisodeTask | null;
   readonly seed: number;
   readonly variables: Readonly<Record<string, string>>;
+  /** Whether some of the variables are secrets. Not sent to the sandbox. */
+  readonly hasSecrets?: boolean;
   readonly arguments: readonly string[];
   readonly snapshot?: unknown;
   readonly sandboxOptions?: SandboxOptions | undefined;

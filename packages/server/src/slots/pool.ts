@@ -9,6 +9,7 @@ import { type EnvironmentLimits, environmentLimits, type LimitedEnvironment } fr
 import type { Program } from "./program.ts";
 import type { Scheduler, Urgency } from "./scheduler.ts";
 import { isSameVariables } from "./variables.ts";
+import { WarmPrograms } from "./warm-programs.ts";
 import { demandOf, failureAfter, newWarmSet, noteBurst, type WarmBundle, type WarmEnvironment, type WarmSet } from "./warm-set.ts";
 
 /** Whether a version is the newest of its environment, an older one, or deleted. */
@@ -89,10 +90,12 @@ export class Pool {
   readonly #blank: WarmSet;
   readonly #sets = new Map<string, WarmSet>();
   readonly #stop = new AbortController();
+  readonly #programs: WarmPrograms;
   #copies = 0;
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    this.#programs = new WarmPrograms({ engine: options.engine, onFailure: options.onFillFailure, now: options.now });
     this.#blank = newWarmSet(BLANK, null, options.min);
     this.#sets.set(BLANK, this.#blank);
     this.#retarget();
@@ -105,7 +108,7 @@ export class Pool {
 
   /** How many processes were started as copies of a stored one, for metrics. */
   get copies(): number {
-    return this.#copies;
+    return this.#copies + this.#programs.copies;
   }
 
   /** How many sets cannot be filled at present. */
@@ -174,9 +177,24 @@ export class Pool {
     return this.#bind(await this.#start(spec.owner, "now", signal, { subject }), bundleOf(spec), signal);
   }
 
-  /** A sandbox that runs a program, for one instance; with `snapshot`, in the files of another sandbox. */
-  program(program: Program, spec: Omit<ProgramSpec, "program"> & Pick<StartOptions, "snapshot">, signal: AbortSignal): Promise<Sandbox> {
-    return this.#start(spec.owner, "now", signal, { ...spec, program });
+  /**
+   * A sandbox that runs a program, for one instance; with `snapshot`, in the files of another sandbox. With `warmAs`, the name of its environment,
+   * it is a copy of one that was stored when it answered.
+   */
+  program(
+    program: Program,
+    { warmAs, ...spec }: Omit<ProgramSpec, "program"> & Pick<StartOptions, "snapshot"> & { readonly warmAs?: string | undefined },
+    signal: AbortSignal,
+  ): Promise<Sandbox> {
+    const { owner, variables, egress, runtime, limits, second, subject, instanceId } = spec;
+    const start = () => this.#start(owner, "now", signal, { ...spec, program });
+    if (warmAs === undefined || second !== undefined) return start();
+    return this.#programs.start({
+      environment: warmAs,
+      inputs: [warmAs, owner, program, variables, egress, runtime, limits],
+      start,
+      copy: (snapshot) => this.copy({ owner, egress, limits, subject, program, instanceId, snapshot }, signal),
+    });
   }
 
   /**
@@ -193,6 +211,7 @@ export class Pool {
     this.#retarget();
     const sets = [...this.#sets.values()];
     await Promise.all(sets.map((set) => this.#shrink(set)));
+    await this.#programs.trim();
     // Not awaited: a start may take long, and the rest of the maintenance need not wait for it.
     for (const set of sets) void this.#fill(set);
   }
@@ -201,6 +220,7 @@ export class Pool {
     this.#stop.abort(new PlatformError("server.draining", "the server is shutting down"));
     const sets = [...this.#sets.values()];
     this.#sets.clear();
+    await this.#programs.close();
     await Promise.all(
       sets.map(async (set) => {
         await set.filling;
@@ -344,7 +364,7 @@ export class Pool {
     const snapshot = await set.snapshot;
     if (snapshot === null) return null;
     try {
-      const copied = await this.#start(owner, urgency, signal, { snapshot, egress: set.bundle?.egress });
+      const copied = await this.#start(owner, urgency, signal, { snapshot, egress: set.bundle?.egress, limits: set.bundle?.limits });
       this.#copies++;
       return copied;
     } catch (error) {
@@ -454,11 +474,12 @@ interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" |
   /** The unpacked bundle; undefined if there is none. */
   readonly folder: string | undefined;
   /** Undefined while an environment is verified. */
-  readonly instanceId?: string;
+  readonly instanceId?: string | undefined;
 }
 
-interface CopySpec extends Pick<ClaimSpec, "owner" | "egress">, Partial<Pick<ProgramSpec, "program" | "instanceId">> {
+interface CopySpec extends Pick<ClaimSpec, "owner" | "egress" | "limits">, Partial<Pick<ProgramSpec, "program" | "instanceId">> {
   readonly snapshot: string;
+  readonly subject?: SandboxSubject | undefined;
 }
 
 interface StartOptions extends Partial<Omit<ProgramSpec, "subject">> {

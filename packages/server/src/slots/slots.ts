@@ -136,7 +136,7 @@ export class Slots {
     if (initial.storedInstance !== undefined) {
       progress.step = "its stored processes do not run yet";
       const stored = { id: initial.storedInstance, owner, ...(initial.egress !== undefined && { egress: { agent: initial.egress } }) };
-      return this.occupyCopy(stored, initial.id, initial.sandboxSnapshot ?? "", programOf(environment, engine), signal);
+      return this.occupyCopy(stored, initial.id, initial.sandboxSnapshot ?? "", environment, signal);
     }
     const program = programOf(environment, engine, initial.arguments);
     if (program !== null) {
@@ -196,8 +196,12 @@ export class Slots {
       subject: subjectOf(environment, owner, initial),
       second: secondOf(initial.taskSandboxes),
     };
+    // The memory of one that has secrets is not written to the disk, and one with the files of an instance is not like others.
+    const isCopied = environment.config.deployConfig?.warmStart === true && initial.hasSecrets !== true;
+    const warmAs = isCopied && snapshot === undefined ? `${environment.name}@${environment.version}` : undefined;
+    const limits = pool.limitsFor(environment);
     const sandbox = await pool
-      .program(program, { folder, ...own, egress, runtime, limits: pool.limitsFor(environment), instanceId: id, snapshot }, signal)
+      .program(program, { folder, ...own, egress, runtime, limits, instanceId: id, snapshot, warmAs }, signal)
       .catch((error: unknown) => Promise.reject(explainMissing(error, program, engine)));
     return this.#programSlot(sandbox, id, program);
   }
@@ -219,24 +223,24 @@ export class Slots {
     }
   }
 
-  /** The program of an environment; null if it is a module for the runner. */
-  programOf(environment: EnvironmentVersion): Program | null {
-    return programOf(environment, this.#options.engine);
-  }
-
-  /** A copy of a sandbox with its memory. Its program goes on, or its instance gets a new id. */
+  /**
+   * A copy of a sandbox with its memory. Its program goes on, or its instance gets a new id. The environment is null if its version was deleted:
+   * then the limits are those of the server.
+   */
   async occupyCopy(
     parent: Pick<AdoptedInstance, "id" | "owner" | "egress">,
     id: string,
     snapshot: string,
-    program: Program | null,
+    environment: EnvironmentVersion | null,
     signal: AbortSignal,
   ): Promise<Slot> {
+    const { pool, engine } = this.#options;
     const { id: parentId, owner } = parent;
-    const copy = { snapshot, owner, egress: parent.egress?.agent };
-    if (program !== null)
-      return this.#programSlot(await this.#options.pool.copy({ ...copy, program, instanceId: id }, signal), id, program);
-    const sandbox = await this.#options.pool.copy(copy, signal);
+    const limits = environment === null ? undefined : pool.limitsFor(environment);
+    const copy = { snapshot, owner, egress: parent.egress?.agent, limits };
+    const program = environment === null ? null : programOf(environment, engine);
+    if (program !== null) return this.#programSlot(await pool.copy({ ...copy, program, instanceId: id }, signal), id, program);
+    const sandbox = await pool.copy(copy, signal);
     this.#occupancy.add(sandbox, id);
     const slot: Slot = { sandboxId: sandbox.id, address: sandbox.address, prefix: instancePrefix(id), isOwnSandbox: true };
     try {
