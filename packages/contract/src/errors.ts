@@ -58,7 +58,7 @@ export const errorTable = {
   "file.conflict": {
     status: 409,
     retryable: false,
-    meaning: "the path exists already, is not empty, or is not a file or folder as the operation needs",
+    meaning: "the path exists already, is not empty, is not a file or folder as the operation needs, or was changed meanwhile",
   },
   "file.denied": { status: 403, retryable: false, meaning: "the sandbox does not permit this access to the path" },
   "file.out_of_range": { status: 416, retryable: false, meaning: "the file has no such part" },

@@ -41,6 +41,27 @@ for (const runtime of ["runc", "runsc"] as const) {
       await expect(files.stat(platform.home)).rejects.toMatchObject({ code: "file.not_found" });
     });
 
+    it("reads files that a program rewrites meanwhile, and ends the read of a large one that becomes shorter", async () => {
+      const { files } = env.sandbox;
+      const rewrite =
+        "const fs = require('node:fs'); const write = () => { for (let n = 0; n < 50; n++) fs.writeFileSync('/changing', 'x'.repeat(9)); setImmediate(write); }; write();";
+      await files.write("/changing", "");
+      await using _writing = await env.sandbox.spawn(["node", "-e", rewrite]);
+      await expect.poll(() => files.readText("/changing"), { timeout: 30_000 }).toBe("x".repeat(9));
+      for (let count = 0; count < 200; count++) expect("x".repeat(9)).toContain(await files.readText("/changing"));
+
+      await env.sandbox.exec(["node", "-e", "fs.writeFileSync('/large', Buffer.alloc(200 * 2 ** 20))"]);
+      const { instanceId } = await env.getEnvInfo();
+      const response = await fetch(`${platform.controlUrl}/env-instance/${instanceId}/files?path=/large`);
+      const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+      await reader.read();
+      await env.sandbox.exec(["node", "-e", "fs.truncateSync('/large', 1)"]);
+      const rest = async () => {
+        while (!(await reader.read()).done);
+      };
+      await expect(rest()).rejects.toThrow();
+    }, 60_000);
+
     it("listens on a port inside, whose connections reach this process and nothing else", async () => {
       let asked = 0;
       const server = createServer((_, response) => response.end(`answer ${++asked}`)).listen(0, "127.0.0.1");

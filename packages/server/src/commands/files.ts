@@ -1,4 +1,5 @@
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { PlatformError } from "@aenv/contract";
 import type { FileChange, FileInfo } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
@@ -23,6 +24,9 @@ export interface OpenFile {
   readonly length: number | null;
 }
 
+/** Files up to this size are read before they are sent. */
+const MAX_HELD_BYTES = 2 ** 20;
+
 /** The files in the sandboxes of instances. Nothing is followed out of a sandbox, which its engine ensures. */
 export class Files {
   readonly #access: SandboxAccess;
@@ -38,7 +42,13 @@ export class Files {
       // Files of /proc report no size, but have content.
       const part = type === "file" && size > 0 ? partOf(path, range, size) : null;
       const { info, content } = await init.files.open(part === null ? place : { ...place, ...part });
-      return { info, content, offset: part?.offset ?? 0, length: part?.length ?? null };
+      if (part === null) return { info, content, offset: 0, length: null };
+      if (part.length > MAX_HELD_BYTES) return { info, content: Readable.from(whole(content, part.length, path)), ...part };
+      // A program may write to the file meanwhile. A client waits for as many bytes as it was told.
+      const bytes = await buffer(content);
+      if (range !== undefined && bytes.length < part.length) throw changed(path);
+      const { length } = bytes;
+      return { info: { ...info, size: range === undefined ? length : size }, content: Readable.from([bytes]), offset: part.offset, length };
     });
   }
 
@@ -129,6 +139,20 @@ function partOf(path: string, range: string | undefined, size: number): ByteRang
   const part = readRange(range, size);
   if (part !== null) return part;
   throw new PlatformError("file.out_of_range", `'${path}' has ${size} bytes; it has no part '${range}'`, { details: { size } });
+}
+
+/** Throws at the end if there are fewer bytes: the client gets an incomplete response then, and does not wait for the rest. */
+async function* whole(content: Readable, length: number, path: string): AsyncGenerator<Buffer, void, undefined> {
+  let left = length;
+  for await (const part of content as AsyncIterable<Buffer>) {
+    left -= part.length;
+    yield part;
+  }
+  if (left > 0) throw changed(path);
+}
+
+function changed(path: string): PlatformError {
+  return new PlatformError("file.conflict", `'${path}' became shorter while it was read; read it again`);
 }
 
 async function* untilReleased(
