@@ -25,6 +25,7 @@ export const {
   TransportError,
   UnrecoverableEnvironmentError,
   ValidationError,
+  assertUninterrupted,
   dataPath,
   defineEnvironment,
   fetchTransport,

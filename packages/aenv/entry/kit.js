@@ -5,6 +5,7 @@ refuseOldNode("aenvironment");
 
 export const {
   Host,
+  assertUninterrupted,
   dataPath,
   defineEnvironment,
   findEntries,

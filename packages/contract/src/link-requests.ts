@@ -109,6 +109,7 @@ export const commandEvent = z.discriminatedUnion("type", [
     signal: z.string().nullable(),
     timed_out: z.boolean(),
     out_of_memory: z.boolean(),
+    interruption: z.string().nullable(),
     duration_ms: z.number(),
     dropped_bytes: z.number(),
   }),

@@ -11,6 +11,11 @@ export interface CommandEnding {
   /** It was ended because its time was over. */
   readonly timedOut: boolean;
   readonly outOfMemory: boolean;
+  /**
+   * Why processes of the sandbox were ended by something outside of it while the command ran, such as a machine without memory; null if none
+   * were. Then the result says nothing about the programs in the sandbox.
+   */
+  readonly interruption: string | null;
   readonly durationMs: number;
   /** Output that is missing, because it was more than the limit. */
   readonly droppedBytes: number;

@@ -58,6 +58,7 @@ export type {
 export { Host, type InstanceSpec } from "./instances/host.ts";
 export type { Snapshot } from "./instances/snapshot.ts";
 export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load/load.ts";
+export { assertUninterrupted } from "./sandboxes/interruption.ts";
 export { type SandboxToolOptions, type SandboxToolSetting, sandboxTools } from "./sandboxes/tools.ts";
 export { type Runnable, runSandbox } from "./serve/run.ts";
 export { type Served, type ServeOptions, serve } from "./serve/serve.ts";

@@ -22,7 +22,7 @@ type process struct {
 	mu       sync.Mutex // guards what follows
 	timedOut bool
 	timer    *time.Timer
-	oomKills int // of the sandbox, when the process started
+	memory   memoryCounts // when the process started
 
 	ended    chan struct{} // closed when it was reaped; status and run time are set before
 	done     chan struct{} // closed when its output is complete, too
@@ -37,21 +37,30 @@ type ending struct {
 	TimedOut    bool   `json:"timed_out"`
 	DurationMs  int64  `json:"duration_ms"`
 	OutOfMemory bool   `json:"out_of_memory"`
-	Dropped     int64  `json:"dropped_bytes"`
+	// Why processes of the sandbox were ended by something outside of it while this one ran.
+	Interruption string `json:"interruption,omitempty"`
+	Dropped      int64  `json:"dropped_bytes"`
 }
 
-// ending describes how the process ended; valid when it is done.
-func (p *process) ending() ending {
+// endingOf describes how a process ended; valid when it is done.
+func (s *server) endingOf(p *process) ending {
+	memory := readMemoryCountsSince(p.memory)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	end := ending{TimedOut: p.timedOut, DurationMs: p.runTime.Milliseconds(), Dropped: p.output.droppedBytes()}
 	if p.status.Signaled() {
 		end.Signal = signalName(p.status.Signal())
-		end.OutOfMemory = p.status.Signal() == syscall.SIGKILL && countOf("oom_kill ", oomFiles) > p.oomKills
-		return end
+		end.OutOfMemory = p.status.Signal() == syscall.SIGKILL && memory.kills > p.memory.kills
+	} else {
+		code := p.status.ExitStatus()
+		end.ExitCode = &code
 	}
-	code := p.status.ExitStatus()
-	end.ExitCode = &code
+	switch {
+	case s.stopping.Load():
+		end.Interruption = "the sandbox was shut down"
+	case memory.endedFromOutside(p.memory, hasReachedLimitV1):
+		end.Interruption = "the kernel ended a process of the sandbox for want of memory, and the sandbox's own limit is not known to be the cause"
+	}
 	return end
 }
 

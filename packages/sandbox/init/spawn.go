@@ -169,7 +169,7 @@ func (s *server) follow(p *process, on *stream, answer map[string]any) (any, err
 	if !s.processes.forget(p) {
 		return nil, failed("no_process", "the end of process %d was reported already", p.id)
 	}
-	on.finish(p.ending(), nil)
+	on.finish(s.endingOf(p), nil)
 	close(p.reported)
 	return nil, nil
 }
@@ -205,7 +205,7 @@ func (s *server) spawn(r spawnRequest) (*process, error) {
 		keep = defaultKeepOutput
 	}
 	p := &process{
-		argv: r.Argv, output: newOutput(keep), ended: make(chan struct{}), done: make(chan struct{}), reported: make(chan struct{}), oomKills: countOf("oom_kill ", oomFiles),
+		argv: r.Argv, output: newOutput(keep), ended: make(chan struct{}), done: make(chan struct{}), reported: make(chan struct{}), memory: readMemoryCounts(),
 	}
 	plumbing, err := openPlumbing(p, r)
 	if err != nil {
@@ -428,7 +428,7 @@ func listProcesses(s *server, _ *stream, _ struct{}) (any, error) {
 		one := row{Process: p.id, Pid: p.pid, Argv: p.argv, StartedMs: p.startedAt.UnixMilli()}
 		select {
 		case <-p.done:
-			end := p.ending()
+			end := s.endingOf(p)
 			one.Ending = &end
 		default:
 		}

@@ -74,22 +74,15 @@ func (s *stats) count(line string) {
 
 // In version 2 and version 1 of control groups.
 var (
-	oomFiles     = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
+	oomFiles     = []string{memoryEventsV2, memoryFolderV1 + "memory.oom_control"}
 	processFiles = []string{"/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events"}
 )
 
 // countOf returns the number after a word in the first file that exists: how often the kernel enforced a limit; 0 if that is not known.
 func countOf(word string, files []string) int {
 	for _, path := range files {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(text)) {
-			if value, found := strings.CutPrefix(line, word); found {
-				count, _ := strconv.Atoi(strings.TrimSpace(value))
-				return count
-			}
+		if text := readSmall(path); text != "" {
+			return countIn(text, word)
 		}
 	}
 	return 0

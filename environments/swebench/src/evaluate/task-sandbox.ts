@@ -1,4 +1,4 @@
-import type { TaskSandbox } from "@aenv/kit";
+import { assertUninterrupted, type TaskSandbox } from "@aenv/kit";
 import { EvaluationError } from "./error.ts";
 import type { EvalSandbox } from "./sandbox.ts";
 
@@ -62,6 +62,7 @@ async function run(sandbox: TaskSandbox, command: readonly string[], { stdin, ..
     collect(process.stderr, command),
     process.exited,
   ]);
+  assertUninterrupted(ending);
   return { stdout, stderr, ending };
 }
 

@@ -187,7 +187,7 @@ it("a copy of an episode has its end, its failures and what is left of its time"
 it("a task whose steps have different networks is refused before the agent begins, if the engine cannot change them", async () => {
   const task = await loadExample("harbor/steps-network");
   const asked: unknown[] = [];
-  const result = { exitCode: 0, stdout: "", stderr: "", timedOut: false };
+  const result = { exitCode: 0, stdout: "", stderr: "", timedOut: false, interruption: null };
   const sandbox = {
     exec: async () => result,
     files: { write: async () => {}, stat: () => Promise.reject(new PlatformError("file.not_found", "no such file")) },

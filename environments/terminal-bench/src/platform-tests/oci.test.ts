@@ -10,6 +10,7 @@ import { aenv } from "aenvironment/cli-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseTrajectory } from "../atif/trajectory.ts";
 import { readJob } from "../results/job-folder.ts";
+import { limitMachine } from "./testing/machine-memory.ts";
 import { startWorld, type World } from "./testing/world.ts";
 
 interface Answer {
@@ -249,6 +250,22 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
         await using killer = await open({ TERMINAL_BENCH_STRICT: strict, TERMINAL_BENCH_TASK: "runs-program" });
         await plant("kill -9 -1", killer);
         expect(await reward(killer)).toMatchObject({ reward: 0, status: "error", error: expect.stringContaining("were killed") });
+      });
+
+      const FILL = 'x=0123456789abcdef; while :; do x="$x$x"; done';
+      it("a program of the tests that uses up its memory", { timeout: 60_000 }, async () => {
+        await using eager = await open({ TERMINAL_BENCH_TASK: "runs-program" });
+        await plant(FILL, eager);
+        expect(await reward(eager)).toMatchObject({ reward: 0, status: "success" });
+      });
+
+      it("but no score if the machine has no more memory", { timeout: 60_000 }, async () => {
+        await using unlucky = await open({ TERMINAL_BENCH_TASK: "runs-program" });
+        await plant(FILL, unlucky);
+        using _ = await limitMachine((command) => bash(command, unlucky), 300 * 2 ** 20);
+        await expect(reward(unlucky)).rejects.toThrow(
+          /a command was interrupted: the kernel ended a process of the sandbox for want of memory/,
+        );
       });
 
       it("a full disk", { timeout: 60_000 }, async () => {

@@ -1,4 +1,4 @@
-import type { TaskSandbox } from "@aenv/kit";
+import { assertUninterrupted, type TaskSandbox } from "@aenv/kit";
 import type { NetworkPolicy } from "../network/policy.ts";
 import { fnmatch } from "../python/fnmatch.ts";
 import { folderArchive } from "../tar/folder.ts";
@@ -37,6 +37,7 @@ export class PlatformSandbox implements TrialSandbox {
       ...(env !== undefined && { env }),
       timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS,
     });
+    assertUninterrupted(result);
     // Nothing is on standard error, unless bash itself could not start.
     return { exitCode: result.timedOut ? null : result.exitCode, output: result.stdout + result.stderr, isTimedOut: result.timedOut };
   }
@@ -69,6 +70,12 @@ export class PlatformSandbox implements TrialSandbox {
       if ((error as { code?: string }).code === "file.not_found") return null;
       throw error;
     }
+  }
+
+  async hasReachedProcessLimit(): Promise<boolean> {
+    const read = (path: string) => this.#sandbox.files.readText(path).catch(() => "");
+    const events = (await read("/sys/fs/cgroup/pids.events")) || (await read("/sys/fs/cgroup/pids/pids.events"));
+    return /^max [1-9]/m.test(events);
   }
 
   endProcesses(): Promise<void> {

@@ -29,7 +29,7 @@ export interface SandboxFile {
 
 /** What a trial needs of a running sandbox. */
 export interface TrialSandbox {
-  /** Runs a command with `bash -c`. */
+  /** Runs a command with `bash -c`. Throws if something outside of the sandbox has ended processes of it meanwhile. */
   exec(command: string, options?: ExecOptions): Promise<ExecResult>;
   /** Copies the content of a folder of the host into a directory of the sandbox, as root and without following links. */
   upload(folder: string, path: string): Promise<void>;
@@ -37,6 +37,8 @@ export interface TrialSandbox {
   download(path: string, exclude?: readonly string[]): Promise<readonly SandboxFile[]>;
   /** What is at a path, without the help of the sandbox's programs; null for nothing, links and special files. */
   kindOf(path: string): Promise<"file" | "directory" | null>;
+  /** Whether its limit of processes has kept a program from starting one, as far as that is known. */
+  hasReachedProcessLimit(): Promise<boolean>;
   /** Ends the process groups of the commands that still run. Daemons that left their group stay: many tasks need them. */
   endProcesses(): Promise<void>;
   setNetwork(policy: NetworkPolicy): Promise<void>;

@@ -1,10 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { examplesFolder, loadExample, localSandboxes, localSettings, oracleOf } from "../fixtures/examples.ts";
+import { loadTask } from "../task/load.ts";
 import { scalarReward } from "../verifier/rewards.ts";
 import { nop, type TrialAgent } from "./agents.ts";
 import type { TrialReport } from "./report.ts";
@@ -104,6 +105,17 @@ describeNeeding("tmpfs", "trials in local roots", () => {
     const report = await play("harbor/hello-file", slow);
     expect(report.rewards).toEqual({ reward: 1 });
     expect(report.failure).toMatchObject({ type: "AgentTimeoutError" });
+  });
+
+  it.each([
+    ["that was killed", "kill -9 $$", "TestsKilledError"],
+    ["that could start no process, but not because of the sandbox's limit", "exit 254", "RewardFileNotFoundError"],
+  ])("name the failure of a test script %s", async (_, script, type) => {
+    const copy = join(folder, `task-${++trials}`);
+    cpSync(join(examplesFolder, "harbor/hello-file"), copy, { recursive: true });
+    writeFileSync(join(copy, "tests/test.sh"), script);
+    const report = await runTrial(await loadTask(copy), nop, localSandboxes, `${copy}-trial`, localSettings);
+    expect([report.rewards, report.steps.at(-1)?.failure ?? report.failure]).toMatchObject([null, { type }]);
   });
 
   it("have no reward when the agent crashed", async () => {

@@ -119,14 +119,18 @@ async function runTests(
   try {
     return plan.parser === null ? rewardsOf(files) : tb1Rewards(plan, plainLog(result.output), result.exitCode, settings.tb1Reward);
   } catch (error) {
-    if (!isKilled(result.exitCode)) throw error;
+    if (!(await isKilled(sandbox, result.exitCode))) throw error;
     throw new TrialFailure("TestsKilledError", "the tests were killed before they wrote a reward", { cause: error });
   }
 }
 
-/** By a signal, which shells report as such a number, or with 254 because no process could be started. */
-function isKilled(exitCode: number | null): boolean {
-  return exitCode === null || (exitCode > 128 && exitCode <= 128 + 64) || exitCode === 254;
+/**
+ * By a signal, which shells report as such a number, or with 254 because no process could be started. Only what is in the sandbox can have
+ * sent the signal: a command that was ended from outside has thrown.
+ */
+async function isKilled(sandbox: TrialSandbox, exitCode: number | null): Promise<boolean> {
+  if (exitCode === 254) return sandbox.hasReachedProcessLimit();
+  return exitCode === null || (exitCode > 128 && exitCode <= 128 + 64);
 }
 
 /** The verifier's files, without those that are older than the test script's start. */

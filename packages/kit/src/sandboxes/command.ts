@@ -161,6 +161,7 @@ function endingOf(event: Extract<CommandEvent, { type: "ended" }>): CommandEndin
     signal: event.signal,
     timedOut: event.timed_out,
     outOfMemory: event.out_of_memory,
+    interruption: event.interruption,
     durationMs: event.duration_ms,
     droppedBytes: event.dropped_bytes,
   };

@@ -51,7 +51,16 @@ const json = (stream: ServerHttp2Stream, body: unknown, status = 200) => {
 };
 const frame = (channel: "event" | "stdout" | "stderr", data: string) =>
   Buffer.concat([frameHead(channel, Buffer.byteLength(data)), Buffer.from(data)]);
-const ended = { type: "ended", exit_code: 3, signal: null, timed_out: false, out_of_memory: false, duration_ms: 5, dropped_bytes: 0 };
+const ended = {
+  type: "ended",
+  exit_code: 3,
+  signal: null,
+  timed_out: false,
+  out_of_memory: false,
+  interruption: null,
+  duration_ms: 5,
+  dropped_bytes: 0,
+};
 
 /** Opens sandboxes, and lets `run` answer the commands. */
 const platform =
@@ -81,6 +90,7 @@ describe("the connection to the platform", () => {
       signal: null,
       timedOut: false,
       outOfMemory: false,
+      interruption: null,
       durationMs: 5,
       droppedBytes: 0,
       stdout: "ab",

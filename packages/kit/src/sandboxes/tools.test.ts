@@ -17,7 +17,7 @@ function machine(folder: string, seen: TaskExecOptions[] = []): TaskSandbox {
     const settings = { cwd: options.cwd ?? folder, timeout: options.timeoutMs ?? 0, killSignal: "SIGKILL" as const };
     const child = execFile(file, args, settings, (error, stdout, stderr) => {
       const exitCode = error === null ? 0 : typeof error.code === "number" ? error.code : null;
-      const ending = { exitCode, signal: error?.signal ?? null, timedOut: error?.killed === true, outOfMemory: false };
+      const ending = { exitCode, signal: error?.signal ?? null, timedOut: error?.killed === true, outOfMemory: false, interruption: null };
       resolve({ ...ending, durationMs: 1, droppedBytes: 0, stdout, stderr });
     });
     // A command may end without reading its input.

@@ -35,6 +35,8 @@ export interface ProcessEnding {
   readonly signal: string | null;
   readonly timedOut: boolean;
   readonly outOfMemory: boolean;
+  /** Why processes of the sandbox were ended by something outside of it while this one ran; null if none were. */
+  readonly interruption: string | null;
   readonly durationMs: number;
   readonly droppedBytes: number;
 }
@@ -122,6 +124,7 @@ export function endingOf(fields: Fields): ProcessEnding {
     signal: typeof fields.signal === "string" ? fields.signal : null,
     timedOut: fields.timed_out === true,
     outOfMemory: fields.out_of_memory === true,
+    interruption: typeof fields.interruption === "string" ? fields.interruption : null,
     durationMs: numberIn(fields, "duration_ms"),
     droppedBytes: numberIn(fields, "dropped_bytes"),
   };

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { describeEnding, type EndingFacts } from "./ending.ts";
 
 const usage = { memoryBytes: 0, processes: 0, cpuMs: 0, outOfMemoryKills: 0, processLimitHits: 0 };
-const ending = { exitCode: null, signal: null, timedOut: false, outOfMemory: false, durationMs: 1, droppedBytes: 0 };
+const ending = { exitCode: null, signal: null, timedOut: false, outOfMemory: false, interruption: null, durationMs: 1, droppedBytes: 0 };
 const plain: EndingFacts = {
   ending: { ...ending, exitCode: 3 },
   hasLostFiles: false,

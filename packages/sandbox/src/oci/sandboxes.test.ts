@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
@@ -11,6 +12,7 @@ import type { Sandbox, SandboxSpec } from "../engine.ts";
 import { TEST_PROGRAM } from "../fixtures/test-root.ts";
 import { connectInit } from "../init/connection.ts";
 import type { ProcessOutput } from "../init/process.ts";
+import { findHierarchy } from "./cgroups/group.ts";
 import { OciEngine } from "./engine.ts";
 import { writeLayout } from "./images/fixtures/layout.ts";
 import type { OciEngineOptions } from "./options.ts";
@@ -76,6 +78,15 @@ function filesOf(home: string) {
         .map((id) => ({ id, layers: recordIn("containers", id).files.layers as string[] })),
     containerOf: ({ id }: Sandbox): string => recordIn("sandboxes", id).container,
   };
+}
+
+/** Limits the memory of all sandboxes of an engine together, as a machine does that has no more. */
+async function setMemoryOfAll({ pid }: Sandbox, bytes: number): Promise<void> {
+  const hierarchy = await findHierarchy();
+  const isV2 = hierarchy.version === 2;
+  const [, path = ""] = (isV2 ? /^0::(.*)$/m : /:memory:(.*)$/m).exec(readFileSync(`/proc/${pid}/cgroup`, "utf8")) ?? [];
+  const folder = join(isV2 ? hierarchy.mount : (hierarchy.controllers.memory as string), dirname(path));
+  writeFileSync(join(folder, isV2 ? "memory.max" : "memory.limit_in_bytes"), String(bytes));
 }
 
 function post({ address }: Sandbox, path: string): Promise<void> {
@@ -176,6 +187,32 @@ describeNeeding("runc", "the oci engine", () => {
       processes: 12,
     });
     expect((await sandbox.exited).reason).toMatch(/it reached the limit of processes and threads \(its limit is 12\)$/);
+  });
+
+  it("tells a process that its own memory limit has ended from one that was ended from outside, also if the command goes on", async () => {
+    const engine = open();
+    const script = "node -e 'Buffer.alloc(400 * 2 ** 20, 1)'; echo $?";
+    const own = await run(engine, await create(engine, { memoryMb: 128 }), script);
+    expect([own.stdout.toString(), own.interruption]).toEqual(["137\n", null]);
+    const sandbox = await create(engine, { memoryMb: 1_024 });
+    await setMemoryOfAll(sandbox, 200 * 2 ** 20);
+    const { stdout, exitCode, outOfMemory, interruption } = await run(engine, sandbox, script);
+    expect([stdout.toString(), exitCode, outOfMemory]).toEqual(["137\n", 0, false]);
+    expect(interruption).toMatch(/^the kernel ended a process of the sandbox for want of memory/);
+    expect((await run(engine, sandbox, "kill -9 $$")).interruption).toBeNull();
+  });
+
+  it("says that a command was ended by the end of the sandbox", async () => {
+    const engine = open();
+    const sandbox = await create(engine);
+    await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+    const command = await init.spawn({ argv: ["/bin/sh", "-c", "trap 'exit 3' TERM; echo ready; sleep 600 & wait"] });
+    await once(command.stdout, "data");
+    process.kill(sandbox.pid as number, "SIGTERM");
+    command.stdout.resume();
+    command.stderr.resume();
+    expect(await command.exited).toMatchObject({ exitCode: 3, interruption: "the sandbox was shut down" });
+    await sandbox.exited;
   });
 
   it("says that a program has used up its CPU time", async () => {

@@ -9,6 +9,7 @@ export function readEnding(value: unknown): CommandEnding {
     signal: typeof value.signal === "string" ? value.signal : null,
     timedOut: value.timed_out === true,
     outOfMemory: value.out_of_memory === true,
+    interruption: typeof value.interruption === "string" ? value.interruption : null,
     durationMs: value.duration_ms,
     droppedBytes: Number(value.dropped_bytes ?? 0),
   };

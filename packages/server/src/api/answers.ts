@@ -102,6 +102,10 @@ const ending = {
   signal: z.string().nullable(),
   timed_out: z.boolean(),
   out_of_memory: z.boolean(),
+  interruption: z
+    .string()
+    .nullable()
+    .describe("why processes of the sandbox were ended by something outside of it while the command ran, such as a machine without memory"),
   duration_ms: z.number(),
   dropped_bytes: z.int().describe("output that is missing, because it was more than the limit"),
 };

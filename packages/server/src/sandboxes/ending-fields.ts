@@ -1,12 +1,13 @@
 import type { ProcessEnding } from "@aenv/sandbox";
 
 /** How a command ended, as clients get it. */
-export function endingFields({ exitCode, signal, timedOut, outOfMemory, durationMs, droppedBytes }: ProcessEnding) {
+export function endingFields({ exitCode, signal, timedOut, outOfMemory, interruption, durationMs, droppedBytes }: ProcessEnding) {
   return {
     exit_code: exitCode,
     signal,
     timed_out: timedOut,
     out_of_memory: outOfMemory,
+    interruption,
     duration_ms: durationMs,
     dropped_bytes: droppedBytes,
   };
