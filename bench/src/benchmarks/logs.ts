@@ -14,6 +14,8 @@ const NOISE = [
 interface Shape {
   readonly head?: string;
   readonly tail?: string;
+  /** All results are printed twice, with this between. */
+  readonly middle?: string;
   readonly results: (i: number) => readonly string[];
   /** No other output is between the results: its indentation, or any text, has a meaning. */
   readonly isPure?: boolean;
@@ -30,7 +32,25 @@ const pytest: Shape = {
 const carbon: Shape = {
   results: (i) => [`PASS packages/core/src/component-${i}.test.js (5.${i} s)`, `FAIL packages/core/other-${i}.test.js`],
 };
-const karmaFailure = (browser: string): Shape => ({ results: (i) => [`${browser} core value ${i} is computed FAILED`] });
+/** Karma prints its progress after every test, and the names of those that failed. */
+const karmaFailure = (browser: string): Shape => ({
+  results: (i) => [
+    ...[0, 1, 2, 3].map((n) => `${browser}: Executed ${4 * i + n} of 9000 (${i} FAILED) (1.${n} secs / 0.${n} secs)`),
+    `${browser} core value ${i} is computed FAILED`,
+  ],
+});
+
+const mochaTest = (i: number, end: string): string =>
+  [
+    ...["    {", `      "title": "computes value ${i}",`, `      "fullTitle": "core computes value ${i}",`],
+    ...[
+      '      "file": "/testbed/tests/core.js",',
+      `      "duration": ${(i * 7) % 13},`,
+      '      "currentRetry": 0,',
+      '      "speed": "fast",',
+    ],
+    ...['      "err": {}', `    }${end}`],
+  ].join("\n");
 
 /** Logs as the runners print them, by parser. */
 export const shapes: Readonly<Record<string, Shape>> = {
@@ -57,13 +77,10 @@ export const shapes: Readonly<Record<string, Shape>> = {
   openlayers: karmaFailure("Chrome Headless 79.0 (Linux x86_64)"),
   prismjs: {
     isPure: true,
-    head: '+ ./node_modules/.bin/mocha tests/run.js --reporter json\n{\n  "stats": { "suites": 1 },\n  "pending": [],\n  "failures": [],\n  "passes": [',
-    tail: '    { "title": "last", "fullTitle": "core last" }\n  ]\n}',
-    results: (i) => [
-      ...["    {", `      "title": "computes value ${i}",`, `      "fullTitle": "core computes value ${i}",`],
-      ...['      "file": "/testbed/tests/core.js",', '      "duration": 3,', '      "currentRetry": 0,', '      "speed": "fast",'],
-      ...['      "err": {}', "    },"],
-    ],
+    head: '+ ./node_modules/.bin/mocha tests/run.js --reporter json\n{\n  "stats": { "suites": 1 },\n  "tests": [',
+    middle: `${mochaTest(0, "")}\n  ],\n  "pending": [],\n  "failures": [],\n  "passes": [`,
+    tail: `${mochaTest(0, "")}\n  ]\n}`,
+    results: (i) => [mochaTest(i, ",")],
   },
   quarto_cli: {
     results: (i) => [`[smoke] > render /tmp/abc${i}.qmd ... \u001b[32mok\u001b[39m`, `[unit] > value ${i} ... \u001b[31mFAILED`],
@@ -109,14 +126,15 @@ export interface GeneratedLog {
 
 /** A log of about this many characters for each parser: four lines of other output per group of results. */
 export function generateLogs(length: number): GeneratedLog[] {
-  return Object.entries(shapes).map(([name, { head, tail, results, isPure = false, version = "1.0", instanceId = "x__y-1" }]) => {
-    const lines = head === undefined ? [] : [head];
-    for (let size = 0, i = 1; size < length; i++) {
+  return Object.entries(shapes).map(([name, { head, middle, tail, results, isPure = false, version = "1.0", instanceId = "x__y-1" }]) => {
+    const printed: string[] = [];
+    for (let size = 0, i = 1; size < (middle === undefined ? length : length / 2); i++) {
       const group = [...results(i), ...(isPure ? [] : [0, 1, 2, 3].map((n) => NOISE[(i * 3 + n) % NOISE.length] ?? ""))];
       for (const line of group) size += line.length + 1;
-      lines.push(...group);
+      printed.push(...group);
     }
-    if (tail !== undefined) lines.push(tail);
+    const twice = middle === undefined ? [] : [middle, ...printed];
+    const lines = [head, ...printed, ...twice, tail].filter((line) => line !== undefined);
     return { parser: `parse_log_${name}`, log: lines.join("\n"), instanceId, version };
   });
 }

@@ -2,9 +2,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Pattern } from "../python/pattern.ts";
 import { strip } from "../python/text.ts";
-import { parseGoogletest } from "./c/c.ts";
+import { parseGoogletest, parseMicropythonTest } from "./c/c.ts";
 import { parseBpmnJs, parseChartJs } from "./javascript/karma.ts";
 import { readTitles } from "./javascript/mocha-report.ts";
+import { eachLineWith } from "./lines.ts";
+import { parseRspecTransformedJson } from "./ruby/ruby.ts";
 
 /** Texts of these pieces, with a line end after about every tenth. */
 function textOf(...pieces: readonly string[]): fc.Arbitrary<string> {
@@ -31,6 +33,37 @@ describe("parsers that are faster than the pattern of the reference find the sam
           if (found !== null) expected.set(found[2] ?? "", found[1] === "OK" ? "PASSED" : "FAILED");
         }
         expect([...parseGoogletest(log)]).toEqual([...expected]);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it.each([
+    ["MicroPython", parseMicropythonTest, "(pass|FAIL|skip)\\s+(.+)$", 1, 2, ["pass", "FAIL", "skip", "pass  a"]],
+    ["RSpec", parseRspecTransformedJson, "(.+) - (passed|failed)", 2, 1, [" - passed", " - failed", "a - passed", "passed"]],
+  ] as const)("in logs of %s", (_, parse, source, word, name, pieces) => {
+    const pattern = new Pattern(source);
+    const status = (text = "") => (text === "skip" ? "SKIPPED" : text.startsWith("pass") ? "PASSED" : "FAILED");
+    fc.assert(
+      fc.property(textOf(...pieces, " ", "a", "\u3000", "-", "\r", "\n", "\n"), (log) => {
+        const expected = new Map<string, string>();
+        for (const one of log.split("\n")) {
+          const found = pattern.match(strip(one));
+          if (found !== null) expected.set(found[name] ?? "", status(found[word]));
+        }
+        expect([...parse(log)]).toEqual([...expected]);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("in lines with one of some texts", () => {
+    const needs = ["ab", "b", "c"];
+    fc.assert(
+      fc.property(textOf("a", "b", "c", "d", "\n", "\n"), (text) => {
+        const lines: string[] = [];
+        eachLineWith(text, needs, (line) => lines.push(line));
+        expect(lines).toEqual(text.split("\n").filter((line) => needs.some((need) => line.includes(need))));
       }),
       { numRuns: 2000 },
     );

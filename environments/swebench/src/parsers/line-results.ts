@@ -1,6 +1,6 @@
 import type { Pattern } from "../python/pattern.ts";
 import { strip } from "../python/text.ts";
-import { eachLine } from "./lines.ts";
+import { eachLineWith } from "./lines.ts";
 import type { Status, StatusMap } from "./parser.ts";
 import { newStatusMap } from "./status-map.ts";
 
@@ -13,9 +13,7 @@ export type ReadMatch = (match: RegExpExecArray) => readonly [test: string, stat
  */
 export function parseLines(log: string, needs: readonly string[], pattern: Pattern, read: ReadMatch): StatusMap {
   const map = newStatusMap();
-  if (!needs.some((text) => log.includes(text))) return map;
-  eachLine(log, (line) => {
-    if (!needs.some((text) => line.includes(text))) return;
+  eachLineWith(log, needs, (line) => {
     const match = pattern.match(strip(line));
     const result = match === null ? null : read(match);
     if (result !== null) map.set(result[0], result[1]);

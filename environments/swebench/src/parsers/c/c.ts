@@ -1,7 +1,7 @@
 import { Pattern } from "../../python/pattern.ts";
-import { indentOf, isSpace } from "../../python/text.ts";
+import { indentOf, isSpace, strip } from "../../python/text.ts";
 import { byWord, parseLines } from "../line-results.ts";
-import { eachLine } from "../lines.ts";
+import { eachLineWith } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";
 
@@ -24,11 +24,21 @@ export function parseJq(log: string): StatusMap {
   return parseLines(log, ["PASS:", "FAIL:"], JQ_LINE, readJq);
 }
 
-const MICROPYTHON_LINE = new Pattern("(pass|FAIL|skip)\\s+(.+)$");
-const readMicropython = byWord(1, 2, { pass: "PASSED", FAIL: "FAILED", skip: "SKIPPED" });
+const MICROPYTHON_WORDS = { pass: "PASSED", FAIL: "FAILED", skip: "SKIPPED" } as const;
+type MicropythonWord = keyof typeof MICROPYTHON_WORDS;
 
+/** `pass  name`: the same as the pattern `(pass|FAIL|skip)\s+(.+)$`. */
 export function parseMicropythonTest(log: string): StatusMap {
-  return parseLines(log, ["pass", "FAIL", "skip"], MICROPYTHON_LINE, readMicropython);
+  const map = newStatusMap();
+  const words = Object.keys(MICROPYTHON_WORDS) as MicropythonWord[];
+  eachLineWith(log, words, (line) => {
+    const text = strip(line);
+    const word = words.find((one) => text.startsWith(one));
+    if (word === undefined) return;
+    const name = indentOf(text, word.length);
+    if (name > word.length && name < text.length) map.set(text.slice(name), MICROPYTHON_WORDS[word]);
+  });
+  return map;
 }
 
 /**
@@ -37,7 +47,7 @@ export function parseMicropythonTest(log: string): StatusMap {
  */
 export function parseGoogletest(log: string): StatusMap {
   const map = newStatusMap();
-  eachLine(log, (line) => {
+  eachLineWith(log, ["OK", "FAILED"], (line) => {
     const end = line.lastIndexOf(")");
     if (end < 0 || indentOf(line, end + 1) < line.length) return;
     let time = line.lastIndexOf("(", end);

@@ -2,7 +2,7 @@ import { Pattern } from "../../python/pattern.ts";
 import { RaisedError } from "../../python/raised.ts";
 import { strip } from "../../python/text.ts";
 import { byWord, parseLines } from "../line-results.ts";
-import { eachLine } from "../lines.ts";
+import { eachLine, eachLineWith } from "../lines.ts";
 import type { ParserContext, StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";
 
@@ -34,11 +34,18 @@ export function parseRubyUnit(log: string): StatusMap {
   return parseLines(log, [":"], UNIT_LINE, readUnit);
 }
 
-const RSPEC_LINE = new Pattern("(.+) - (passed|failed)");
-const readRspec = byWord(2, 1, { passed: "PASSED", failed: "FAILED" });
+const [RSPEC_PASSED, RSPEC_FAILED] = [" - passed", " - failed"];
 
+/** `name - passed`: the same as the pattern `(.+) - (passed|failed)`. The last result of a line counts. */
 export function parseRspecTransformedJson(log: string): StatusMap {
-  return parseLines(log, [" - passed", " - failed"], RSPEC_LINE, readRspec);
+  const map = newStatusMap();
+  eachLineWith(log, [RSPEC_PASSED, RSPEC_FAILED], (line) => {
+    const text = strip(line);
+    const [passed, failed] = [text.lastIndexOf(RSPEC_PASSED), text.lastIndexOf(RSPEC_FAILED)];
+    const end = Math.max(passed, failed);
+    if (end > 0) map.set(text.slice(0, end), end === passed ? "PASSED" : "FAILED");
+  });
+  return map;
 }
 
 const JEKYLL: Readonly<Record<string, (log: string) => StatusMap>> = {
