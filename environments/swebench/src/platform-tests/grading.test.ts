@@ -29,6 +29,21 @@ function describeAttacks(world: () => World, task: string, chosen: readonly Atta
   });
 }
 
+/** Tasks whose tests are not run by pytest. */
+function describeRunners(world: () => World): void {
+  for (const { task, runner } of runnerTasks) {
+    const chosen = runnerAttacks.filter((attack) => attack.task === task);
+    describeAttacks(world, task, chosen);
+
+    it(`rewards a solution whose tests ${runner} runs, and no empty one`, TIMEOUT, async () => {
+      await using victim = await Victim.open(world(), { task });
+      expect(await victim.reward()).toMatchObject({ reward: 0 });
+      await victim.solve();
+      expect(await victim.reward()).toMatchObject({ reward: 1, stderr: null });
+    });
+  }
+}
+
 /** The first of the list, which are the simplest ones, or all. */
 function describeRollouts(world: () => World, attacked = attacks.length): void {
   it("rewards the oracle of a rollout, and again in a replay", { timeout: 300_000 }, async () => {
@@ -66,19 +81,7 @@ describeNeeding("docker-registry", "the grader of swe-bench, with images of a re
 
       describeEnvironment(() => world);
       describeAttacks(() => world, TASK, attacks);
-      for (const { task } of runnerTasks)
-        describeAttacks(
-          () => world,
-          task,
-          runnerAttacks.filter((attack) => attack.task === task),
-        );
-
-      it.each(runnerTasks)("rewards a solution whose tests $runner runs, and no empty one", TIMEOUT, async ({ task }) => {
-        await using victim = await Victim.open(world, { task });
-        expect(await victim.reward()).toMatchObject({ reward: 0 });
-        await victim.solve();
-        expect(await victim.reward()).toMatchObject({ reward: 1, stderr: null });
-      });
+      describeRunners(() => world);
       describeRollouts(() => world, 4);
 
       it("gives nothing for filling the disk, and a solution counts on a full disk", TIMEOUT, async () => {
@@ -136,6 +139,7 @@ describeNeeding("docker-registry", "the grader of swe-bench, with images of a re
         expect(await docker("run", "--rm", "--network", "none", "built", "pytest", "-q")).toContain("14 passed");
       });
 
+      describeRunners(() => world);
       describeRollouts(() => world);
 
       // Many storages of Docker cannot limit the disk, so the attack is bounded here. The agent's memory disk is full.
