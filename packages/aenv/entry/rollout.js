@@ -8,6 +8,7 @@ export const {
   ArtifactFiles,
   Capacity,
   Episode,
+  EpisodeDeadline,
   Forks,
   Instances,
   LimitReached,

@@ -36,7 +36,7 @@ export { type GradedArguments, gradeEpisode } from "./episode/grade.ts";
 export type { EpisodeInstance, EpisodeSandbox } from "./episode/instance.ts";
 export { Instances, type InstancesOptions } from "./episode/instances.ts";
 export { LimitReached, type Limits } from "./episode/limits.ts";
-export { type EpisodeSpec, type Lease, type PlayOptions, playEpisode } from "./episode/play.ts";
+export { EpisodeDeadline, type EpisodeSpec, type Lease, type PlayOptions, playEpisode } from "./episode/play.ts";
 export { digestOf } from "./journal/digest.ts";
 export { readTrajectories, TrajectoryWriter } from "./journal/trajectories.ts";
 export { ModelHttp, type ModelHttpOptions } from "./models/http.ts";

@@ -95,6 +95,16 @@ export default defineEnvironment({
     expect(stderr).toContain("1 of 1 could not be replayed");
   });
 
+  it("ends an episode that takes longer than --deadline, and says so", async () => {
+    using project = installedTree(dice);
+    const here = { cwd: project.path };
+    await aenv(["rollout", ".", "--run", "r"], here);
+    project.write({ "index.ts": dice["index.ts"].replace('run: () => "a die"', "run: () => new Promise(() => {})") });
+    const { code, stdout, stderr } = await aenv(["replay", "r", "--environment", ".", "--deadline", "2s"], here);
+    expect([code, stdout]).toEqual([1, expect.stringContaining("r/0-0: the replay failed: the episode took longer than 2 s")]);
+    expect(stderr).toContain("1 of 1 could not be replayed");
+  });
+
   it("warns when the environment is other code than the run's", async () => {
     using project = installedTree(dice);
     const here = { cwd: project.path };

@@ -1,11 +1,12 @@
 import { messageOf, type Trajectory } from "@aenv/contract";
-import { type Difference, type ReplayResult, type RunSettings, replay } from "@aenv/rollout";
+import { type Difference, EpisodeDeadline, type ReplayResult, type RunSettings, replay } from "@aenv/rollout";
 import { Environment } from "@aenv/sdk";
 import type { Command } from "commander";
 import { dataOfRun } from "../bench/run-data.ts";
 import { examples } from "../options/examples.ts";
 import { integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
+import { deadlineOption } from "../rollout/deadline-option.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
 import { addSourceOptions, openSource, type Source, type SourceOptions, sourceOfRun } from "../rollout/source.ts";
 import { excerpts } from "../terminal/excerpts.ts";
@@ -17,6 +18,7 @@ import { warn } from "../terminal/warning.ts";
 interface Options extends RunsOptions, SourceOptions {
   readonly environment?: string;
   readonly concurrency: number;
+  readonly deadline: number;
   readonly json?: boolean;
 }
 
@@ -36,7 +38,8 @@ export function define(command: Command, terminal: Terminal): void {
     .argument("<run>", "the name of the run, or its folder")
     .argument("[trajectory]", "the id of one trajectory, with or without the name of the run")
     .option("--environment <environment>", "a folder, a built-in environment, or name@version; the run's own if not given")
-    .option("-c, --concurrency <number>", "trajectories at the same time", integer(1, 100_000), 16);
+    .option("-c, --concurrency <number>", "trajectories at the same time", integer(1, 100_000), 16)
+    .addOption(deadlineOption("fails"));
   addSourceOptions(command, "a variable for the instances besides those of the run; may be repeated").option(
     "--json",
     "print the results as JSON",
@@ -75,7 +78,7 @@ async function replayRun(named: string, wanted: string | undefined, options: Opt
     }
     if (running.size >= options.concurrency) await Promise.race(running);
     if (stop.aborted) break;
-    const one: Promise<void> = replayOne(trajectory, source, stop).then((result) => {
+    const one: Promise<void> = replayOne(trajectory, source, new EpisodeDeadline(options.deadline, stop)).then((result) => {
       replayed.push(result);
       running.delete(one);
     });
@@ -104,17 +107,21 @@ async function replayRun(named: string, wanted: string | undefined, options: Opt
   }
 }
 
-async function replayOne(trajectory: Trajectory, { environment, options }: Source, signal: AbortSignal): Promise<Replayed> {
+async function replayOne(trajectory: Trajectory, { environment, options }: Source, deadline: EpisodeDeadline): Promise<Replayed> {
+  using _ = deadline;
+  const { signal } = deadline;
   const { id, task, seed } = trajectory;
   const instance = new Environment(environment, { ...options, ...(task.id !== null && { task: task.id }), seed });
   try {
     await instance.initialize({ signal });
     const result = await replay(trajectory, { instance, signal, now: () => performance.now() });
+    // What was cut off may look like another answer.
+    if (deadline.isOver) throw signal.reason;
     if (result.kind === "equal") return { id, ...result };
     const { step } = result.divergence;
     return { id, ...result, tool: step === null ? null : (trajectory.steps[step]?.call.name ?? null) };
   } catch (error) {
-    return { id, kind: "failed", message: messageOf(error) };
+    return { id, kind: "failed", message: messageOf(deadline.isOver ? signal.reason : error) };
   } finally {
     await instance.release();
   }

@@ -14,12 +14,13 @@ import {
   type RunSummary,
 } from "@aenv/rollout";
 import { Environment } from "@aenv/sdk";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { dataOfRun } from "../bench/run-data.ts";
 import { examples } from "../options/examples.ts";
-import { duration, integer } from "../options/values.ts";
+import { integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
 import { agentOfRun, chooseAgent } from "../rollout/agent-options.ts";
+import { deadlineOption } from "../rollout/deadline-option.ts";
 import { provenanceOf } from "../rollout/episodes.ts";
 import { BusySigns, playShown } from "../rollout/played-run.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
@@ -59,11 +60,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--model-key <key>", "the key for the endpoint; $OPENAI_API_KEY or $ANTHROPIC_API_KEY if not given")
     .option("-c, --concurrency <number>", "episodes at the same time", integer(1, 100_000), 16)
     .option("--retries <number>", "further attempts after a failure that may pass", integer(0, 100), 2)
-    .addOption(
-      new Option("--deadline <duration>", "how long an episode may take in all; a longer one is unscored")
-        .argParser(duration)
-        .default(30 * 60_000, "30m"),
-    );
+    .addOption(deadlineOption());
   addSourceOptions(command, "a variable for the instances besides those of the run, such as a secret one").option(
     "--json",
     "print the result as JSON",

@@ -30,10 +30,11 @@ describe("rescore and reproduce", { timeout: 60_000 }, () => {
       ...version("1.0.0"),
       ...version("1.1.0", { hits: 'task.id === "two" ? 0.5 : 1' }),
       ...version("1.2.0", { look: "a gate" }),
+      ...version("1.3.0", { hits: "new Promise(() => {})" }),
       ...version("0.9.0", { hits: '(() => { if (task.id === "two") throw new Error("no rule for it"); return 1; })()' }),
     });
     platform = await startPlatform();
-    for (const number of ["0.9.0", "1.0.0", "1.1.0", "1.2.0"]) await publish(platform, join(sources.path, number));
+    for (const number of ["0.9.0", "1.0.0", "1.1.0", "1.2.0", "1.3.0"]) await publish(platform, join(sources.path, number));
   }, 60_000);
   afterAll(async () => {
     await platform?.close();
@@ -76,6 +77,13 @@ describe("rescore and reproduce", { timeout: 60_000 }, () => {
     const { code, stdout, stderr } = await onPlatform("rescore", "r", "--reward-from", "count@1.2.0", "--run", "new");
     expect(stdout).toContain('the observation of step 1 differs: content[0].text was "a wall" and is now "a gate"');
     expect([code, stderr]).toEqual([1, expect.stringContaining("1 of 2 trajectories have no new score")]);
+  });
+
+  it("gives no score to a trajectory whose episode takes longer than --deadline", async () => {
+    await onPlatform("rollout", "count@1.0.0", "--run", "r", "--task", "one");
+    const done = await json("rescore", "r", "--reward-from", "count@1.3.0", "--deadline", "2s", "--retries", "0");
+    expect(done).toMatchObject({ code: 1, counts: { unscored: 1 }, summary: { unscored: { timeout: 1 } } });
+    expect(done.different).toMatchObject([{ after: { kind: "unscored", message: "the episode took longer than 2 s" } }]);
   });
 
   it("scores what only the score had failed of", async () => {

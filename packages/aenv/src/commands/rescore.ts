@@ -17,6 +17,7 @@ import { dataOfRun } from "../bench/run-data.ts";
 import { examples } from "../options/examples.ts";
 import { integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
+import { deadlineOption } from "../rollout/deadline-option.ts";
 import { sourceConfigDigestOf } from "../rollout/episodes.ts";
 import { LiveView } from "../rollout/live-view.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
@@ -31,6 +32,7 @@ interface Options extends RunsOptions, SourceOptions {
   readonly run?: string;
   readonly concurrency: number;
   readonly retries: number;
+  readonly deadline: number;
   readonly json?: boolean;
 }
 
@@ -48,7 +50,8 @@ export function define(command: Command, terminal: Terminal): void {
     .requiredOption("--reward-from <environment>", "the other version: a folder, a built-in environment, or name@version on a server")
     .option("--run <name>", "the name of the new run; made of the old one and the version if not given")
     .option("-c, --concurrency <number>", "trajectories at the same time", integer(1, 100_000), 16)
-    .option("--retries <number>", "further attempts after a failure that may pass", integer(0, 100), 2);
+    .option("--retries <number>", "further attempts after a failure that may pass", integer(0, 100), 2)
+    .addOption(deadlineOption());
   addSourceOptions(command, "a variable for the instances besides those of the run; may be repeated").option(
     "--json",
     "print the result as JSON",
@@ -94,7 +97,8 @@ async function rescore(named: string, options: Options, terminal: Terminal): Pro
     settings,
     concurrency: options.concurrency,
     retries: options.retries,
-    acquire: (trajectory, signal) => instances.acquire(trajectory, signal),
+    deadlineMs: options.deadline,
+    acquire: (trajectory, signal) => instances.acquire(trajectory, signal, options.deadline),
     configDigest: sourceConfigDigestOf(source),
     onProgress: (progress) => view.show(progress),
     cancel: stop,

@@ -1,10 +1,11 @@
 import { type UnscoredCause, unscoredCauses } from "@aenv/contract";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { collect, collectPair } from "../options/pairs.ts";
-import { duration, integer, jsonObject, number } from "../options/values.ts";
+import { integer, jsonObject, number } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { type AgentOptions, addAgentOptions } from "./agent-options.ts";
+import { deadlineOption } from "./deadline-option.ts";
 import { addEngineOption } from "./engine-option.ts";
 import { addLimitOptions, type LimitOptions } from "./limit-options.ts";
 import { addPriceOptions, type PriceOptions } from "./price-options.ts";
@@ -64,11 +65,7 @@ export function addRunOptions(command: Command, concurrency: number): Command {
       collectRetries,
     )
     .option("--retry-unscored", "play again what has ended unscored in this run, also if it is complete")
-    .addOption(
-      new Option("--deadline <duration>", "how long an episode may take in all; a longer one is unscored")
-        .argParser(duration)
-        .default(30 * 60_000, "30m"),
-    )
+    .addOption(deadlineOption())
     .option("--pass-reward <number>", "a reward of at least this counts as passed", number(-MOST, MOST), 1)
     .option("--max-unscored <share>", "fail if more than this share of the episodes is unscored", number(0, 1), 0.05)
     .option("-e, --var <KEY=VALUE>", "a variable for the instances; may be repeated", collectPair)

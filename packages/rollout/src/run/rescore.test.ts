@@ -35,7 +35,7 @@ it("a run that is rescored has cost what it had, also if it takes more than one 
   };
   const folder = new RunFolder(tree.path, "rescored");
   const now = () => performance.now();
-  const { summary } = await rescoreRun({ ...common, from, folder, retries: 1, acquire: flaky, configDigest: "", now });
+  const { summary } = await rescoreRun({ ...common, from, folder, retries: 1, deadlineMs: 30_000, acquire: flaky, configDigest: "", now });
   await sandbox.close();
   expect(summary).toMatchObject({ scored: 1, cost: { total: 0.5 } });
   const found: Trajectory[] = [];

@@ -1,7 +1,7 @@
 import type { Outcome, Provenance, Trajectory } from "@aenv/contract";
 import * as z from "zod";
 import { unscoredBy } from "../episode/failure.ts";
-import type { Lease } from "../episode/play.ts";
+import { EpisodeDeadline, type Lease } from "../episode/play.ts";
 import { type Divergence, divergenceText } from "../replay/replay.ts";
 import { canBeRescored, rescore } from "../replay/rescore.ts";
 import type { RunFolder } from "./folder.ts";
@@ -13,6 +13,8 @@ export interface RescoreRunOptions extends Pick<RunOptions, "folder" | "settings
   readonly from: RunFolder;
   /** A fresh instance of the new version. */
   readonly acquire: (trajectory: Trajectory, signal: AbortSignal) => Promise<Lease>;
+  /** How long an attempt may take in all. */
+  readonly deadlineMs: number;
   readonly configDigest: string;
   readonly now: () => number;
 }
@@ -82,14 +84,21 @@ export function readRescored({ id, task, outcome, metadata }: Trajectory): Resco
   return { id, task: task.id ?? "", before: before as Outcome, after: outcome, divergence: divergence as Divergence | null };
 }
 
-async function rescoreOne(trajectory: Trajectory, { acquire, configDigest, cancel, now }: RescoreRunOptions): Promise<Trajectory> {
+async function rescoreOne(
+  trajectory: Trajectory,
+  { acquire, deadlineMs, configDigest, cancel, now }: RescoreRunOptions,
+): Promise<Trajectory> {
   const { id: from, outcome: before, metadata } = trajectory;
   const noted = (own: object = {}) => ({ ...metadata, rescored: { from, outcome: before, ...own } });
   if (!canBeRescored(trajectory)) return { ...trajectory, metadata: noted() };
+  using deadline = new EpisodeDeadline(deadlineMs, cancel);
+  const { signal } = deadline;
   let lease: Lease | null = null;
   try {
-    lease = await acquire(trajectory, cancel);
-    const result = await rescore(trajectory, { instance: lease.instance, signal: cancel, now });
+    lease = await acquire(trajectory, signal);
+    const result = await rescore(trajectory, { instance: lease.instance, signal, now });
+    // What was cut off may look like another answer.
+    if (deadline.isOver) throw signal.reason;
     const provenance: Provenance = { ...trajectory.provenance, ...lease.provenance, config_digest: configDigest };
     if (result.kind === "diverged") {
       const { divergence } = result;
@@ -100,7 +109,7 @@ async function rescoreOne(trajectory: Trajectory, { acquire, configDigest, cance
     const { outcome, steps, rewardDigest } = result;
     return { ...trajectory, provenance: { ...provenance, reward_digest: rewardDigest }, outcome, steps, metadata: noted() };
   } catch (error) {
-    return { ...trajectory, outcome: unscoredBy(error, "score", cancel), metadata: noted() };
+    return { ...trajectory, outcome: unscoredBy(deadline.isOver ? signal.reason : error, "score", cancel), metadata: noted() };
   } finally {
     await lease?.release(false);
   }

@@ -6,6 +6,7 @@ import { collect } from "../../options/pairs.ts";
 import { duration, integer, number } from "../../options/values.ts";
 import { addPlatformOptions } from "../../platform/platform.ts";
 import { addModelOptions, chooseAgent, type ModelOptions } from "../../rollout/agent-options.ts";
+import { deadlineOption } from "../../rollout/deadline-option.ts";
 import { Episodes } from "../../rollout/episodes.ts";
 import { addLimitOptions, type LimitOptions, limitsOf } from "../../rollout/limit-options.ts";
 import { addSourceOptions, listTasks, openSource, type SourceOptions } from "../../rollout/source.ts";
@@ -55,11 +56,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--max-batches <number>", "wait while the trainer has this many batches that it has not used", number(0.01, MOST), 3)
     .option("--seed <number>", "the seed of all episodes", integer(0, MOST), 0)
     .option("--retries <number>", "further attempts for an episode that cannot be trained on", integer(0, 100), 2)
-    .addOption(
-      new Option("--deadline <duration>", "how long an episode may take in all; a longer one is unscored")
-        .argParser(duration)
-        .default(30 * 60_000, "30m"),
-    )
+    .addOption(deadlineOption())
     .addOption(new Option("--poll <duration>", "how often it asks whether the trainer is ready").argParser(duration).default(1_000, "1s"));
   addLimitOptions(addModelOptions(command, "the model; its endpoint must return token ids, as vLLM and SGLang do"));
   addSourceOptions(command, "a variable for the instances; may be repeated").option("--json", "print a line of JSON for each group");
