@@ -44,6 +44,7 @@ export type {
 } from "./scripted-openai/script.ts";
 export { type ScriptedOpenAi, scriptedOpenAi } from "./scripted-openai/server.ts";
 export type { ScriptedTokens } from "./scripted-openai/tokens.ts";
+export { limitMemoryAbove } from "./short-memory.ts";
 export { dockerAuth, pushSmallImage, type SmallImage, writeSmallImage, writeSmallRoot } from "./small-image.ts";
 export { benchmarkRoot, pushSweBase, pushSweImages, sweExamples, sweImages, sweRows } from "./swe-images.ts";
 export { timeless } from "./timeless.ts";

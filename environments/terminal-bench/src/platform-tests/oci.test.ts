@@ -235,6 +235,10 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
       });
     });
 
+    const plant = (text: string, one: Environment) => bash(`printf '%s' '#!/bin/bash\n${text}' > answer; chmod 755 answer`, one);
+    /** A program that uses more and more memory. */
+    const FILL = 'x=0123456789abcdef; while :; do x="$x$x"; done';
+
     describe("gives 0, not no score, to an agent that stops the verification by", () => {
       it("a file on which the tests hang", { timeout: 60_000 }, async () => {
         await using short = await open({ TERMINAL_BENCH_TASK: "hello-file", TERMINAL_BENCH_TIMEOUT_MULTIPLIER: "0.1" });
@@ -242,7 +246,6 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
         expect(await reward(short)).toMatchObject({ reward: 0, status: "timeout", error: "the tests took longer than 6 seconds" });
       });
 
-      const plant = (text: string, one: Environment) => bash(`printf '%s' '#!/bin/bash\n${text}' > answer; chmod 755 answer`, one);
       it.each([
         ["true", "a program of the tests that kills all processes"],
         ["false", "a program of the tests that kills all processes, in its own sandbox"],
@@ -252,20 +255,10 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
         expect(await reward(killer)).toMatchObject({ reward: 0, status: "error", error: expect.stringContaining("were killed") });
       });
 
-      const FILL = 'x=0123456789abcdef; while :; do x="$x$x"; done';
       it("a program of the tests that uses up its memory", { timeout: 60_000 }, async () => {
         await using eager = await open({ TERMINAL_BENCH_TASK: "runs-program" });
         await plant(FILL, eager);
         expect(await reward(eager)).toMatchObject({ reward: 0, status: "success" });
-      });
-
-      it("but no score if the machine has no more memory", { timeout: 60_000 }, async () => {
-        await using unlucky = await open({ TERMINAL_BENCH_TASK: "runs-program" });
-        await plant(FILL, unlucky);
-        using _ = await limitMachine((command) => bash(command, unlucky), 300 * 2 ** 20);
-        await expect(reward(unlucky)).rejects.toThrow(
-          /a command was interrupted: the kernel ended a process of the sandbox for want of memory/,
-        );
       });
 
       it("a full disk", { timeout: 60_000 }, async () => {
@@ -283,6 +276,15 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
         await bash("setsid bash -c 'while sleep 0.01; do echo x > /tests/x; done' > /dev/null 2>&1 &", loose);
         expect(await reward(loose)).toMatchObject({ reward: 0, status: "error", error: expect.stringContaining("/tests") });
       });
+    });
+
+    it("gives no score if the machine has no more memory while the tests run", { timeout: 60_000 }, async () => {
+      await using unlucky = await open({ TERMINAL_BENCH_TASK: "runs-program" });
+      await plant(FILL, unlucky);
+      using _ = await limitMachine((command) => bash(command, unlucky), 300 * 2 ** 20);
+      await expect(reward(unlucky)).rejects.toThrow(
+        /a command was interrupted: the kernel ended a process of the sandbox for want of memory/,
+      );
     });
 
     it("verifies in the agent's own sandbox with TERMINAL_BENCH_STRICT=false, where programs are the agent's", {

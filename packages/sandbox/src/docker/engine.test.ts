@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type DockerDaemon, describeNeeding, missing, startDocker, type Tree, temporaryTree } from "@aenv/testing";
+import { type DockerDaemon, describeNeeding, limitMemoryAbove, missing, startDocker, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Behaviour, describeEngine } from "../conformance.ts";
 import type { Sandbox, SandboxSpec } from "../engine.ts";
@@ -152,6 +152,21 @@ describeNeeding("docker", "the docker engine", () => {
       const sandbox = await make(newEngine(), { memoryMb: 128, cpus: 1, processes: 200 });
       await textAt(sandbox, "/allocate?mb=300", "POST").catch(() => undefined);
       expect((await sandbox.exited).reason).toBe("the program ran out of memory (its limit is 128 MB)");
+    });
+
+    it("tells a process that its own memory limit has ended from one that was ended from outside", async () => {
+      const engine = newEngine();
+      const ending = async (sandbox: Sandbox) => {
+        await using init = await connectInit(sandbox.initAddress as never, engine.initKey, signal);
+        const { stdout, interruption } = await init.run({
+          argv: ["/bin/sh", "-c", "node -e 'Buffer.alloc(400 * 2 ** 20, 1)'; echo $?"],
+        });
+        return [stdout.toString(), interruption];
+      };
+      expect(await ending(await make(engine, { ...plain, memoryMb: 128 }))).toEqual(["137\n", null]);
+      const sandbox = await make(engine, { ...plain, id: "two", memoryMb: 1_024 });
+      using _ = limitMemoryAbove((await processes(sandbox))[0] as number, 200 * 2 ** 20);
+      expect(await ending(sandbox)).toEqual(["137\n", expect.stringContaining("for want of memory")]);
     });
 
     it("is refused with the next step if a limit, a runtime or a policy cannot be applied", async () => {

@@ -1,18 +1,17 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { describeNeeding, temporaryTree } from "@aenv/testing";
+import { describeNeeding, limitMemoryAbove, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, expect, it } from "vitest";
 import type { Sandbox, SandboxSpec } from "../engine.ts";
 import { TEST_PROGRAM } from "../fixtures/test-root.ts";
 import { connectInit } from "../init/connection.ts";
 import type { ProcessOutput } from "../init/process.ts";
-import { findHierarchy } from "./cgroups/group.ts";
 import { OciEngine } from "./engine.ts";
 import { writeLayout } from "./images/fixtures/layout.ts";
 import type { OciEngineOptions } from "./options.ts";
@@ -78,15 +77,6 @@ function filesOf(home: string) {
         .map((id) => ({ id, layers: recordIn("containers", id).files.layers as string[] })),
     containerOf: ({ id }: Sandbox): string => recordIn("sandboxes", id).container,
   };
-}
-
-/** Limits the memory of all sandboxes of an engine together, as a machine does that has no more. */
-async function setMemoryOfAll({ pid }: Sandbox, bytes: number): Promise<void> {
-  const hierarchy = await findHierarchy();
-  const isV2 = hierarchy.version === 2;
-  const [, path = ""] = (isV2 ? /^0::(.*)$/m : /:memory:(.*)$/m).exec(readFileSync(`/proc/${pid}/cgroup`, "utf8")) ?? [];
-  const folder = join(isV2 ? hierarchy.mount : (hierarchy.controllers.memory as string), dirname(path));
-  writeFileSync(join(folder, isV2 ? "memory.max" : "memory.limit_in_bytes"), String(bytes));
 }
 
 function post({ address }: Sandbox, path: string): Promise<void> {
@@ -195,7 +185,7 @@ describeNeeding("runc", "the oci engine", () => {
     const own = await run(engine, await create(engine, { memoryMb: 128 }), script);
     expect([own.stdout.toString(), own.interruption]).toEqual(["137\n", null]);
     const sandbox = await create(engine, { memoryMb: 1_024 });
-    await setMemoryOfAll(sandbox, 200 * 2 ** 20);
+    using _ = limitMemoryAbove(sandbox.pid as number, 200 * 2 ** 20);
     const { stdout, exitCode, outOfMemory, interruption } = await run(engine, sandbox, script);
     expect([stdout.toString(), exitCode, outOfMemory]).toEqual(["137\n", 0, false]);
     expect(interruption).toMatch(/^the kernel ended a process of the sandbox for want of memory/);
