@@ -169,6 +169,8 @@ export interface SandboxSpec {
   readonly folder?: string;
   /** Where in that folder the program is started. */
   readonly cwd?: string;
+  /** A folder that is added right after the start. An engine may copy it while the program starts. */
+  readonly firstFolder?: string;
   /** The image whose files the sandbox has; without one, the engine's base. Only for engines that run images. */
   readonly image?: string;
   /** The name of a template that the operator has for sandboxes; only for engines with templates. */

@@ -19,6 +19,8 @@ export interface SendOptions {
   readonly name?: string;
   /** A folder of the sandbox that keeps what was sent for other sandboxes, and that others can write to. */
   readonly cache?: string | undefined;
+  /** The archive of the folder, if it was read before. */
+  readonly archive?: Buffer | undefined;
 }
 
 /**
@@ -29,14 +31,14 @@ export async function sendFolder(
   { files }: Pick<InitConnection, "files">,
   folder: string,
   abort: AbortSignal,
-  { parent = PARENT, isNamedByContent = false, name, cache }: SendOptions = {},
+  { parent = PARENT, isNamedByContent = false, name, cache, archive }: SendOptions = {},
 ): Promise<string> {
   const path = posix.join(parent, name ?? (isNamedByContent ? `content-${(await contentDigest(folder)).slice(0, 32)}` : nameOf(folder)));
   const exists = () => files.stat({ path, abort }).then(() => true, orFalse);
   if (await exists()) return path;
   const part = `${path}.${randomBytes(6).toString("hex")}`;
   try {
-    if (cache === undefined) await files.unpack({ path: part, archive: archiveOf(folder), abort });
+    if (cache === undefined) await files.unpack({ path: part, archive: archive ?? archiveOf(folder), abort });
     else await unpackKept(files, folder, part, cache, abort);
     await files.rename({ path: part, to: path, abort });
   } catch (error) {
@@ -45,6 +47,18 @@ export async function sendFolder(
     if (!isInitError(error) || !(await exists())) throw error;
   }
   return path;
+}
+
+/** The archive of a folder, read while the sandbox that gets it starts; undefined if it has more bytes. */
+export async function readArchive(folder: string, maxBytes: number): Promise<Buffer | undefined> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of archiveOf(folder)) {
+    parts.push(part);
+    bytes += part.length;
+    if (bytes > maxBytes) return undefined;
+  }
+  return Buffer.concat(parts);
 }
 
 /** The name of the kept archive is its digest, which the init checks while it unpacks. */

@@ -12,11 +12,13 @@ describe("the connection to an init that has just been started", () => {
     for (const end of ends.splice(0)) end();
   });
 
-  it("is tried again and again on a network that says nothing, until nobody waits for it", async () => {
+  it("is tried again and again, side by side, on a network that says nothing, until nobody waits for it", async () => {
     const stop = new AbortController();
     const sockets: Socket[] = [];
+    let closedEarly = 0;
     const server = createServer((socket) => {
-      sockets.push(socket.on("error", () => undefined));
+      sockets.push(socket.on("error", () => undefined).resume());
+      socket.once("close", () => stop.signal.aborted || closedEarly++);
       if (sockets.length === 4) stop.abort(new Error("not wanted any more"));
     }).listen(0, "127.0.0.1");
     ends.push(() => {
@@ -28,5 +30,7 @@ describe("the connection to an init that has just been started", () => {
     const connecting = connectStartingInit({ kind: "tcp", host: "127.0.0.1", port }, privateKey, stop.signal);
     await expect(connecting).rejects.toThrow("not wanted any more");
     expect(sockets).toHaveLength(4);
+    expect(closedEarly).toBe(0);
+    await Promise.all(sockets.map((socket) => socket.closed || once(socket, "close")));
   });
 });

@@ -1,4 +1,6 @@
+import { renameSync } from "node:fs";
 import { get } from "node:http";
+import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
@@ -77,6 +79,22 @@ describeNeeding("kubernetes", "a pod", () => {
     expect(await run(engine, sandbox, "touch /.aenv/init 2>/dev/null || echo refused")).toBe("refused");
     await sandbox.destroy();
     await expectNoPods();
+  });
+
+  it("gets its first folder while it starts, or when it is added if that was not possible", { timeout: TIMEOUT_MS }, async () => {
+    using here = temporaryTree({ "first/main.txt": "content" });
+    const [first, later] = [join(here.path, "first"), join(here.path, "later")];
+    const engine = open();
+    const startWith = (firstFolder: string) => make(engine, { firstFolder, listening: { kind: "none" }, command: [] });
+    const [early, late] = await Promise.all([startWith(first), startWith(later)]);
+    const sent = "cat /tmp/aenv-bundles/content-*/main.txt 2>/dev/null || echo none";
+    await expect.poll(() => run(engine, early, sent), { timeout: 10_000 }).toBe("content");
+    renameSync(first, later);
+    const path = await early.addFolder(first, signal);
+    expect(await run(engine, early, `cat ${path}/main.txt`)).toBe("content");
+    expect(await run(engine, late, sent)).toBe("none");
+    expect(await late.addFolder(later, signal)).toBe(path);
+    expect(await run(engine, late, `cat ${path}/main.txt`)).toBe("content");
   });
 
   it("keeps folders in a volume of its template for others, and uses none that somebody has changed", { timeout: TIMEOUT_MS }, async () => {

@@ -50,6 +50,7 @@ export class KubernetesSandbox implements Sandbox {
   readonly #exiting = Promise.withResolvers<SandboxExit>();
   #exit: SandboxExit | null = null;
   #destroying: Promise<void> | undefined;
+  #ahead: { readonly folder: string; readonly path: Promise<string> } | undefined;
 
   constructor(parts: SandboxParts) {
     const { ip, state, key, second, initPort = INIT_PORT } = parts;
@@ -141,7 +142,21 @@ export class KubernetesSandbox implements Sandbox {
     return this.#parts.describe(this, subject);
   }
 
+  /** Begins to copy a folder that will be added. If that fails, it is sent when it is added. */
+  sendAhead(folder: string, archive: Promise<Buffer | undefined>, signal: AbortSignal): void {
+    const path = archive.then((read) => this.#send(folder, signal, read));
+    path.catch(() => undefined);
+    this.#ahead = { folder, path };
+  }
+
   async addFolder(folder: string, signal: AbortSignal): Promise<string> {
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    const sent = ahead?.folder === folder ? await ahead.path.catch(() => null) : null;
+    return sent ?? this.#send(folder, signal);
+  }
+
+  async #send(folder: string, signal: AbortSignal, archive?: Buffer): Promise<string> {
     if (!this.state.hasInit)
       throw new PlatformError(
         "sandbox.unsupported",
@@ -150,7 +165,7 @@ export class KubernetesSandbox implements Sandbox {
     const init = await this.init();
     const { bundles: parent = BUNDLES, cache } = this.state;
     const canKeep = init.hello.abilities.includes("unpack_cached");
-    return sendFolder(init, folder, signal, { parent, isNamedByContent: true, cache: canKeep ? cache : undefined });
+    return sendFolder(init, folder, signal, { parent, isNamedByContent: true, cache: canKeep ? cache : undefined, archive });
   }
 
   destroy(): Promise<void> {

@@ -5,6 +5,7 @@ import type { CommandDefaults, Listening, SandboxAddress, SandboxSpec } from "..
 import { cancelled } from "../engine-work.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
+import { readArchive } from "../init/folder.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { healthPathOf, tellAddress } from "../listening.ts";
 import { waitUntilReady } from "../probe.ts";
@@ -40,6 +41,8 @@ interface Stage {
 }
 
 const APPENDED: Listening = { kind: "appended" };
+/** Larger archives of folders are not read before they are sent. */
+const MAX_ARCHIVE_BYTES = 4 * 1024 * 1024;
 
 /** Waits until the pod runs, starts the program in it, and waits until the program answers. */
 export async function startInPod(start: PodStart): Promise<void> {
@@ -50,11 +53,12 @@ export async function startInPod(start: PodStart): Promise<void> {
   const timer = setTimeout(() => stop.abort(new StartFailure(`${stage.detail} within ${spec.startTimeoutMs} ms`)), spec.startTimeoutMs);
   signal.addEventListener("abort", cancel);
   if (signal.aborted) cancel();
+  const archive = spec.firstFolder === undefined ? undefined : readArchive(spec.firstFolder, MAX_ARCHIVE_BYTES).catch(() => undefined);
   try {
     const sandbox = open(await untilPlaced(start, stage, stop.signal));
     sandbox.exited.then(({ reason }) => stop.abort(new StartFailure(reason)));
     const second = sandbox.second === undefined ? undefined : await startSecond(start, sandbox.second, stage, stop.signal);
-    const own = sandbox.state.hasInit ? await startProgram(start, sandbox, stage, stop.signal) : { cwd: "/", env: {} };
+    const own = sandbox.state.hasInit ? await startProgram(start, sandbox, archive, stage, stop.signal) : { cwd: "/", env: {} };
     const defaults = { ...own, ...(second !== undefined && { second }) };
     await Promise.all([untilAnswering(spec.listening ?? APPENDED, sandbox, stage, stop.signal), note(sandbox, defaults, stop.signal)]);
   } catch (error) {
@@ -125,13 +129,21 @@ async function startSecond({ key }: PodStart, second: KubernetesSandbox, stage: 
 }
 
 /** Gives the program to the init. */
-async function startProgram(start: PodStart, sandbox: KubernetesSandbox, stage: Stage, signal: AbortSignal): Promise<CommandDefaults> {
+async function startProgram(
+  start: PodStart,
+  sandbox: KubernetesSandbox,
+  archive: Promise<Buffer | undefined> | undefined,
+  stage: Stage,
+  signal: AbortSignal,
+): Promise<CommandDefaults> {
   stage.detail = "the init of the pod did not answer";
   if (sandbox.initAddress === undefined) throw new StartFailure("the pod has no init");
   const init = await connectStartingInit(sandbox.initAddress, start.key, signal);
   sandbox.useConnection(init);
   stage.detail = "the program was not started";
   const { spec } = start;
+  // With the caller's signal: it may go on after the start.
+  if (spec.firstFolder !== undefined && archive !== undefined) sandbox.sendAhead(spec.firstFolder, archive, start.signal);
   const defaults = await readDefaults(init, signal);
   if (sandbox.state.startsEarly) return defaults;
   const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, signal);

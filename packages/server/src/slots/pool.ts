@@ -164,7 +164,7 @@ export class Pool {
     // Blank processes have none of these.
     const special = { sandboxOptions, snapshot, runtime, template, limits, second, mounts };
     if (needsNew || Object.values(special).some((one) => one !== undefined)) {
-      const options = { ...special, subject, ...(needsNew && { egress: spec.egress }) };
+      const options = { ...special, subject, firstFolder: spec.folder, ...(needsNew && { egress: spec.egress }) };
       return this.#bind(await this.#start(spec.owner, "now", signal, options), bundleOf(spec), signal);
     }
     const blank = this.#take(this.#blank);
@@ -174,7 +174,7 @@ export class Pool {
       // The process may have died while it was idle, which is not the bundle's fault.
       if (!isPlatformError(error, "sandbox.lost")) throw error;
     }
-    return this.#bind(await this.#start(spec.owner, "now", signal, { subject }), bundleOf(spec), signal);
+    return this.#bind(await this.#start(spec.owner, "now", signal, { subject, firstFolder: spec.folder }), bundleOf(spec), signal);
   }
 
   /**
@@ -340,7 +340,7 @@ export class Pool {
     if (copied !== null) return copied;
     const subject = set.bundle === null ? undefined : { environment: set.bundle.environment.name, version: set.bundle.environment.version };
     const { runtime, template, limits } = set.bundle ?? {};
-    const sandbox = await this.#start(owner, "ahead", signal, { runtime, template, limits, subject });
+    const sandbox = await this.#start(owner, "ahead", signal, { runtime, template, limits, subject, firstFolder: set.bundle?.folder });
     if (set.bundle === null) return sandbox;
     await this.#bind(sandbox, { ...bundleOf(set.bundle), isAhead: true }, signal);
     await this.#store(set, sandbox);
@@ -402,7 +402,21 @@ export class Pool {
   }
 
   #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
-    const { sandboxOptions, snapshot, egress, runtime, template, limits, second, program, folder, instanceId, mounts, subject } = options;
+    const {
+      sandboxOptions,
+      snapshot,
+      egress,
+      runtime,
+      template,
+      limits,
+      second,
+      program,
+      folder,
+      firstFolder,
+      instanceId,
+      mounts,
+      subject,
+    } = options;
     const { engine, runner, variables, hasSecrets = false, serverId, scheduler, startTimeoutMs, sandboxLimits } = this.#options;
     const id = `runner-${randomBytes(10).toString("hex")}`;
     const run = (one: SandboxSpec) => scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(one, signal), signal);
@@ -410,6 +424,7 @@ export class Pool {
       id,
       ...(program?.spec ?? { command: runner }),
       ...(folder !== undefined && { folder }),
+      ...(firstFolder !== undefined && { firstFolder }),
       variables: program === undefined ? variables : (options.variables ?? {}),
       ...(program === undefined && folder === undefined && !hasSecrets && { startsEarly: true }),
       labels: { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "program", instance: instanceId }) },
@@ -488,6 +503,8 @@ interface StartOptions extends Partial<Omit<ProgramSpec, "subject">> {
   readonly sandboxOptions?: SandboxOptions | undefined;
   readonly snapshot?: string | undefined;
   readonly mounts?: readonly FolderMount[] | undefined;
+  /** The bundle that the process will load. */
+  readonly firstFolder?: string | undefined;
 }
 
 interface BindRequest extends Pick<ClaimSpec, "folder" | "variables" | "egress"> {
