@@ -137,9 +137,10 @@ class Runner {
   }
 }
 
-/** Node loads many built-in modules lazily; those that every kit uses are loaded here. */
+/** Node loads many built-in modules lazily, and starts its threads for files late; what every kit uses is loaded and started here. */
 async function warmUp(): Promise<void> {
   await Promise.all(["node:crypto", "node:fs/promises", "node:timers/promises", "node:zlib"].map((name) => import(name)));
+  await process.getBuiltinModule("node:fs/promises").stat(process.execPath);
   new Response(new Blob(["warm"]).stream(), { headers: new Headers() });
   new Request("http://localhost", { signal: new AbortController().signal });
   structuredClone(new TextDecoder().decode(new TextEncoder().encode("warm")));
