@@ -153,35 +153,46 @@ describeNeeding("kubernetes", "a cluster", () => {
         });
 
         describe("under load", () => {
-          let load: Load;
+          /** One whose instances have a pod each, and one whose instances share pods. */
+          let loads: readonly [Load, Load];
+          const stop = () => Promise.all(loads.map((load) => load.stop()));
+          const failures = () => loads.flatMap((load) => load.failures);
+          const wrong = () => loads.flatMap((load) => load.wrong);
+          const counts = () => loads.map((load) => ({ ...load.counts }));
+
           beforeEach(async () => {
             await serversReady();
-            await installation.push("packages/aenv/src/platform-tests/fixtures/probe");
-            load = new Load(installation.client);
-            await load.start();
-          }, 180_000);
+            const open = async (name: string) => {
+              await installation.push(`packages/aenv/src/platform-tests/fixtures/${name}`);
+              return new Load(name, installation.client);
+            };
+            loads = [await open("probe"), await open("packed")];
+            for (const load of loads) await load.start();
+          }, 240_000);
           afterEach(async () => {
-            await load.stop();
-            await load.release();
+            await stop();
+            await Promise.all(loads.map((load) => load.release()));
           }, 180_000);
 
           it("is upgraded without the loss of a call or an instance", { timeout: 600_000 }, async () => {
-            const before = { ...load.counts };
+            for (const load of loads) load.countAnew();
             const begun = Date.now();
             // Another setting replaces both servers, one after the other.
             await installation.upgrade({ server: { ...server, settings: { ...server.settings, defaultTtl: "31m" } } });
-            const { calls, created } = load.counts;
-            await load.stop();
-            console.log(`during the upgrade: ${calls - before.calls} calls, ${created - before.created} instances created`);
-            expect([load.failures.map((one) => describeFailure(one, begun)), load.wrong]).toEqual([[], []]);
-            expect(calls - before.calls).toBeGreaterThan(100);
-            expect(created - before.created).toBeGreaterThan(1);
+            const during = counts();
+            await stop();
+            console.log("during the upgrade:", during);
+            expect([failures().map((one) => describeFailure(one, begun)), wrong()]).toEqual([[], []]);
+            for (const { calls, created } of during) {
+              expect(calls).toBeGreaterThan(100);
+              expect(created).toBeGreaterThan(1);
+            }
             await expectTruth();
           });
 
           it("goes on when a server is killed: only requests in flight there are lost, and no instance", { timeout: 600_000 }, async () => {
             const victim = await busyServer();
-            const before = { ...load.counts };
+            for (const load of loads) load.countAnew();
             const begun = Date.now();
             const processes = containersOf(victim.metadata.uid);
             const stillRun = () => processes.filter((pid) => existsSync(`/proc/${pid}`));
@@ -192,18 +203,16 @@ describeNeeding("kubernetes", "a cluster", () => {
               .poll(async () => (await serverPods()).filter(({ isReady }) => isReady).length, { timeout: 60_000 })
               .toBeLessThan(2);
             await serversReady();
-            const { calls } = load.counts;
-            await expect.poll(() => load.counts.created - before.created, { timeout: 120_000 }).toBeGreaterThan(1);
-            await load.stop();
-            const inWords = load.failures.map((one) => describeFailure(one, begun));
-            console.log(
-              `after the kill: ${calls - before.calls} calls, ${load.counts.created - before.created} instances created; lost:`,
-              inWords,
-            );
-            expect(load.wrong).toEqual([]);
-            expect(inWords.filter((_, at) => !isLoss(load.failures[at] as Failure))).toEqual([]);
-            expect(inWords.filter((_, at) => (load.failures[at] as Failure).begunAt > killed)).toEqual([]);
-            expect(calls - before.calls).toBeGreaterThan(100);
+            for (const load of loads) await expect.poll(() => load.counts.created, { timeout: 120_000 }).toBeGreaterThan(1);
+            const after = counts();
+            await stop();
+            const lost = failures();
+            const inWords = lost.map((one) => describeFailure(one, begun));
+            console.log("after the kill:", after, "lost:", inWords);
+            expect(wrong()).toEqual([]);
+            expect(inWords.filter((_, at) => !isLoss(lost[at] as Failure))).toEqual([]);
+            expect(inWords.filter((_, at) => (lost[at] as Failure).begunAt > killed)).toEqual([]);
+            for (const { calls } of after) expect(calls).toBeGreaterThan(100);
             await expectTruth();
           });
 
@@ -231,6 +240,25 @@ describeNeeding("kubernetes", "a cluster", () => {
 
           /** The rows and the pods are those of the instances that clients have, and these have counted every answered call. */
           async function expectTruth(): Promise<void> {
+            const [apart, packed] = loads;
+            for (const load of loads) await expectRows(load);
+            const ofApart = async () =>
+              (await podsOf(`aenv.io/label-load=${apart.tag}`)).map(({ labels }) => labels["aenv.io/instance"]).sort();
+            // A pod that the killed server had not finished is removed after the time of its start, and another minute or two.
+            await expect.poll(ofApart, { timeout: 240_000, interval: 1_000 }).toEqual(apart.keptIds);
+            const present = async () => (await packed.sharedProcesses()).flatMap(({ instances }) => instances).sort();
+            await expect.poll(present, { timeout: 60_000, interval: 1_000 }).toEqual(packed.keptIds);
+            const used = (await packed.sharedProcesses()).map(({ pod }) => pod).sort();
+            // Without those that wait for an instance, which have no owner yet. One that is empty is removed after a minute.
+            const ofPacked = async () =>
+              (await podsOf("business/aenv-name=packed"))
+                .filter(({ name, labels }) => used.includes(name) || labels["business/aenv-owner"] !== undefined)
+                .map(({ name }) => name)
+                .sort();
+            await expect.poll(ofPacked, { timeout: 240_000, interval: 1_000 }).toEqual(used);
+          }
+
+          async function expectRows(load: Load): Promise<void> {
             await load.checkKept();
             expect(load.wrong).toEqual([]);
             const kept = load.keptIds;
@@ -240,13 +268,11 @@ describeNeeding("kubernetes", "a cluster", () => {
             expect(unknown.length).toBeLessThanOrEqual(load.failures.filter(({ what }) => what === "create").length);
             for (const id of unknown) await installation.delete(id);
             await expect.poll(live, { timeout: 60_000, interval: 500 }).toEqual(kept);
-            const labels = ["--selector", `aenv.io/label-load=${load.tag}`, "--output", "json"];
-            const pods = async () => {
-              const { items } = JSON.parse(await kubectl("--namespace", sandboxNamespace, "get", "pods", ...labels)) as PodList;
-              return items.map(({ metadata }) => metadata.labels["aenv.io/instance"]).sort();
-            };
-            // A pod that the killed server had not finished is removed after the time of its start, and another minute or two.
-            await expect.poll(pods, { timeout: 240_000, interval: 1_000 }).toEqual(kept);
+          }
+
+          async function podsOf(selector: string): Promise<PodList["items"][number]["metadata"][]> {
+            const args = ["--namespace", sandboxNamespace, "get", "pods", "--selector", selector, "--output", "json"];
+            return (JSON.parse(await kubectl(...args)) as PodList).items.map(({ metadata }) => metadata);
           }
         });
 

@@ -22,20 +22,29 @@ interface Counted {
   count: number;
 }
 
-/** Clients that use instances of the environment `probe` without a pause, and what they have seen. */
+/** A process that packed instances share. */
+export interface SharedProcess {
+  readonly pod: string;
+  readonly instances: readonly string[];
+}
+
+/** Clients that use instances of an environment without a pause, and what they have seen. Its tool `count` counts. */
 export class Load {
   /** A label of all instances of this load. */
   readonly tag = `load-${randomBytes(4).toString("hex")}`;
-  readonly counts = { calls: 0, created: 0, released: 0 };
+  /** Of what was answered since the last `countAnew`. */
+  counts = { calls: 0, created: 0, released: 0 };
   readonly failures: Failure[] = [];
   /** Answers that no instance may give. */
   readonly wrong: string[] = [];
+  readonly #environment: string;
   readonly #options: EnvironmentOptions;
   readonly #kept: Counted[] = [];
   #isOver = false;
   #clients: Promise<unknown> = Promise.resolve();
 
-  constructor(options: EnvironmentOptions) {
+  constructor(environment: string, options: EnvironmentOptions) {
+    this.#environment = environment;
     this.#options = { ...options, labels: { load: this.tag }, ttl: "1h" };
   }
 
@@ -49,6 +58,10 @@ export class Load {
     this.#clients = Promise.all([...this.#kept.map((one) => this.#callOn(one)), this.#churn()]);
   }
 
+  countAnew(): void {
+    this.counts = { calls: 0, created: 0, released: 0 };
+  }
+
   /** Ends when all clients have the answers to their last requests. */
   async stop(): Promise<void> {
     this.#isOver = true;
@@ -60,12 +73,18 @@ export class Load {
     for (const one of this.#kept) await this.#count(one);
   }
 
+  /** The processes with the instances that were kept, if these are packed. */
+  async sharedProcesses(): Promise<SharedProcess[]> {
+    const all = await Promise.all(this.#kept.map(async ({ environment }) => (await environment.callFunction("place")) as SharedProcess));
+    return [...new Map(all.map((one) => [one.pod, one])).values()];
+  }
+
   async release(): Promise<void> {
     await Promise.all(this.#kept.map(({ environment }) => environment.release()));
   }
 
   async #create(): Promise<Counted> {
-    const environment = await Environment.create("probe", this.#options);
+    const environment = await Environment.create(this.#environment, this.#options);
     return { environment, id: (await environment.getEnvInfo()).instanceId, sent: 0, count: 0 };
   }
 
