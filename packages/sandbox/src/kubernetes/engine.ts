@@ -18,7 +18,7 @@ import { PodLog } from "./log.ts";
 import { ensureNoEgress } from "./network.ts";
 import { abilitiesOf, assertOptions, type KubernetesEngineOptions, UNSCHEDULABLE_MS } from "./options.ts";
 import { mainOf } from "./pod/container.ts";
-import { HOME_LABEL, ID_ANNOTATION, readLabels, subjectMarks } from "./pod/names.ts";
+import { HOME_LABEL, hasMarks, ID_ANNOTATION, readLabels, subjectMarks } from "./pod/names.ts";
 import { countPhases, type PodPhase } from "./pod/phases.ts";
 import { podOf } from "./pod/pod.ts";
 import { endOf, secondEndOf } from "./pod/progress.ts";
@@ -310,7 +310,10 @@ export class KubernetesEngine implements SandboxEngine {
   }
 
   async #describe({ podName, uid }: KubernetesSandbox, subject: SandboxSubject): Promise<void> {
-    const pod = await this.#api.patch<Pod>(this.#pods.path(podName), { metadata: { ...subjectMarks(subject), uid } });
+    const marks = subjectMarks(subject);
+    // It was created or claimed for this.
+    if (hasMarks(this.#pods.find(podName), marks)) return;
+    const pod = await this.#api.patch<Pod>(this.#pods.path(podName), { metadata: { ...marks, uid } });
     this.#pods.put(pod);
     this.#events.note(pod, usedNote(subject));
   }

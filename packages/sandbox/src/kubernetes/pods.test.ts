@@ -56,6 +56,8 @@ describeNeeding("kubernetes", "a pod", () => {
     expect(pod.metadata.labels).toMatchObject({ "business/aenv-name": "shop", "business/aenv-version": "1.0.0" });
     expect(pod.metadata.annotations).toMatchObject({ "business/aenv-owner": "ada@example.com" });
     expect(pod.metadata.name).toMatch(/^shop-[a-z0-9]{6}$/);
+    await sandbox.describe({ environment: "shop", owner: "ada@example.com" });
+    expect(engine.apiCounters.calls.patch).toBe(1);
     await sandbox.describe({ instance: "shop-1", owner: "grace", labels: { team: "red" } });
     const described = await cluster.namespace.api.get<Pod>(cluster.namespace.path("pods", sandbox.podName));
     const messages = async () => {
@@ -66,7 +68,8 @@ describeNeeding("kubernetes", "a pod", () => {
       return items.map(({ message }) => message);
     };
     const created = `Created for sandbox ${sandbox.id} for environment shop@1.0.0 (owner ada@example.com)`;
-    await expect.poll(messages, { timeout: 20_000 }).toContain(created);
+    const used = "Started ahead, and is used now for instance shop-1 (owner grace)";
+    await expect.poll(async () => (await messages()).sort(), { timeout: 20_000 }).toEqual([created, used]);
     expect(described.metadata.labels).toMatchObject({
       "aenv.io/instance": "shop-1",
       "aenv.io/label-team": "red",

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { SandboxSubject } from "../../engine.ts";
+import type { Pod } from "./types.ts";
 
 /** Pods of one home are found, adopted and removed by its servers; all others are left alone. */
 export const HOME_LABEL = "aenv.io/home";
@@ -77,6 +78,13 @@ export function subjectMarks({ labels = {}, ...subject }: SandboxSubject): PodMa
     return value === undefined || value === "" ? [] : [[key, value] as const];
   });
   return marksOf([...named, ...Object.entries(labels).map(([key, value]) => [`${USER_PREFIX}${key}`, value] as const)]);
+}
+
+/** Whether the pod has them already. */
+export function hasMarks(pod: Pod | null, { labels, annotations }: PodMarks): boolean {
+  const has = (own: Readonly<Record<string, string>> = {}, marks: Readonly<Record<string, string>>) =>
+    Object.entries(marks).every(([key, value]) => own[key] === value);
+  return pod !== null && has(pod.metadata.labels, labels) && has(pod.metadata.annotations, annotations);
 }
 
 /** Labels that Kubernetes accepts. The others are annotations, unless their name is none of Kubernetes at all. */
