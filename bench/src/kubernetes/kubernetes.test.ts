@@ -1,7 +1,10 @@
 import { clusterProgram, describeNeeding } from "@aenv/testing";
+import { loadBaseImage } from "aenvironment/base-image-tests";
 import { expect, it } from "vitest";
 import type { Measurement } from "../row.ts";
 import { openBenchCluster } from "./cluster.ts";
+import { kubectlRun } from "./kubectl.ts";
+import { measureNewPods } from "./new-pods.ts";
 import { measureSimulation } from "./simulation.ts";
 
 const PODS = 200;
@@ -26,4 +29,23 @@ describeNeeding("kubernetes", "the engine kubernetes with simulated pods", () =>
       expect(value("reads per pod")).toBeLessThanOrEqual(0.1);
     },
   );
+});
+
+describeNeeding("kubernetes", "new pods in pairs", () => {
+  it("gives means, how exact their difference is, and the part after the node's report", { timeout: 180_000 }, async () => {
+    const added: Measurement[] = [];
+    const report = { add: (one: Measurement) => void added.push(one), skip: () => {}, progress: () => {} };
+    await using cluster = await openBenchCluster();
+    const image = await loadBaseImage();
+    let runs = 0;
+    const start = () => kubectlRun(clusterProgram("kubectl") ?? "", cluster, image, `pair-${++runs}`);
+    const meanMs = await measureNewPods(report, cluster, 3, { ours: start, kubectl: start });
+    expect(runs).toBe(8);
+    const [both, error, after] = added;
+    expect(both).toMatchObject({ name: "create to first tool result, a new pod, mean of 3 pairs", value: meanMs });
+    expect(error?.beside).toEqual(both?.beside);
+    expect(error?.value).toBeGreaterThan(0);
+    // kubectl waits for little else.
+    expect(after?.value).toBeLessThan(meanMs);
+  });
 });
