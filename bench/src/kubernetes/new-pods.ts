@@ -11,7 +11,7 @@ const AIM = 1.1;
 /** A run that is less exact does not show whether the aim is reached. */
 const MAX_ERROR = 0.05;
 /** The node has mostly ended the pod before; that would slow down the next start. */
-const SETTLE_MS = 700;
+const SETTLE_MS = 400;
 /** Its multiples modulo 1 are spread evenly, however many there are. */
 const SPREAD = (Math.sqrt(5) - 1) / 2;
 

@@ -17,5 +17,5 @@ export function fullScale(variables: Readonly<Record<string, string | undefined>
   const text = variables.AENV_BENCH_PODS || String(SIMULATED);
   const simulated = Number(text);
   if (!Number.isSafeInteger(simulated) || simulated < 4) throw new Error(`AENV_BENCH_PODS is '${text}'; it must be a number from 4`);
-  return { pairs: 40, rounds: 12, slots: 50, batch: 50, simulated };
+  return { pairs: 52, rounds: 8, slots: 50, batch: 50, simulated };
 }
