@@ -137,7 +137,8 @@ describeNeeding("kubernetes", "a pod", () => {
       nowhere: (pod) => ({ ...pod, spec: { ...pod.spec, nodeSelector: { "aenv.io/none": "true" } } }),
       privileged: (pod) => withMain(pod, { securityContext: { privileged: true, allowPrivilegeEscalation: true } }),
     });
-    const engine = open({ templates, unschedulableMs: 1_000 });
+    const patient = open({ templates });
+    const impatient = open({ templates, unschedulableMs: 1_000 });
     const failures = [
       [
         { image: "aenv.local/none:1" },
@@ -151,7 +152,8 @@ describeNeeding("kubernetes", "a pod", () => {
       [{ command: ["/nowhere/program"] }, "sandbox.start_failed", /cannot run '\/nowhere\/program': no such program/],
     ] as const;
     const begun = Date.now();
-    const found = await Promise.allSettled(failures.map(([more]) => make(engine, { listening: { kind: "none" }, ...more })));
+    const engineOf = ([, code]: (typeof failures)[number]) => (code === "sandbox.no_capacity" ? impatient : patient);
+    const found = await Promise.allSettled(failures.map((one) => make(engineOf(one), { listening: { kind: "none" }, ...one[0] })));
     for (const [index, [, code, message]] of failures.entries()) {
       const { reason } = found[index] as PromiseRejectedResult;
       expect(reason).toMatchObject({ code, message: expect.stringMatching(message) });

@@ -59,7 +59,8 @@ export function useTestCluster(): TestCluster {
     folder,
     open: ({ home = folder(), ...options } = {}) => {
       const { access, name } = namespace;
-      const engine = new KubernetesEngine({ home, access, namespace: name, baseImage: image, ...options });
+      // Pods of other test files may fill the node for a while.
+      const engine = new KubernetesEngine({ home, access, namespace: name, baseImage: image, unschedulableMs: 60_000, ...options });
       ends.push(async () => {
         for (const sandbox of await engine.list()) await sandbox.destroy();
         await engine.close();
