@@ -33,7 +33,7 @@ func becomeMain(hidden string, argv []string) error {
 			return fmt.Errorf("%s cannot be hidden: %w", hidden, err)
 		}
 	}
-	// crun starts itself a second time, unless nobody could write to its program: a tenth of the start of a sandbox.
+	// crun starts itself again from a read-only mount, unless it is on one: that takes a tenth of the start of a sandbox.
 	if err := bindReadOnly(program); err != nil {
 		return fmt.Errorf("%s cannot be made read-only: %w", program, err)
 	}

@@ -179,6 +179,8 @@ export interface SandboxSpec {
   readonly second?: SecondContainer;
   /** A snapshot of this engine to start from, instead of the image. */
   readonly snapshot?: string;
+  /** The snapshot is removed after this start and those beside it, so no sandbox is started from it ahead. */
+  readonly isTemporarySnapshot?: boolean;
   /** Only for engines with more than one. */
   readonly runtime?: SandboxRuntime;
   /** Without it, no outgoing connections, for engines that restrict them. */

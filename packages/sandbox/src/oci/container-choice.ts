@@ -45,8 +45,8 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
     const { diskMb, initPath } = snapshot.memory;
     const wanted = { runtime, files: snapshot.files, diskMb: diskMb ?? undefined, initPath };
     const checkpoint = snapshots.memoryFolder(snapshot.id);
-    // Whoever creates ahead keeps copies itself.
-    const isExpected = canWait && spec.isAhead !== true && snapshot.bytes <= MAX_WAITING_BYTES;
+    // A caller that creates sandboxes ahead keeps copies itself.
+    const isExpected = canWait && !spec.isAhead && !spec.isTemporarySnapshot && snapshot.bytes <= MAX_WAITING_BYTES;
     const restored = isExpected ? pools.restored.take({ ...wanted, checkpoint }) : null;
     if (restored !== null) return limited(pools.restored, restored);
     const prepared = canWait ? pools.prepared.take(wanted) : null;

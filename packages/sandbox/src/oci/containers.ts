@@ -416,7 +416,7 @@ export class Containers {
     const { layers, initPath } = this.#options;
     const binds = [...(record.files.mounts ?? []), ...mounts].flatMap((mount) => (mount.kind === "bind" ? [mount] : []));
     const content: MappedContent = { tool: initPath, network: network.namespacePath, binds };
-    // One program less to start.
+    // Saves the start of a process.
     if (binds.length === 0) return prepareRoot(this.rootOf(record), layers, content);
     try {
       await mountRoot(this.rootOf(record), layers, content);

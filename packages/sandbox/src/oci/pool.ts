@@ -122,7 +122,7 @@ export class ContainerPool<T extends { readonly record: ContainerRecord }> {
       const created = await create(kind.spec, this.#closing.signal).catch(() => null);
       if (created === null) return;
       kind.waiting.push(created);
-      // It may have been forgotten meanwhile.
+      // `forget` may have been called meanwhile.
       await this.#drop(kind, kind.allowed);
     }
   }

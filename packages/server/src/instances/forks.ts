@@ -151,7 +151,7 @@ export class Forks {
     // A fork needs no bundle, so the version may be deleted. Only a program has to be looked up.
     const resolved = this.#environmentOf(parent, caller);
     const environment = slot.program === undefined ? await resolved.catch(() => null) : await resolved;
-    return this.#allOrNone(rows, ({ id }) => slots.occupyCopy(parent, id, snapshot, environment, signal));
+    return this.#allOrNone(rows, ({ id }) => slots.occupyCopy(parent, id, { id: snapshot, isTemporary: true }, environment, signal));
   }
 
   #environmentOf({ environment: { name, version } }: InstanceRow, caller: Caller): Promise<EnvironmentVersion> {

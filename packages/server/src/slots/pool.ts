@@ -194,6 +194,7 @@ export class Pool {
       inputs: [warmAs, owner, program, variables, egress, runtime, limits],
       start,
       copy: (snapshot) => this.copy({ owner, egress, limits, subject, program, instanceId, snapshot }, signal),
+      signal,
     });
   }
 
@@ -405,6 +406,7 @@ export class Pool {
     const {
       sandboxOptions,
       snapshot,
+      isTemporarySnapshot,
       egress,
       runtime,
       template,
@@ -436,6 +438,7 @@ export class Pool {
       ...(template !== undefined && { template }),
       ...(second !== undefined && { second }),
       ...(snapshot !== undefined && { snapshot }),
+      ...(isTemporarySnapshot && { isTemporarySnapshot }),
       ...(egress !== undefined && { egress }),
       ...(mounts !== undefined && { mounts }),
       ...(subject !== undefined && { subject }),
@@ -495,6 +498,7 @@ interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" |
 interface CopySpec extends Pick<ClaimSpec, "owner" | "egress" | "limits">, Partial<Pick<ProgramSpec, "program" | "instanceId">> {
   readonly snapshot: string;
   readonly subject?: SandboxSubject | undefined;
+  readonly isTemporarySnapshot?: boolean;
 }
 
 interface StartOptions extends Partial<Omit<ProgramSpec, "subject">> {
@@ -502,6 +506,7 @@ interface StartOptions extends Partial<Omit<ProgramSpec, "subject">> {
   readonly template?: string | undefined;
   readonly sandboxOptions?: SandboxOptions | undefined;
   readonly snapshot?: string | undefined;
+  readonly isTemporarySnapshot?: boolean;
   readonly mounts?: readonly FolderMount[] | undefined;
   /** The bundle that the process will load. */
   readonly firstFolder?: string | undefined;

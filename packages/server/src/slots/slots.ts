@@ -136,7 +136,7 @@ export class Slots {
     if (initial.storedInstance !== undefined) {
       progress.step = "its stored processes do not run yet";
       const stored = { id: initial.storedInstance, owner, ...(initial.egress !== undefined && { egress: { agent: initial.egress } }) };
-      return this.occupyCopy(stored, initial.id, initial.sandboxSnapshot ?? "", environment, signal);
+      return this.occupyCopy(stored, initial.id, { id: initial.sandboxSnapshot ?? "", isTemporary: false }, environment, signal);
     }
     const program = programOf(environment, engine, initial.arguments);
     if (program !== null) {
@@ -230,14 +230,14 @@ export class Slots {
   async occupyCopy(
     parent: Pick<AdoptedInstance, "id" | "owner" | "egress">,
     id: string,
-    snapshot: string,
+    snapshot: { readonly id: string; readonly isTemporary: boolean },
     environment: EnvironmentVersion | null,
     signal: AbortSignal,
   ): Promise<Slot> {
     const { pool, engine } = this.#options;
     const { id: parentId, owner } = parent;
     const limits = environment === null ? undefined : pool.limitsFor(environment);
-    const copy = { snapshot, owner, egress: parent.egress?.agent, limits };
+    const copy = { snapshot: snapshot.id, isTemporarySnapshot: snapshot.isTemporary, owner, egress: parent.egress?.agent, limits };
     const program = environment === null ? null : programOf(environment, engine);
     if (program !== null) return this.#programSlot(await pool.copy({ ...copy, program, instanceId: id }, signal), id, program);
     const sandbox = await pool.copy(copy, signal);

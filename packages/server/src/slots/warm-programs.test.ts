@@ -23,6 +23,7 @@ function open({ canStore = true }: { canStore?: boolean } = {}) {
       start: async () =>
         sandbox("started", { snapshot: async () => ({ id: `snapshot-${++taken}`, fidelity: "memory", bytes: 1 }) as never }),
       copy: async (snapshot) => sandbox(`copy of ${snapshot}`),
+      signal: new AbortController().signal,
     };
     return (await programs.start({ ...own, ...more })).id;
   };
@@ -66,6 +67,32 @@ it("a stored program that cannot be continued is removed, and others are started
   expect(await start("a", { copy: () => Promise.reject(new Error("damaged")) })).toBe("started");
   expect(await start("a")).toBe("started");
   expect([removed, failures]).toEqual([["snapshot-1"], [new Error("damaged")]]);
+});
+
+it("a request that is cancelled while its copy starts leaves the stored program to others", async () => {
+  const { start, removed, failures } = open();
+  await start("a");
+  const stop = new AbortController();
+  const copy = async () => {
+    stop.abort(new Error("not wanted any more"));
+    throw new Error("the start was cancelled");
+  };
+  await expect(start("a", { copy, signal: stop.signal })).rejects.toThrow("not wanted any more");
+  expect(await start("a")).toBe("copy of snapshot-1");
+  expect([removed, failures]).toEqual([[], []]);
+});
+
+it("a close does not wait for a program that is starting, which is not stored any more", async () => {
+  const { programs, start, removed, failures } = open();
+  await start("a");
+  const starting = Promise.withResolvers<Sandbox>();
+  const started = start("b", { start: () => starting.promise });
+  await programs.close();
+  expect(removed).toEqual(["snapshot-1"]);
+  const unused = () => Promise.reject(new Error("stored after the end"));
+  starting.resolve({ id: "late", snapshot: unused } as unknown as Sandbox);
+  expect(await started).toBe("late");
+  expect(failures).toEqual([]);
 });
 
 it("those that nobody uses are removed, the oldest of too many, and all at the end", async () => {

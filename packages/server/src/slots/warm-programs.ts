@@ -15,11 +15,15 @@ export interface WarmProgram {
   readonly inputs: unknown;
   readonly start: () => Promise<Sandbox>;
   readonly copy: (snapshot: string) => Promise<Sandbox>;
+  /** Of the request for the instance. */
+  readonly signal: AbortSignal;
 }
 
 interface Stored {
   /** Its value is null if the program cannot be stored or copied. */
   readonly snapshot: Promise<string | null>;
+  /** The value of `snapshot` when it is known. */
+  id: string | null;
   usedAt: number;
 }
 
@@ -54,13 +58,16 @@ export class WarmPrograms {
     this.#stored.delete(key);
     this.#stored.set(key, known);
     const snapshot = await known.snapshot;
+    program.signal.throwIfAborted();
     if (snapshot === null) return program.start();
     try {
       const copied = await program.copy(snapshot);
       this.#copies++;
       return copied;
     } catch (error) {
-      if (this.#stored.get(key) === known) this.#stored.set(key, { snapshot: Promise.resolve(null), usedAt: now() });
+      // A request that was cancelled says nothing about the stored program.
+      program.signal.throwIfAborted();
+      if (this.#stored.get(key) === known) this.#stored.set(key, { snapshot: Promise.resolve(null), id: null, usedAt: now() });
       this.#options.onFailure(program.environment, error);
       await this.#remove(snapshot);
       return program.start();
@@ -73,16 +80,20 @@ export class WarmPrograms {
     for (const [key, { usedAt }] of this.#stored) if (usedAt < now() - IDLE_MS) await this.#drop(key);
   }
 
+  /** Does not wait for programs that are just starting: none is stored after this. */
   async close(): Promise<void> {
     this.#stop.abort();
-    for (const key of this.#stored.keys()) await this.#drop(key);
+    const ids = [...this.#stored.values()].flatMap(({ id }) => id ?? []);
+    this.#stored.clear();
+    for (const id of ids) await this.#remove(id);
   }
 
   async #startFirst(key: string, { environment, start }: WarmProgram): Promise<Sandbox> {
     const { engine, onFailure, now } = this.#options;
     if (!engine.can.snapshots.includes("memory") || this.#stop.signal.aborted) return start();
-    const stored = Promise.withResolvers<string | null>();
-    this.#stored.set(key, { snapshot: stored.promise, usedAt: now() });
+    const storing = Promise.withResolvers<string | null>();
+    const stored: Stored = { snapshot: storing.promise, id: null, usedAt: now() };
+    this.#stored.set(key, stored);
     const [oldest] = this.#stored.keys();
     if (this.#stored.size > MAX_STORED && oldest !== undefined) void this.#drop(oldest);
     let sandbox: Sandbox;
@@ -91,13 +102,15 @@ export class WarmPrograms {
     } catch (error) {
       // Says nothing about the next one, which may have another deadline.
       this.#stored.delete(key);
-      stored.resolve(null);
+      storing.resolve(null);
       throw error;
     }
     try {
-      stored.resolve((await sandbox.snapshot?.("memory", this.#stop.signal))?.id ?? null);
+      this.#stop.signal.throwIfAborted();
+      stored.id = (await sandbox.snapshot?.("memory", this.#stop.signal))?.id ?? null;
+      storing.resolve(stored.id);
     } catch (error) {
-      stored.resolve(null);
+      storing.resolve(null);
       if (!this.#stop.signal.aborted) onFailure(environment, error);
     }
     return sandbox;
