@@ -1,12 +1,12 @@
 import type { KeyObject } from "node:crypto";
 import { readdirSync, rmdirSync, writeFileSync } from "node:fs";
-import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { SandboxRuntime } from "../engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
 import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
+import { allDone } from "./all-done.ts";
 import { ControlGroup } from "./cgroups/group.ts";
 import { foldersOf, type Hierarchy } from "./cgroups/hierarchy.ts";
 import { expectMove } from "./cgroups/moves.ts";
@@ -40,6 +40,7 @@ import {
   rootPath,
   type UpperStorage,
 } from "./overlay/root.ts";
+import { keepTemporary } from "./overlay/temporary.ts";
 import { Records } from "./records.ts";
 import { removeShared } from "./runtime/runsc.ts";
 import type { OciRuntime, StartedSandbox } from "./runtime/runtime.ts";
@@ -470,19 +471,6 @@ export class Containers {
   }
 }
 
-/**
- * gVisor mounts a file system in memory at an empty /tmp, whose files would be missing in a snapshot of files. So it is not empty. No program
- * runs yet that could exchange the folder for a link.
- */
-async function keepTemporary(root: OverlayRoot): Promise<void> {
-  const folder = join(rootPath(root), "tmp");
-  const found = await lstat(folder).catch(() => null);
-  if (found === null) await mkdir(folder);
-  else if (!found.isDirectory()) return;
-  if (found === null) await chmod(folder, 0o1777);
-  await writeFile(join(folder, ".keep"), "", { flag: "wx" }).catch(() => undefined);
-}
-
 /** Empty if there is no such folder. */
 function namesIn(folder: string): string[] {
   try {
@@ -490,11 +478,4 @@ function namesIn(folder: string): string[] {
   } catch {
     return [];
   }
-}
-
-/** Like `Promise.all`, but nothing goes on when it rejects: what is cleaned up afterwards is not created again. */
-async function allDone<T extends readonly unknown[]>(promises: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
-  const failed = (await Promise.allSettled(promises)).find((one) => one.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
-  return Promise.all(promises) as Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>;
 }

@@ -2,9 +2,10 @@ import { PlatformError } from "@aenv/contract";
 import { MemoryEngine, type Sandbox } from "@aenv/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { SandboxClients } from "../sandboxes/client.ts";
+import type { ClaimSpec } from "./claim-spec.ts";
 import { Hosts, type HostsOptions } from "./hosts.ts";
 import { Occupancy } from "./occupancy.ts";
-import { type ClaimSpec, Pool } from "./pool.ts";
+import { Pool } from "./pool.ts";
 import { Scheduler } from "./scheduler.ts";
 
 const { signal } = new AbortController();

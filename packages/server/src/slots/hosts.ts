@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { isPlatformError } from "@aenv/contract";
 import type { Sandbox } from "@aenv/sandbox";
 import { pauseAfter } from "./backoff.ts";
+import type { ClaimSpec } from "./claim-spec.ts";
 import type { Occupancy } from "./occupancy.ts";
-import type { ClaimSpec, Pool } from "./pool.ts";
+import type { Pool } from "./pool.ts";
 
 /** A process that is shared by many instances of one owner's environment. */
 interface Host {

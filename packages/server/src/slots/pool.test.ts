@@ -5,7 +5,8 @@ import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { kitRunner } from "../instances/fixtures/runner.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
-import { type ClaimSpec, Pool, type PoolOptions, type VersionStatus } from "./pool.ts";
+import type { ClaimSpec } from "./claim-spec.ts";
+import { Pool, type PoolOptions, type VersionStatus } from "./pool.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { WarmEnvironment } from "./warm-set.ts";
 

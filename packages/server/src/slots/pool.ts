@@ -1,30 +1,25 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { type EgressPolicy, isPlatformError, PlatformError, runnerRoutes, type SandboxOptions } from "@aenv/contract";
-import type { FolderMount, Sandbox, SandboxEngine, SandboxRuntime, SandboxSpec, SandboxSubject, SecondContainer } from "@aenv/sandbox";
+import { isPlatformError, PlatformError, runnerRoutes } from "@aenv/contract";
+import type { Sandbox, SandboxEngine, SandboxSpec } from "@aenv/sandbox";
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import { allocate, type PoolLimits } from "./allocation.ts";
+import type { ClaimSpec } from "./claim-spec.ts";
 import { type EnvironmentLimits, environmentLimits, type LimitedEnvironment } from "./environment-limits.ts";
 import type { Program } from "./program.ts";
+import { type CopySpec, type ProgramSpec, type RunnerFacts, type StartOptions, sandboxSpecOf } from "./sandbox-spec.ts";
 import type { Scheduler, Urgency } from "./scheduler.ts";
 import { isSameVariables } from "./variables.ts";
 import { WarmPrograms } from "./warm-programs.ts";
-import { demandOf, failureAfter, newWarmSet, noteBurst, type WarmBundle, type WarmEnvironment, type WarmSet } from "./warm-set.ts";
+import { demandOf, failureAfter, newWarmSet, noteBurst, type WarmBundle, type WarmSet } from "./warm-set.ts";
 
 /** Whether a version is the newest of its environment, an older one, or deleted. */
 export type VersionStatus = "newest" | "superseded" | "gone";
 
-export interface PoolOptions {
+export interface PoolOptions extends RunnerFacts {
   readonly engine: SandboxEngine;
   readonly clients: SandboxClients;
-  /** The blank runner's command line. */
-  readonly runner: readonly string[];
-  /** Environment variables of every runner. */
-  readonly variables: Readonly<Record<string, string>>;
-  /** Whether these contain a secret, so that an engine must not show them. */
-  readonly hasSecrets?: boolean;
-  readonly serverId: string;
   /** Blank processes that are always kept ready. */
   readonly min: number;
   /** How many processes may be kept ready: per environment, per owner of environments, and in total. */
@@ -32,48 +27,10 @@ export interface PoolOptions {
   readonly scheduler: Scheduler;
   /** A claimed process is replaced after this delay: its first calls come now, and a process start would slow them down. */
   readonly refillAfterMs: number;
-  readonly startTimeoutMs: number;
-  /** Those that the engine enforces, chosen by the operator. Environments must not exceed them. */
-  readonly sandboxLimits?: Pick<SandboxSpec, "memoryMb" | "cpus" | "diskMb" | "processes">;
   readonly versionStatus: (name: string, version: string) => Promise<VersionStatus>;
   /** Called once for each cause for which processes cannot be started ahead; the environment is null for blank ones. */
   readonly onFillFailure: (environment: string | null, error: unknown) => void;
   readonly now: () => number;
-}
-
-export interface ClaimSpec {
-  /** The owner of the instance, or of the bundle that is verified. Process starts are queued fairly between owners. */
-  readonly owner: string;
-  /** The unpacked bundle. */
-  readonly folder: string;
-  readonly digest: string;
-  /** Environment variables, set before any of the author's code runs. */
-  readonly variables: Readonly<Record<string, string>>;
-  /**
-   * Set if any process that has loaded the bundle can be used: its state is a value, and its variables are those of every instance of the
-   * environment. Such processes are started ahead.
-   */
-  readonly environment: WarmEnvironment | null;
-  /** Options of the sandbox itself; no process that was started ahead has them. */
-  readonly sandboxOptions?: SandboxOptions | undefined;
-  /** If it is not that of blank processes. */
-  readonly runtime?: SandboxRuntime | undefined;
-  /** A template of the operator, if it is not that of blank processes. */
-  readonly template?: string | undefined;
-  /** If they are not those of blank processes. */
-  readonly limits?: EnvironmentLimits | undefined;
-  /** No process that was started ahead has one. */
-  readonly second?: SecondContainer | undefined;
-  /** A snapshot with the files of the sandbox. */
-  readonly sandboxSnapshot?: string | undefined;
-  /** Where its programs may connect to. Sandboxes that were started ahead get it when they are claimed, before they load the bundle. */
-  readonly egress?: EgressPolicy | undefined;
-  /** Folders that its programs see; no process that was started ahead has them. */
-  readonly mounts?: readonly FolderMount[] | undefined;
-  /** How many forks of one instance are claimed at the same time, this one included. */
-  readonly together?: number;
-  /** What it is used for; undefined while a bundle is verified. */
-  readonly subject?: SandboxSubject;
 }
 
 const BLANK = "blank";
@@ -403,46 +360,9 @@ export class Pool {
   }
 
   #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
-    const {
-      sandboxOptions,
-      snapshot,
-      isTemporarySnapshot,
-      egress,
-      runtime,
-      template,
-      limits,
-      second,
-      program,
-      folder,
-      firstFolder,
-      instanceId,
-      mounts,
-      subject,
-    } = options;
-    const { engine, runner, variables, hasSecrets = false, serverId, scheduler, startTimeoutMs, sandboxLimits } = this.#options;
-    const id = `runner-${randomBytes(10).toString("hex")}`;
+    const { engine, scheduler } = this.#options;
     const run = (one: SandboxSpec) => scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(one, signal), signal);
-    const spec = {
-      id,
-      ...(program?.spec ?? { command: runner }),
-      ...(folder !== undefined && { folder }),
-      ...(firstFolder !== undefined && { firstFolder }),
-      variables: program === undefined ? variables : (options.variables ?? {}),
-      ...(program === undefined && folder === undefined && !hasSecrets && { startsEarly: true }),
-      labels: { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "program", instance: instanceId }) },
-      startTimeoutMs,
-      ...sandboxLimits,
-      ...limits,
-      ...(sandboxOptions && { sandboxOptions }),
-      ...(runtime && { runtime }),
-      ...(template !== undefined && { template }),
-      ...(second !== undefined && { second }),
-      ...(snapshot !== undefined && { snapshot }),
-      ...(isTemporarySnapshot && { isTemporarySnapshot }),
-      ...(egress !== undefined && { egress }),
-      ...(mounts !== undefined && { mounts }),
-      ...(subject !== undefined && { subject }),
-    };
+    const spec = sandboxSpecOf(`runner-${randomBytes(10).toString("hex")}`, options, this.#options);
     if (urgency === "ahead") return run({ ...spec, isAhead: true });
     return run(spec).catch(async (error: unknown) => {
       // Processes that only wait make room for one that is needed.
@@ -484,32 +404,6 @@ export class Pool {
       throw cause;
     }
   }
-}
-
-/** What the sandbox of a program needs. */
-interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "runtime" | "limits" | "second" | "subject"> {
-  readonly program: Program;
-  /** The unpacked bundle; undefined if there is none. */
-  readonly folder: string | undefined;
-  /** Undefined while an environment is verified. */
-  readonly instanceId?: string | undefined;
-}
-
-interface CopySpec extends Pick<ClaimSpec, "owner" | "egress" | "limits">, Partial<Pick<ProgramSpec, "program" | "instanceId">> {
-  readonly snapshot: string;
-  readonly subject?: SandboxSubject | undefined;
-  readonly isTemporarySnapshot?: boolean;
-}
-
-interface StartOptions extends Partial<Omit<ProgramSpec, "subject">> {
-  readonly subject?: SandboxSubject | undefined;
-  readonly template?: string | undefined;
-  readonly sandboxOptions?: SandboxOptions | undefined;
-  readonly snapshot?: string | undefined;
-  readonly isTemporarySnapshot?: boolean;
-  readonly mounts?: readonly FolderMount[] | undefined;
-  /** The bundle that the process will load. */
-  readonly firstFolder?: string | undefined;
 }
 
 interface BindRequest extends Pick<ClaimSpec, "folder" | "variables" | "egress"> {
