@@ -22,6 +22,7 @@ type server struct {
 	exit       chan int
 	stopping   atomic.Bool
 	generation atomic.Int64 // how often the sandbox was restored from a snapshot
+	following  atomic.Int64 // clients that wait for the end of a process
 	lastUse    atomic.Int64 // when a client last sent data or a request other than stats, in nanoseconds of the wall clock
 	// Programs are killed when this process ends, however it ends: outside of sandboxes, where nothing else ends them.
 	programsEndWithIt bool
@@ -140,6 +141,10 @@ func (s *server) shutdown(grace time.Duration, code int) {
 		return
 	}
 	s.processes.endAll(grace)
+	// Clients hear of the end of their processes before the connection breaks, unless they do not read.
+	for limit := time.Now().Add(time.Second); s.following.Load() > 0 && time.Now().Before(limit); {
+		time.Sleep(time.Millisecond)
+	}
 	s.exit <- code // the end of process 1 is the end of the sandbox
 }
 

@@ -147,6 +147,8 @@ func attachProcess(s *server, on *stream, r attachRequest) (any, error) {
 // follow answers a request, and connects its stream with a process until the process ends, which is reported once, or the client is gone.
 // The output is claimed before the answer: a client that has the answer may detach and attach again at once, and the later one keeps it.
 func (s *server) follow(p *process, on *stream, answer map[string]any) (any, error) {
+	s.following.Add(1)
+	defer s.following.Add(-1)
 	p.output.claim(on)
 	if err := on.answer(answer); err != nil {
 		p.output.release(on)
