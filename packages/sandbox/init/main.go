@@ -28,14 +28,14 @@ func main() {
 	root := flag.String("mount-root", "", "on the machine: mount the root of a sandbox that this JSON describes, and exit or become the program behind --")
 	restacked := flag.String("restack-root", "", "on the machine: give a sandbox the root that this JSON describes, and exit")
 	hidden := flag.String("hide", "", "on the machine: become the program behind --, for which this folder is empty")
+	descriptors := flag.Int("descriptors", 0, "on the machine: become the program behind --, whose children have room for this many descriptors")
 	await := flag.String("await", "", "start the program when this path exists: a client sends it, or a former init of the pod received it")
 	cwd := flag.String("cwd", "", "the working directory of the program; by default that of this process")
 	copyTo := flag.String("copy-to", "", "copy this program to a file, and exit: so an image without it gets it from a volume")
 	flag.Parse()
 	if *copyTo != "" {
 		if err := copySelf(*copyTo); err != nil {
-			fmt.Fprintf(os.Stderr, "init: %v\n", err)
-			os.Exit(1)
+			fail(err)
 		}
 		return
 	}
@@ -47,14 +47,20 @@ func main() {
 	if *restacked != "" {
 		os.Exit(restackMain(*restacked))
 	}
+	if *descriptors > 0 {
+		fail(becomeRunsc(*descriptors, flag.Args()))
+	}
 	if *hidden != "" || *root != "" {
-		fmt.Fprintf(os.Stderr, "init: %v\n", becomeMain(*hidden, flag.Args()))
-		os.Exit(1)
+		fail(becomeCrun(*hidden, flag.Args()))
 	}
 	if err := run(*listen, *key, commandLine{argv: flag.Args(), await: *await, cwd: *cwd}); err != nil {
-		fmt.Fprintf(os.Stderr, "init: %v\n", err)
-		os.Exit(1)
+		fail(err)
 	}
+}
+
+func fail(err error) {
+	fmt.Fprintf(os.Stderr, "init: %v\n", err)
+	os.Exit(1)
 }
 
 // run serves clients until the end of the sandbox. It starts the program, if one is given, without waiting for a client.

@@ -44,14 +44,27 @@ func translated(path string, users *os.File, attributes uint64) (int, error) {
 	if users == nil {
 		return int(mounted), nil
 	}
-	wanted := struct{ set, clear, propagation, users uint64 }{set: attrIdmap | attributes, users: uint64(users.Fd())}
-	_, _, errno = syscall.Syscall6(
-		sysMountSetattr, mounted, uintptr(unsafe.Pointer(cText(""))), atEmptyPath, uintptr(unsafe.Pointer(&wanted)), unsafe.Sizeof(wanted), 0)
-	if errno != 0 {
+	if errno := setMount(mounted, mountAttributes{set: attrIdmap | attributes, users: uint64(users.Fd())}); errno != 0 {
 		syscall.Close(int(mounted))
 		return -1, fmt.Errorf("%w: mount_setattr %s: %v", errUnsupported, path, errno)
 	}
 	return int(mounted), nil
+}
+
+// setAttributes adds attributes to a mount.
+func setAttributes(mounted int, attributes uint64) error {
+	if errno := setMount(uintptr(mounted), mountAttributes{set: attributes}); errno != 0 {
+		return fmt.Errorf("mount_setattr: %w", errno)
+	}
+	return nil
+}
+
+type mountAttributes struct{ set, clear, propagation, users uint64 }
+
+func setMount(mounted uintptr, wanted mountAttributes) syscall.Errno {
+	_, _, errno := syscall.Syscall6(
+		sysMountSetattr, mounted, uintptr(unsafe.Pointer(cText(""))), atEmptyPath, uintptr(unsafe.Pointer(&wanted)), unsafe.Sizeof(wanted), 0)
+	return errno
 }
 
 // newMount returns a new file system that is mounted nowhere yet.

@@ -16,10 +16,13 @@ import (
 // A third use of this program, on the machine: it gives a running sandbox another root, either with what the sandbox has changed so far as a layer,
 // or with the files of an image for a sandbox that had none. Its init is its only process, and is frozen or has nothing to do. What a process holds
 // open of the former root would still be written there, so the root is not exchanged if there is any such file.
+//
+// A sandbox of gVisor that was not started yet gets another root through the process that will serve its files, and only reads them.
 
 type restackRequest struct {
 	rootRequest
-	Pid int `json:"pid"` // the init, as the machine sees it
+	Pid          int  `json:"pid"`            // the init as the machine sees it, or the process that serves the files
+	IsFileServer bool `json:"is_file_server"` // its root is a folder of its mount namespace
 }
 
 const (
@@ -57,7 +60,7 @@ func restack(r restackRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := assertUnused(r.Pid, mounts.root); err != nil {
+	if err := assertUnused(r, mounts.root); err != nil {
 		return err
 	}
 	namespace, err := os.Open(processFile(r.Pid, "ns/mnt"))
@@ -65,16 +68,21 @@ func restack(r restackRequest) error {
 		return err
 	}
 	defer namespace.Close()
+	former, err := os.Open(processFile(r.Pid, "root"))
+	if err != nil {
+		return err
+	}
+	defer former.Close()
 	overlay, err := newOverlayFor(r)
 	if err != nil {
 		return err
 	}
 	defer syscall.Close(overlay)
 	exchange := func() (int, error) {
-		if err := enterMounts(namespace); err != nil {
+		if err := enterMounts(namespace, former); err != nil {
 			return -1, err
 		}
-		return 0, exchangeRoot(overlay, mounts.below)
+		return 0, exchangeRoot(r, overlay, mounts.below)
 	}
 	if r.Size == 0 {
 		_, err = onThread(exchange)
@@ -97,7 +105,7 @@ func newOverlayFor(r restackRequest) (int, error) {
 }
 
 // exchangeRoot makes an overlay the root of this thread's mount namespace and of all processes in it, with what is mounted below the present root.
-func exchangeRoot(overlay int, below []string) error {
+func exchangeRoot(r restackRequest, overlay int, below []string) error {
 	copies := make([]int, 0, len(below))
 	defer func() {
 		for _, one := range copies {
@@ -129,6 +137,14 @@ func exchangeRoot(overlay int, below []string) error {
 			err = moveMount(copies[index], point.Fd(), "")
 			point.Close()
 			if err != nil {
+				return err
+			}
+		}
+		if err := writeContent(root, r.rootRequest); err != nil {
+			return err
+		}
+		if r.IsFileServer {
+			if err := setAttributes(overlay, attrReadOnly); err != nil {
 				return err
 			}
 		}
@@ -166,8 +182,8 @@ func mountPoint(root *os.Root, name string, mounted int) (*os.File, error) {
 	return root.OpenFile(name, os.O_CREATE|os.O_RDONLY, 0o644)
 }
 
-// enterMounts moves this thread, which must end afterwards, to another mount namespace.
-func enterMounts(namespace *os.File) error {
+// enterMounts moves this thread, which must end afterwards, to another mount namespace and to a root in it.
+func enterMounts(namespace, root *os.File) error {
 	// The threads of a process share their root and working directory, and the kernel refuses to change those of all.
 	if err := syscall.Unshare(syscall.CLONE_FS); err != nil {
 		return fmt.Errorf("unshare: %w", err)
@@ -176,7 +192,10 @@ func enterMounts(namespace *os.File) error {
 		return fmt.Errorf("setns %s: %w", namespace.Name(), errno)
 	}
 	runtime.KeepAlive(namespace)
-	return nil
+	if err := syscall.Fchdir(int(root.Fd())); err != nil {
+		return err
+	}
+	return syscall.Chroot(".")
 }
 
 type sandboxMounts struct {
@@ -218,11 +237,14 @@ func parseMounts(text string) (sandboxMounts, error) {
 }
 
 // assertUnused fails if a process holds anything of a mount but its root folder.
-func assertUnused(pid int, mount string) error {
-	for _, name := range []string{"root", "cwd"} {
-		if held, err := os.Readlink(processFile(pid, name)); err != nil || held != "/" {
-			return fmt.Errorf("%w: the %s of the init is %s %v", errUnsupported, name, held, err)
-		}
+func assertUnused(r restackRequest, mount string) error {
+	pid := r.Pid
+	root, err := os.Readlink(processFile(pid, "root"))
+	if err != nil || root != "/" && !r.IsFileServer {
+		return fmt.Errorf("%w: the root of process %d is %s %v", errUnsupported, pid, root, err)
+	}
+	if cwd, err := os.Readlink(processFile(pid, "cwd")); err != nil || cwd != root {
+		return fmt.Errorf("%w: the working directory of process %d is %s %v", errUnsupported, pid, cwd, err)
 	}
 	files, err := os.ReadDir(processFile(pid, "fd"))
 	if err != nil {
@@ -238,7 +260,7 @@ func assertUnused(pid int, mount string) error {
 			return err
 		}
 		if strings.HasSuffix(target, "inotify") || mountOf(string(info)) == mount {
-			return fmt.Errorf("%w: the init has opened %s", errUnsupported, target)
+			return fmt.Errorf("%w: process %d has opened %s", errUnsupported, pid, target)
 		}
 	}
 	return nil

@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 )
 
-// A second use of this program, on the machine and not in a sandbox: it mounts the root of a sandbox whose users are not users of the machine.
-// The files keep their owners on disk, so layers and snapshots are the same for all sandboxes; the mounts translate the owners. It ends at once,
-// and what it mounts on the way disappears with it.
+// A second use of this program, on the machine and not in a sandbox: it mounts the root of a sandbox, whose users may be others than those of the
+// machine. The files keep their owners on disk, so layers and snapshots are the same for all sandboxes; the mounts translate the owners. It ends
+// at once, or becomes the runtime; what it mounts on the way disappears with it.
 
 type rootRequest struct {
 	Lower   []string `json:"lower"`   // the highest layer first
@@ -29,7 +30,12 @@ type rootRequest struct {
 		Target   string `json:"target"`
 		ReadOnly bool   `json:"read_only"`
 	} `json:"binds"`
-	Probe bool `json:"probe"` // mounts nothing
+	Files []struct {
+		Path string `json:"path"`
+		Text string `json:"text"`
+	} `json:"files"` // written into the root
+	KeepsTemporary bool `json:"keeps_temporary"` // gVisor would hide an empty /tmp
+	Probe          bool `json:"probe"`           // mounts nothing
 }
 
 const (
@@ -62,11 +68,14 @@ func mountRootMain(text string) int {
 }
 
 func mountRoot(r rootRequest) error {
-	users, err := newUserNamespace(r.HostId, r.Size)
-	if err != nil {
-		return fmt.Errorf("%w: a user namespace could not be created: %v", errUnsupported, err)
+	var users *os.File
+	if r.Size > 0 {
+		var err error
+		if users, err = newUserNamespace(r.HostId, r.Size); err != nil {
+			return fmt.Errorf("%w: a user namespace could not be created: %v", errUnsupported, err)
+		}
+		defer users.Close()
 	}
-	defer users.Close()
 	overlay, err := asOwner(r.HostId, func() (int, error) { return newOverlay(r, users) })
 	if err != nil {
 		return err
@@ -121,7 +130,8 @@ func newOverlay(r rootRequest, users *os.File) (int, error) {
 	return newMount("overlay", options, attrNoSuid|attrNoDev)
 }
 
-// fillRoot mounts what a user namespace may not mount, or would see with the owners of the machine.
+// fillRoot mounts what a user namespace may not mount, or would see with the owners of the machine, and writes files. No program of the sandbox
+// runs yet.
 func fillRoot(r rootRequest, users *os.File) error {
 	root, err := os.OpenRoot(r.Target)
 	if err != nil {
@@ -150,7 +160,63 @@ func fillRoot(r rootRequest, users *os.File) error {
 			return err
 		}
 	}
+	return writeContent(root, r)
+}
+
+// writeContent writes the files that a sandbox has besides those of its layers.
+func writeContent(root *os.Root, r rootRequest) error {
+	for _, file := range r.Files {
+		if err := writeBelow(root, strings.TrimLeft(file.Path, "/"), file.Text); err != nil {
+			return err
+		}
+	}
+	if r.KeepsTemporary {
+		return keepTemporary(root)
+	}
 	return nil
+}
+
+// writeBelow replaces a file in the root. A link of the image is replaced too: in a sandbox, what it leads to often does not exist.
+func writeBelow(root *os.Root, path, text string) error {
+	if err := root.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := root.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	file, err := root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	// The umask of the server restricts the mode above.
+	return errors.Join(err, file.Chmod(0o644), file.Close())
+}
+
+// keepTemporary keeps gVisor from mounting a file system in memory at an empty /tmp, whose files would be missing in a snapshot of files.
+func keepTemporary(root *os.Root) error {
+	info, err := root.Lstat("tmp")
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		if err := root.Mkdir("tmp", 0o700); err != nil {
+			return err
+		}
+		if err := root.Chmod("tmp", 0o777|os.ModeSticky); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return nil
+	}
+	file, err := root.OpenFile("tmp/.keep", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // newUserNamespace returns a namespace that outlives the process for which it was created.

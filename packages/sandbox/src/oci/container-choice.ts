@@ -59,10 +59,18 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
   // Nothing can be mounted in a container that runs.
   const waiting = canWait && mounts.length === 0 ? pools.running.take({ runtime, files, diskMb }) : null;
   if (waiting !== null) return limited(pools.running, waiting);
-  const isFilled = canWait && mounts.length === 0 && diskMb === undefined && canBeFilled(runtime, files);
-  const blank = isFilled ? pools.running.take({ runtime, files: NO_FILES }) : null;
-  const filled = blank === null ? null : await containers.withFiles(await limited(pools.running, blank), files);
-  return filled ?? containers.create({ runtime, files, limits, diskMb, mounts }, signal);
+  const filled = async (): Promise<Container | null> => {
+    if (!canWait || mounts.length > 0 || diskMb !== undefined || !canBeFilled(files)) return null;
+    const wanted = { runtime, files: NO_FILES };
+    if (runtime === "runsc") {
+      // Once it runs, gVisor's kernel keeps its root.
+      const prepared = pools.prepared.take(wanted);
+      return prepared === null ? null : containers.startWithFiles(await limited(pools.prepared, prepared), files, signal);
+    }
+    const blank = pools.running.take(wanted);
+    return blank === null ? null : containers.withFiles(await limited(pools.running, blank), files);
+  };
+  return (await filled()) ?? containers.create({ runtime, files, limits, diskMb, mounts }, signal);
 }
 
 async function filesFor({ id, image }: SandboxSpec, { parts, base, onPull }: ContainerSource, signal: AbortSignal): Promise<RootFiles> {
@@ -71,7 +79,7 @@ async function filesFor({ id, image }: SandboxSpec, { parts, base, onPull }: Con
   return { layers, config };
 }
 
-/** Whether a container that waits without files can get these: gVisor cannot exchange them, and nothing can be mounted in a running container. */
-function canBeFilled(runtime: SandboxRuntime, { layers, mounts = [] }: RootFiles): boolean {
-  return runtime === "runc" && layers.length > 0 && mounts.length === 0;
+/** Whether a container that waits without files can get these: nothing can be mounted in it. */
+function canBeFilled({ layers, mounts = [] }: RootFiles): boolean {
+  return layers.length > 0 && mounts.length === 0;
 }

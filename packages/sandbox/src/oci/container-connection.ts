@@ -3,6 +3,7 @@ import type { InitConnection } from "../init/connection.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { type ContainerRecord, initAddress } from "./container.ts";
 import type { SandboxNetwork } from "./network/held-network.ts";
+import type { RootFile } from "./overlay/mapped.ts";
 
 /** A container whose init is to be connected. */
 export interface Connectable {
@@ -22,11 +23,12 @@ const HOSTS = "127.0.0.1 localhost\n::1 localhost\n";
 export async function connectNew(
   container: Connectable,
   signal: AbortSignal,
-  { isRestored = false, started }: { readonly isRestored?: boolean; readonly started?: Promise<unknown> },
+  { isRestored, started }: { readonly isRestored: boolean; readonly started?: Promise<unknown> },
 ): Promise<InitConnection> {
   const init = await connect(container, signal, started);
+  if (!isRestored) return init;
   // Before anything else runs a command in it.
-  if (isRestored) await init.restored({ entropy: randomBytes(64) });
+  await init.restored({ entropy: randomBytes(64) });
   await writeNetworkFiles(init, container.current().id, container.network);
   return init;
 }
@@ -55,9 +57,16 @@ export async function connect(
   }
 }
 
-/** Written by the init, inside of the sandbox: a link in an image would lead this process to a file of the machine. */
-export async function writeNetworkFiles(init: InitConnection, name: string, { resolvConf }: SandboxNetwork): Promise<void> {
-  const write = (path: string, text: string) =>
-    init.files.write({ path, root: "/", content: Buffer.from(text), mode: 0o644, mkdirs: true });
-  await Promise.all([write("/etc/resolv.conf", resolvConf), write("/etc/hosts", `${HOSTS}127.0.1.1 ${name}\n`)]);
+/** How programs of a sandbox find hosts. */
+export function networkFiles(name: string, { resolvConf }: SandboxNetwork): RootFile[] {
+  return [
+    { path: "/etc/resolv.conf", text: resolvConf },
+    { path: "/etc/hosts", text: `${HOSTS}127.0.1.1 ${name}\n` },
+  ];
+}
+
+/** For a sandbox that was restored, and has those of another one. */
+async function writeNetworkFiles(init: InitConnection, name: string, network: SandboxNetwork): Promise<void> {
+  const write = ({ path, text }: RootFile) => init.files.write({ path, root: "/", content: Buffer.from(text), mode: 0o644, mkdirs: true });
+  await Promise.all(networkFiles(name, network).map(write));
 }

@@ -24,23 +24,22 @@ import {
   type PreparedContainer,
   type RootFiles,
 } from "./container.ts";
-import { type Connectable, connect, connectNew, writeNetworkFiles } from "./container-connection.ts";
+import { type Connectable, connect, connectNew, networkFiles } from "./container-connection.ts";
 import type { LayerStore } from "./images/layers.ts";
 import type { SandboxNetwork } from "./network/held-network.ts";
 import type { Networks } from "./network/networks.ts";
-import { canMapUsers, newUserMapping } from "./overlay/mapped.ts";
+import { canMapUsers, newUserMapping, type RootUser } from "./overlay/mapped.ts";
 import {
-  type MappedContent,
   mountRoot,
   type OverlayRoot,
   prepareRoot,
+  type RootContent,
   removeRoot,
   replaceRoot,
   restackRoot,
   rootPath,
   type UpperStorage,
 } from "./overlay/root.ts";
-import { keepTemporary } from "./overlay/temporary.ts";
 import { Records } from "./records.ts";
 import { removeShared } from "./runtime/runsc.ts";
 import type { OciRuntime, StartedSandbox } from "./runtime/runtime.ts";
@@ -177,7 +176,7 @@ export class Containers {
         ? connectNew(
             this.#connectable(() => written, network),
             either,
-            { started: running },
+            { isRestored: false, started: running },
           )
         : null;
       const [complete, init] = await allDone([running, connecting]);
@@ -272,21 +271,41 @@ export class Containers {
    * not possible; the container is removed then.
    */
   async withFiles(blank: Container, files: RootFiles): Promise<Container | null> {
-    const { layers, initPath } = this.#options;
     const record = { ...blank.record, files };
     try {
-      await layers.use(record.id, files.layers);
-      this.#records.write(record.id, record);
-      if (await replaceRoot(this.rootOf(record), layers, initPath, record.process.pid)) {
-        await writeNetworkFiles(blank.init, record.id, blank.network);
-        return { ...blank, record };
-      }
+      if (await this.#replaceRoot(record, blank.network, { pid: record.process.pid, isFileServer: false })) return { ...blank, record };
     } catch (error) {
       await this.discard(blank);
       throw error;
     }
     await this.discard(blank);
     return null;
+  }
+
+  /** The same for a container that was prepared: it is started with these files. */
+  async startWithFiles(blank: PreparedContainer, files: RootFiles, signal: AbortSignal): Promise<Container | null> {
+    const record = { ...blank.record, files };
+    let isStarted = false;
+    try {
+      const runtime = await this.#options.runtime(record.runtime);
+      const pid = record.fileServer?.pid;
+      if (pid !== undefined && runtime.startPrepared !== undefined)
+        isStarted = await this.#replaceRoot(record, blank.network, { pid, isFileServer: true });
+      if (isStarted) await runtime.startPrepared?.(record.id, signal);
+    } catch (error) {
+      await this.remove(record);
+      throw error;
+    }
+    if (isStarted) return this.#connected({ ...blank, record, init: null }, false, signal);
+    await this.remove(record);
+    return null;
+  }
+
+  async #replaceRoot(record: ContainerRecord, network: SandboxNetwork, user: RootUser): Promise<boolean> {
+    const { layers } = this.#options;
+    await layers.use(record.id, record.files.layers);
+    this.#records.write(record.id, record);
+    return replaceRoot(this.rootOf(record), layers, user, this.#contentOf(record, network));
   }
 
   async discard({ init, record }: Container): Promise<void> {
@@ -389,16 +408,10 @@ export class Containers {
     network: Promise<SandboxNetwork>,
     unmapped: () => Promise<ContainerRecord>,
   ): Promise<readonly string[] | undefined> {
-    const { layers } = this.#options;
     // Throws for a limit that is not valid, before anything is created.
     const inGroup = groupLimits(limits, record.runtime);
-    await layers.use(record.id, record.files.layers);
-    const mounted = async () => {
-      if (record.users != null) return this.#mountMapped(record, mounts, await network, unmapped);
-      await mountRoot(this.rootOf(record), layers);
-      if (record.runtime === "runsc") await keepTemporary(this.rootOf(record));
-      return undefined;
-    };
+    await this.#options.layers.use(record.id, record.files.layers);
+    const mounted = async () => this.#prepareRoot(record, mounts, await network, unmapped);
     const grouped = async () => {
       await this.groupOf(record).create(inGroup);
       void expectMove(this.#options.hierarchy);
@@ -408,25 +421,32 @@ export class Containers {
   }
 
   /** Without its own users, if the file system of a mounted folder cannot translate owners. */
-  async #mountMapped(
+  async #prepareRoot(
     record: ContainerRecord,
     mounts: readonly SandboxMount[],
     network: SandboxNetwork,
     unmapped: () => Promise<ContainerRecord>,
   ): Promise<readonly string[] | undefined> {
-    const { layers, initPath } = this.#options;
+    const { layers } = this.#options;
+    const root = this.rootOf(record);
+    const plain: RootContent = { ...this.#contentOf(record, network), network: null, binds: [] };
+    if (record.users == null) return prepareRoot(root, layers, plain);
     const binds = [...(record.files.mounts ?? []), ...mounts].flatMap((mount) => (mount.kind === "bind" ? [mount] : []));
-    const content: MappedContent = { tool: initPath, network: network.namespacePath, binds };
+    const content = { ...plain, network: network.namespacePath, binds };
     // Saves the start of a process.
-    if (binds.length === 0) return prepareRoot(this.rootOf(record), layers, content);
+    if (binds.length === 0) return prepareRoot(root, layers, content);
     try {
-      await mountRoot(this.rootOf(record), layers, content);
+      await mountRoot(root, layers, content);
     } catch (error) {
       if (!isPlatformError(error, "sandbox.unsupported")) throw error;
-      await removeRoot(this.rootOf(record));
-      await mountRoot(this.rootOf(await unmapped()), layers);
+      await removeRoot(root);
+      await mountRoot(this.rootOf(await unmapped()), layers, plain);
     }
     return undefined;
+  }
+
+  #contentOf({ id, runtime }: ContainerRecord, network: SandboxNetwork) {
+    return { tool: this.#options.initPath, files: networkFiles(id, network), keepsTemporary: runtime === "runsc" };
   }
 
   /** Of a process that may have ended already. */

@@ -45,6 +45,9 @@ function open(options: Partial<OciEngineOptions> = {}): OciEngine {
   return engine;
 }
 
+/** A file of an image: a link to what a running system would have. */
+const ABSENT = { type: "symlink", linkPath: "/run/absent/resolv.conf" } as const;
+
 let made = 0;
 const created: Sandbox[] = [];
 
@@ -74,7 +77,10 @@ function filesOf(home: string) {
     containers: () =>
       readdirSync(join(home, "oci/containers"))
         .filter((name) => !name.startsWith("."))
-        .map((id) => ({ id, layers: recordIn("containers", id).files.layers as string[] })),
+        .map((id) => {
+          const { files, fileServer } = recordIn("containers", id);
+          return { id, layers: files.layers as string[], fileServer: fileServer?.pid as number | undefined };
+        }),
     containerOf: ({ id }: Sandbox): string => recordIn("sandboxes", id).container,
   };
 }
@@ -244,7 +250,8 @@ describeNeeding("runc", "the oci engine", () => {
     "gives the first sandbox of an image a container that waits without files, with %s users",
     async (users) => {
       using layout = temporaryTree();
-      writeLayout(layout.path, [{ "data/greeting": "hello", "etc/hosts": "of the image" }], { config: { WorkingDir: "/data" } });
+      const files = { "data/greeting": "hello", "etc/hosts": "of the image", "etc/resolv.conf": ABSENT };
+      writeLayout(layout.path, [files], { config: { WorkingDir: "/data" } });
       const engine = open({ poolSize: 1, users });
       const { containers, containerOf } = filesOf(opened.at(-1)?.home as string);
       await create(engine);
@@ -256,6 +263,7 @@ describeNeeding("runc", "the oci engine", () => {
       await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
       const read = async (path: string) => String(await init.files.read({ path }));
       expect([await read("/data/greeting"), await read("/etc/hosts")]).toEqual(["hello", expect.stringContaining(blank ?? "")]);
+      expect(await read("/etc/resolv.conf")).toContain("nameserver");
       const mounts = (await read("/proc/self/mountinfo")).split("\n").map((line) => line.split(" "));
       const at = (path: string) => mounts.filter(([, , , , target]) => target === path);
       // Nothing leads to the root that it had before.
@@ -293,5 +301,44 @@ describeNeeding("runc", "the oci engine", () => {
     expect(stdout).toBe("seen\n");
     await sandbox.exited;
     expect(await engine.list()).toEqual([]);
+  });
+
+  describeNeeding("runsc", "with gVisor", () => {
+    it("gives the first sandbox of an image a container that waits without files and was not started", { timeout: 60_000 }, async () => {
+      using layout = temporaryTree();
+      const files = { "data/greeting": "hello", "etc/hosts": "of the image", "etc/resolv.conf": ABSENT };
+      writeLayout(layout.path, [files], { config: { WorkingDir: "/data" } });
+      const engine = open({ poolSize: 1, runtime: "runsc" });
+      const { containers, containerOf } = filesOf(opened.at(-1)?.home as string);
+      await create(engine);
+      // Beside it, one with the files of the first.
+      await expect.poll(() => engine.waitingContainers, { timeout: 15_000 }).toBe(2);
+      const blank = containers().find(({ layers }) => layers.length === 0);
+      const sandbox = await create(engine, { image: `oci:${layout.path}:image`, memoryMb: 128 });
+      expect(containerOf(sandbox)).toBe(blank?.id);
+      const connect = ({ initAddress }: Sandbox) => connectInit(initAddress as NonNullable<typeof initAddress>, engine.initKey, signal);
+      await using init = await connect(sandbox);
+      const read = async (path: string) => String(await init.files.read({ path }));
+      expect(await read("/data/greeting")).toBe("hello");
+      expect(await read("/etc/hosts")).toContain(`127.0.1.1 ${blank?.id}`);
+      expect(await read("/etc/resolv.conf")).toContain("nameserver");
+      // What the kernel of the sandbox can reach of this machine: files that it can only read, and nothing of the former root.
+      const mounts = readFileSync(`/proc/${blank?.fileServer}/mountinfo`, "utf8").trim().split("\n");
+      expect(mounts.map((line) => line.split(" ").slice(4, 6).join(" "))).toEqual([
+        expect.stringMatching(/^\/ ro,nosuid,nodev/),
+        expect.stringMatching(/^\/\.aenv\/init ro,nosuid,nodev/),
+      ]);
+      await init.files.write({ path: "/data/own", content: Buffer.from("kept") });
+      await init.files.write({ path: "/tmp/own", content: Buffer.from("kept too") });
+      for (const fidelity of ["files", "memory"] as const) {
+        const snapshot = await sandbox.snapshot?.(fidelity, signal);
+        const copy = await create(engine, { snapshot: snapshot?.id ?? "" });
+        await using other = await connect(copy);
+        expect(String(await other.files.read({ path: "/data/own" })), fidelity).toBe("kept");
+        expect(String(await other.files.read({ path: "/tmp/own" })), fidelity).toBe("kept too");
+        await copy.destroy();
+        await engine.removeSnapshot(snapshot?.id ?? "");
+      }
+    });
   });
 });

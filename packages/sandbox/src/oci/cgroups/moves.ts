@@ -3,7 +3,12 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Hierarchy } from "./hierarchy.ts";
 
+/** Shorter than the time for which a move makes the next one fast. */
+const MOVE_AGAIN_MS = 5;
+
 let waiting: Promise<void> | undefined;
+let expecting = 0;
+let moving: NodeJS.Timeout | undefined;
 
 /**
  * Call it when a process is about to be moved to another control group. The kernel lets a move wait until all processors have noticed it, about ten
@@ -19,6 +24,20 @@ export function expectMove(hierarchy: Hierarchy): Promise<void> {
       waiting = undefined;
     });
   return waiting;
+}
+
+/** The same until it is disposed of, for a program that moves processes at several moments: runsc does, with control groups of version 1. */
+export function expectMoves(hierarchy: Hierarchy): Disposable {
+  void expectMove(hierarchy);
+  expecting++;
+  moving ??= setInterval(() => void expectMove(hierarchy), MOVE_AGAIN_MS);
+  return {
+    [Symbol.dispose]: () => {
+      if (--expecting > 0) return;
+      clearInterval(moving);
+      moving = undefined;
+    },
+  };
 }
 
 /** The list of processes of the group of this process, in one of the trees; null if it is not below the mounted root of the tree. */

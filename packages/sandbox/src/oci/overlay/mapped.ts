@@ -16,6 +16,12 @@ export interface Bind {
   readonly isReadOnly: boolean;
 }
 
+/** A small file of a sandbox, with its text. */
+export interface RootFile {
+  readonly path: string;
+  readonly text: string;
+}
+
 export interface MappedMount {
   /** The program that mounts: the init's. */
   readonly tool: string;
@@ -24,9 +30,12 @@ export interface MappedMount {
   readonly changes: string;
   readonly options: readonly string[];
   readonly target: string;
+  /** A size of 0: they are those of the machine. */
   readonly users: UserMapping;
-  readonly network: string | null;
-  readonly binds: readonly Bind[];
+  readonly network?: string | null;
+  readonly binds?: readonly Bind[];
+  readonly files?: readonly RootFile[];
+  readonly keepsTemporary?: boolean;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -56,13 +65,19 @@ export function mountOptions(mount: MappedMount): string[] {
   return ["--mount-root", JSON.stringify(requestOf(mount))];
 }
 
+/** The process through which a sandbox gets another root. */
+export interface RootUser {
+  /** The init, which is the only process of its sandbox, or the process that will serve the files of a runsc sandbox that was not started yet. */
+  readonly pid: number;
+  readonly isFileServer: boolean;
+}
+
 /**
- * Exchanges the root of a running sandbox for such an overlay, or with a size of 0 for one whose users are those of the machine. The sandbox
- * is frozen, and `pid` is its only process. Throws `sandbox.unsupported` if the process has opened files of its root; then, and after
- * other failures that are not `sandbox.lost`, the sandbox has its former root.
+ * Exchanges the root of a sandbox for such an overlay. It is frozen, or has nothing to do. Throws `sandbox.unsupported` if the process has opened
+ * files of its root; then, and after other failures that are not `sandbox.lost`, the sandbox has its former root.
  */
-export function restackMapped(mount: Omit<MappedMount, "network" | "binds">, pid: number): Promise<void> {
-  return call({ ...mount, network: null, binds: [] }, "--restack-root", { pid });
+export function restackMapped(mount: MappedMount, { pid, isFileServer }: RootUser): Promise<void> {
+  return call(mount, "--restack-root", { pid, is_file_server: isFileServer });
 }
 
 /** Whether owners can be translated for files in these folders. Mounts nothing. */
@@ -77,8 +92,6 @@ export async function canMapUsers(tool: string, folder: string, layers: string):
     options: [],
     target,
     users: newUserMapping(),
-    network: null,
-    binds: [],
   };
   return call(mount, "--mount-root", { probe: true }).then(
     () => true,
@@ -89,9 +102,17 @@ export async function canMapUsers(tool: string, folder: string, layers: string):
   );
 }
 
-function requestOf({ tool: _, users, binds, network, ...mount }: MappedMount): Readonly<Record<string, unknown>> {
+function requestOf({
+  tool: _,
+  users,
+  binds = [],
+  network = null,
+  keepsTemporary = false,
+  ...mount
+}: MappedMount): Readonly<Record<string, unknown>> {
   return {
     ...mount,
+    keeps_temporary: keepsTemporary,
     host_id: users.hostId,
     size: users.size,
     network: network ?? "",

@@ -3,7 +3,16 @@ import { open, rm, rmdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { LayerId, LayerStore } from "../images/layers.ts";
-import { type Bind, type MappedMount, mountMapped, mountOptions, restackMapped, type UserMapping } from "./mapped.ts";
+import {
+  type Bind,
+  type MappedMount,
+  mountMapped,
+  mountOptions,
+  type RootFile,
+  type RootUser,
+  restackMapped,
+  type UserMapping,
+} from "./mapped.ts";
 import { checkMountPath, mount, run, unmount } from "./mount.ts";
 
 /** Where the changes of a sandbox are stored. Only `folder` has no limit, and only its snapshots need no copy. */
@@ -30,14 +39,23 @@ export interface MappedRoot extends UserMapping {
   readonly path: string;
 }
 
-/** What a root with its own users contains besides files: a user namespace may not mount these itself. */
-export interface MappedContent {
+/** What a root contains besides its layers and changes, if the init's program mounts it. */
+export interface RootContent {
   /** The init's program. */
   readonly tool: string;
-  /** The network namespace of which it has the /sys. */
+  /** The network namespace of which it has the /sys: a user namespace may not mount that itself. */
   readonly network: string | null;
+  /** For a root with its own users: others are mounted by the runtime. */
   readonly binds: readonly Bind[];
+  readonly files: readonly RootFile[];
+  /** For gVisor, which hides an empty /tmp: what is there later would be missing in a snapshot of files. */
+  readonly keepsTemporary: boolean;
 }
+
+const MACHINE_USERS: UserMapping = { hostId: 0, size: 0 };
+
+/** What a root contains that takes the place of another one. Other mounts are kept. */
+export type ReplacedContent = Pick<RootContent, "tool"> & Partial<Pick<RootContent, "files" | "keepsTemporary">>;
 
 /** ext4 needs some space for itself. */
 const MIN_DISK_MB = 4;
@@ -56,13 +74,13 @@ export function rootPath({ folder, mapped }: OverlayRoot): string {
   return mapped?.path ?? join(folder, "root");
 }
 
-/** Mounts the root; the caller has called `store.use` for its layers. If it fails, nothing is left mounted. A mapped root needs `content`. */
-export async function mountRoot(root: OverlayRoot, store: LayerStore, content?: MappedContent): Promise<void> {
-  await whole(root, () => (root.mapped == null ? mountOverlay(root, store) : mountMapped(mappedMount(root, store, content))));
+/** Mounts the root; the caller has called `store.use` for its layers. If it fails, nothing is left mounted. A root with `content` is mounted by the init's program; one with its own users must have it. */
+export async function mountRoot(root: OverlayRoot, store: LayerStore, content?: RootContent): Promise<void> {
+  await whole(root, () => (content === undefined ? mountOverlay(root, store) : mountMapped(mappedMount(root, store, content))));
 }
 
-/** Does all but the mount of the overlay itself; the init's program does that with the options that are returned. For mapped roots. */
-export function prepareRoot(root: OverlayRoot, store: LayerStore, content: MappedContent): Promise<string[]> {
+/** Does all but the mount of the overlay itself; the init's program does that with the options that are returned. */
+export function prepareRoot(root: OverlayRoot, store: LayerStore, content: RootContent): Promise<string[]> {
   return whole(root, async () => mountOptions(mappedMount(root, store, content)));
 }
 
@@ -123,7 +141,7 @@ export async function snapshotRoot(root: OverlayRoot, store: LayerStore, state: 
  * its root: then nothing has changed. A failure in the middle is `sandbox.lost`.
  */
 export async function restackRoot(root: OverlayRoot, store: LayerStore, tool: string, pid: number): Promise<RootSnapshot | null> {
-  if (!(await exchangeRoot(root, [upper(root), ...lowerOf(root, store)], tool, pid))) return null;
+  if (!(await exchangeRoot(root, [upper(root), ...lowerOf(root, store)], { pid, isFileServer: false }, { tool }))) return null;
   await unmount(rootPath(root), root.mapped != null);
   const layers = [...root.layers, await store.adopt(upper(root))];
   rmSync(changes(root), { recursive: true, force: true });
@@ -132,12 +150,12 @@ export async function restackRoot(root: OverlayRoot, store: LayerStore, tool: st
 }
 
 /**
- * Gives a running sandbox the layers of `root`, and no changes. `pid`, its init, is its only process, and has nothing to do. False if that
- * is not possible here: then nothing has changed. A failure in the middle is `sandbox.lost`. The former root is unmounted and deleted
- * afterwards; `removeRoot` does the same if that is interrupted.
+ * Gives a sandbox the layers of `root`, and no changes. It has nothing to do. False if that is not possible here: then nothing has changed. A
+ * failure in the middle is `sandbox.lost`. The former root is unmounted and deleted afterwards; `removeRoot` does the same if that is
+ * interrupted.
  */
-export async function replaceRoot(root: OverlayRoot, store: LayerStore, tool: string, pid: number): Promise<boolean> {
-  if (!(await exchangeRoot(root, lowerOf(root, store), tool, pid))) return false;
+export async function replaceRoot(root: OverlayRoot, store: LayerStore, user: RootUser, content: ReplacedContent): Promise<boolean> {
+  if (!(await exchangeRoot(root, lowerOf(root, store), user, content))) return false;
   const former = join(root.folder, "former");
   renameSync(changes(root), former);
   renameSync(nextChanges(root), changes(root));
@@ -148,10 +166,10 @@ export async function replaceRoot(root: OverlayRoot, store: LayerStore, tool: st
   return true;
 }
 
-/** Exchanges the root of a running sandbox for an overlay of these folders, the highest first, and a new folder for changes. */
-async function exchangeRoot(root: OverlayRoot, lower: readonly string[], tool: string, pid: number): Promise<boolean> {
+/** Exchanges the root of a sandbox for an overlay of these folders, the highest first, and a new folder for changes. */
+async function exchangeRoot(root: OverlayRoot, lower: readonly string[], user: RootUser, content: ReplacedContent): Promise<boolean> {
   if (root.storage.kind !== "folder") return false;
-  const { hostId, size } = root.mapped ?? { hostId: 0, size: 0 };
+  const { hostId, size } = root.mapped ?? MACHINE_USERS;
   const next = nextChanges(root);
   rmSync(next, { recursive: true, force: true });
   for (const name of ["upper", "work"]) mkdirSync(join(next, name), { recursive: true });
@@ -160,7 +178,8 @@ async function exchangeRoot(root: OverlayRoot, lower: readonly string[], tool: s
   chownSync(join(next, "upper"), uid, gid);
   chmodSync(join(next, "upper"), mode & 0o7777);
   try {
-    await restackMapped({ tool, lower, changes: next, target: rootPath(root), options: OVERLAY_OPTIONS, users: { hostId, size } }, pid);
+    const mounted = { lower, changes: next, target: rootPath(root), options: OVERLAY_OPTIONS, users: { hostId, size }, ...content };
+    await restackMapped(mounted, user);
     return true;
   } catch (error) {
     rmSync(next, { recursive: true, force: true });
@@ -224,15 +243,14 @@ function createFolders(root: OverlayRoot): void {
   }
 }
 
-function mappedMount(root: OverlayRoot, store: LayerStore, content: MappedContent | undefined): MappedMount {
-  if (root.mapped == null || content === undefined)
-    throw new PlatformError("internal", `the root ${rootPath(root)} has no users of its own, or no content`);
-  const { path, ...users } = root.mapped;
+function mappedMount(root: OverlayRoot, store: LayerStore, content: RootContent): MappedMount {
+  const { hostId, size } = root.mapped ?? MACHINE_USERS;
   const lower = root.layers.length === 0 ? [emptyOf(root)] : lowerOf(root, store);
-  return { lower, changes: changes(root), target: path, options: OVERLAY_OPTIONS, users, ...content };
+  return { lower, changes: changes(root), target: rootPath(root), options: OVERLAY_OPTIONS, users: { hostId, size }, ...content };
 }
 
 async function mountOverlay(root: OverlayRoot, store: LayerStore): Promise<void> {
+  if (root.mapped != null) throw new PlatformError("internal", `the root ${rootPath(root)} has users of its own, and no content`);
   // The highest layer comes first. An overlay needs at least one.
   const lower = root.layers.length === 0 ? [emptyOf(root)] : root.layers.toReversed().map((id) => store.filesOf(id));
   await mount({

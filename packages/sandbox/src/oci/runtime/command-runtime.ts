@@ -6,6 +6,7 @@ import { initProgram } from "../../init/program.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../../process/process-table.ts";
 import { ControlGroup } from "../cgroups/group.ts";
 import type { Hierarchy } from "../cgroups/hierarchy.ts";
+import { expectMoves } from "../cgroups/moves.ts";
 import type { OciConfig } from "../spec/config.ts";
 import type { Architecture } from "../spec/seccomp.ts";
 import { runCommand } from "./command.ts";
@@ -148,9 +149,9 @@ export class CommandRuntime implements OciRuntime {
     const errorsPath = join(this.#records.folderOf(id), "errors");
     const sharedFolder = this.#sharedFolder;
     const global = dialect.options({ root: this.stateFolder, errorsPath, sharedFolder, ...(diskMb !== undefined && { diskMb }) });
-    const hidden = dialect.hidden?.(this.#hierarchy) ?? null;
-    const first = [...mountOptions, ...(hidden === null ? [] : ["--hide", hidden])];
+    const first = [...mountOptions, ...(dialect.starter?.(this.#hierarchy) ?? [])];
     const before = first.length === 0 ? [] : [await this.#init(), ...first, "--"];
+    using _moves = dialect.movesOften ? expectMoves(this.#hierarchy) : null;
     await runCommand({ argv: [...before, program, ...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, ...options });
   }
 

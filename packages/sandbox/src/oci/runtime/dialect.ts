@@ -5,8 +5,10 @@ import type { Hierarchy } from "../cgroups/hierarchy.ts";
 export interface Dialect {
   readonly name: SandboxRuntime;
   options(options: DialectOptions): string[];
-  /** A folder that must be empty for the program. */
-  readonly hidden?: (hierarchy: Hierarchy) => string | null;
+  /** Options of the init's program, which becomes this program. Without any, and if no root is to be mounted first, it is started directly. */
+  /** With control groups of version 1, it moves processes several times while it runs. */
+  readonly movesOften?: boolean;
+  readonly starter?: (hierarchy: Hierarchy) => readonly string[];
 }
 
 export interface DialectOptions {
@@ -28,12 +30,17 @@ const UNIFIED = "/sys/fs/cgroup/unified";
 export const crun: Dialect = {
   ...runc,
   // It refuses to start if that tree has controllers of its own. So it gets an empty folder there, in a mount namespace that ends with it.
-  hidden: (hierarchy) => (hierarchy.version === 1 && hierarchy.mounts.includes(UNIFIED) ? UNIFIED : null),
+  starter: (hierarchy) => (hierarchy.version === 1 && hierarchy.mounts.includes(UNIFIED) ? ["--hide", UNIFIED] : []),
 };
+
+/** gVisor's kernel uses the descriptors 253 to 255. The next lower one may be open: room for it is room for all four. */
+const DESCRIPTORS = 253;
 
 /** They must be the same in all calls for a sandbox, and for those that are restored from it. */
 export const runsc: Dialect = {
   name: "runsc",
+  movesOften: true,
+  starter: () => ["--descriptors", String(DESCRIPTORS)],
   options: ({ root, errorsPath, diskMb, sharedFolder }) => [
     `--root=${root}`,
     `--log=${errorsPath}`,

@@ -39,6 +39,10 @@ export class RunscRuntime extends CommandRuntime implements Required<OciRuntime>
     return this.start(id, bundle, options, `sandbox ${id} could not be prepared`, ["create"]);
   }
 
+  startPrepared(id: string, signal: AbortSignal): Promise<void> {
+    return this.call(id, ["start"], `sandbox ${id} could not be started`, signal);
+  }
+
   async restore(id: string, bundle: string, folder: string, options: RunOptions): Promise<StartedSandbox> {
     const problem = `sandbox ${id} could not be restored`;
     const from = ["restore", "-image-path", folder, "-detach"];

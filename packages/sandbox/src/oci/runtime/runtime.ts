@@ -36,8 +36,10 @@ export interface OciRuntime {
   list(): Promise<string[]>;
   /** Stores processes, memory and changed files in a new folder, and lets the sandbox go on. */
   checkpoint?(id: string, folder: string, signal: AbortSignal): Promise<void>;
-  /** Does what `restore` does before it needs a checkpoint: more than half of its work. */
+  /** Does what `restore` does before it needs a checkpoint: more than half of its work. The same for `run`, which `startPrepared` finishes. */
   prepare?(id: string, bundle: string, options: RunOptions): Promise<StartedSandbox>;
+  /** Starts process 1 of a sandbox that was prepared. */
+  startPrepared?(id: string, signal: AbortSignal): Promise<void>;
   /**
    * Starts a sandbox from what `checkpoint` stored; any number of times. It may have been prepared. The bundle may have another host
    * name, network and limits.

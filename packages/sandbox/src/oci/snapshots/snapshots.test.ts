@@ -401,8 +401,8 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     expect(await ask(parent)).toBe("1");
     const snapshot = await parent.snapshot?.("memory", signal);
     const first = await create(snapshot?.id, { isAhead: true });
-    // One for a program, and one for memory.
-    await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(2);
+    // One for a program, one for other files, and one for memory.
+    await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(3);
     const waiting = containers().filter((id) => id !== containerOf(parent) && id !== containerOf(first));
     const second = await create(snapshot?.id, { isAhead: true });
     expect(waiting).toContain(containerOf(second));
@@ -420,8 +420,8 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     expect(await ask(parent)).toBe("1");
     const snapshot = await parent.snapshot?.("memory", signal);
     const first = await create(snapshot?.id);
-    // One for a program, one for memory, and a copy.
-    await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(3);
+    // One for a program, one for other files, one for memory, and a copy.
+    await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(4);
     const frozen = await frozenContainers();
     expect(frozen).toHaveLength(1);
     const second = await create(snapshot?.id);
@@ -431,9 +431,9 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     const randomOf = (sandbox: Sandbox) => sh(sandbox, "head -c 16 /dev/urandom | od -An -tx1; cat /etc/hosts");
     expect(await randomOf(second)).not.toBe(await randomOf(first));
     expect(await sh(second, "cat /etc/hosts")).toContain(containerOf(second));
-    await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(3);
+    await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(4);
     await engine().removeSnapshot(snapshot?.id ?? "");
-    expect(engine().waitingContainers).toBe(2);
+    expect(engine().waitingContainers).toBe(3);
     for (const one of [parent, first, second]) await one.destroy();
     await reopen();
     expect(containers()).toEqual([]);

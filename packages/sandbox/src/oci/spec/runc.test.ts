@@ -46,8 +46,8 @@ describe.each([
         ...change,
       });
       writeFileSync(join(bundle.path, "config.json"), JSON.stringify(config));
-      const hidden = dialect.hidden?.(hierarchy) ?? null;
-      const [program = name, ...before] = hidden === null ? [] : [init, "--hide", hidden, "--", name];
+      const starter = dialect.starter?.(hierarchy) ?? [];
+      const [program = name, ...before] = starter.length === 0 ? [] : [init, ...starter, "--", name];
       const call = (...args: string[]) =>
         spawnSync(program, [...before, "--root", join(bundle.path, "state"), ...args], { encoding: "utf8", timeout: 30_000 });
       const { stdout, stderr } = call("run", "--bundle", bundle.path, id);
