@@ -19,10 +19,12 @@ const START_TIMEOUT_MS = 60_000;
 export interface DockerOptions {
   /** A network namespace, in which the daemon may change the network as it usually does. */
   readonly namespace?: string;
+  /** Containers have a network by default, as with a daemon without settings. Needs a namespace. */
+  readonly hasBridge?: boolean;
 }
 
 /** Needs the component `docker`. Containers can use runsc if this machine has it. */
-export async function startDocker({ namespace }: DockerOptions = {}): Promise<DockerDaemon> {
+export async function startDocker({ namespace, hasBridge = false }: DockerOptions = {}): Promise<DockerDaemon> {
   const runsc = runscPath();
   // A short path: containerd has sockets below it.
   const folder = mkdtempSync(join(tmpdir(), "aenv-docker-"));
@@ -33,7 +35,7 @@ export async function startDocker({ namespace }: DockerOptions = {}): Promise<Do
     "exec-root": join(folder, "exec"),
     pidfile: join(folder, "pid"),
     // Beside the tests, other daemons may run: nothing of the machine's network is changed.
-    bridge: "none",
+    ...(!hasBridge && { bridge: "none" }),
     iptables: namespace !== undefined,
     "ip-forward": namespace !== undefined,
     "cgroup-parent": `/${basename(folder)}`,

@@ -11,12 +11,14 @@ import { measureStarts } from "./starts.ts";
 export const sandboxes: Suite = {
   name: "sandboxes",
   needs: async () =>
-    (["runc", "crun", "runsc", "docker", "go"] as const).map((name) => missing(name)).find((reason) => reason !== null) ?? null,
+    (["runc", "crun", "runsc", "docker", "network-namespaces", "go"] as const)
+      .map((name) => missing(name))
+      .find((reason) => reason !== null) ?? null,
   async run(report) {
     await using image = await BenchImage.build();
+    await measureStarts(report, image, FULL);
     {
       await using docker = await startDocker();
-      await measureStarts(report, image, docker.socket, FULL);
       await measureEnvironments(report, docker.socket, FULL);
     }
     await measureCommands(report, image, FULL);
