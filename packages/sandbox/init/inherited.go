@@ -21,8 +21,12 @@ func serveInherited(number string, key ed25519.PublicKey) error {
 	if err := adoptOrphans(); err != nil {
 		return err
 	}
+	becomeLauncher()
 	init := newServer(key)
 	init.programsEndWithIt = true
+	if init.starter, err = newThread(func() error { return nil }); err != nil {
+		return err
+	}
 	go init.watchChildren()
 	c := init.newConnection(socket)
 	defer c.close()

@@ -25,10 +25,6 @@ const (
 func main() {
 	listen := flag.String("listen", "", "tcp:ADDRESS:PORT, unix:PATH, or fd:NUMBER for a connection that was inherited")
 	key := flag.String("key", "", "the server's ed25519 public key, 32 bytes in base64")
-	root := flag.String("mount-root", "", "on the machine: mount the root of a sandbox that this JSON describes, and exit or become the program behind --")
-	restacked := flag.String("restack-root", "", "on the machine: give a sandbox the root that this JSON describes, and exit")
-	hidden := flag.String("hide", "", "on the machine: become the program behind --, for which this folder is empty")
-	descriptors := flag.Int("descriptors", 0, "on the machine: become the program behind --, whose children have room for this many descriptors")
 	await := flag.String("await", "", "start the program when this path exists: a client sends it, or a former init of the pod received it")
 	cwd := flag.String("cwd", "", "the working directory of the program; by default that of this process")
 	copyTo := flag.String("copy-to", "", "copy this program to a file, and exit: so an image without it gets it from a volume")
@@ -38,20 +34,6 @@ func main() {
 			fail(err)
 		}
 		return
-	}
-	if *root != "" {
-		if code := mountRootMain(*root); code != 0 || flag.NArg() == 0 {
-			os.Exit(code)
-		}
-	}
-	if *restacked != "" {
-		os.Exit(restackMain(*restacked))
-	}
-	if *descriptors > 0 {
-		fail(becomeRunsc(*descriptors, flag.Args()))
-	}
-	if *hidden != "" || *root != "" {
-		fail(becomeCrun(*hidden, flag.Args()))
 	}
 	if err := run(*listen, *key, commandLine{argv: flag.Args(), await: *await, cwd: *cwd}); err != nil {
 		fail(err)

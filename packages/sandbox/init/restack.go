@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,9 +12,9 @@ import (
 	"unsafe"
 )
 
-// A third use of this program, on the machine: it gives a running sandbox another root, either with what the sandbox has changed so far as a layer,
-// or with the files of an image for a sandbox that had none. Its init is its only process, and is frozen or has nothing to do. What a process holds
-// open of the former root would still be written there, so the root is not exchanged if there is any such file.
+// The launcher gives a running sandbox another root, either with what the sandbox has changed so far as a layer, or with the files of an image for a
+// sandbox that had none. Its init is its only process, and is frozen or has nothing to do. What a process holds open of the former root would still
+// be written there, so the root is not exchanged if there is any such file.
 //
 // A sandbox of gVisor that was not started yet gets another root through the process that will serve its files, and only reads them.
 
@@ -29,31 +28,10 @@ const (
 	atRecursive = 0x8000
 	// A folder of every sandbox: the new root is mounted there before it becomes the root.
 	meanwhile = "/.aenv"
-	// exitHalfway says that the sandbox has the new root, and can still reach the former one.
-	exitHalfway = 4
 )
 
+// errHalfway says that the sandbox has the new root, and can still reach the former one.
 var errHalfway = errors.New("the former root cannot be unmounted")
-
-func restackMain(text string) int {
-	var request restackRequest
-	err := json.Unmarshal([]byte(text), &request)
-	if err == nil {
-		err = restack(request)
-	}
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, errHalfway):
-		fmt.Fprintln(os.Stderr, err)
-		return exitHalfway
-	case errors.Is(err, errUnsupported):
-		fmt.Fprintln(os.Stderr, err)
-		return exitUnsupported
-	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
-}
 
 func restack(r restackRequest) error {
 	mounts, err := readMounts(r.Pid)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,9 +12,8 @@ import (
 	"syscall"
 )
 
-// A second use of this program, on the machine and not in a sandbox: it mounts the root of a sandbox, whose users may be others than those of the
-// machine. The files keep their owners on disk, so layers and snapshots are the same for all sandboxes; the mounts translate the owners. It ends
-// at once, or becomes the runtime; what it mounts on the way disappears with it.
+// The launcher mounts the roots of sandboxes, whose users may be others than those of the machine. The files keep their owners on disk, so layers
+// and snapshots are the same for all sandboxes; the mounts translate the owners. What is mounted on the way disappears with the thread that does it.
 
 type rootRequest struct {
 	Lower   []string `json:"lower"`   // the highest layer first
@@ -46,26 +44,8 @@ const (
 // sysSetns is missing in package syscall for some architectures.
 var sysSetns = map[string]uintptr{"amd64": 308, "arm64": 268}[runtime.GOARCH]
 
-// exitUnsupported says that the kernel or a file system cannot translate owners.
-const exitUnsupported = 3
-
-var errUnsupported = errors.New("owners cannot be translated here")
-
-func mountRootMain(text string) int {
-	var request rootRequest
-	err := json.Unmarshal([]byte(text), &request)
-	if err == nil {
-		err = mountRoot(request)
-	}
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintln(os.Stderr, err)
-	if errors.Is(err, errUnsupported) {
-		return exitUnsupported
-	}
-	return 1
-}
+// errUnsupported says that the kernel or a file system cannot do it.
+var errUnsupported = errors.New("this is not possible here")
 
 func mountRoot(r rootRequest) error {
 	var users *os.File
@@ -104,7 +84,8 @@ func newOverlay(r rootRequest, users *os.File) (int, error) {
 	if err := syscall.Mount("layers", r.Target, "tmpfs", 0, "mode=755"); err != nil {
 		return -1, err
 	}
-	if err := os.Chdir(r.Target); err != nil {
+	// That of this thread only: with another mount namespace, it has one of its own.
+	if err := syscall.Chdir(r.Target); err != nil {
 		return -1, err
 	}
 	var names []string
@@ -221,23 +202,31 @@ func keepTemporary(root *os.Root) error {
 
 // newUserNamespace returns a namespace that outlives the process for which it was created.
 func newUserNamespace(hostId, size int) (*os.File, error) {
-	holder := exec.Command("cat") // ends with its input
-	input, err := holder.StdinPipe()
+	program, err := exec.LookPath("cat") // ends with its input
 	if err != nil {
 		return nil, err
 	}
-	mapping := []syscall.SysProcIDMap{{ContainerID: 0, HostID: hostId, Size: size}}
-	holder.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWUSER, UidMappings: mapping, GidMappings: mapping, GidMappingsEnableSetgroups: true,
-		Pdeathsig: syscall.SIGKILL,
-	}
-	if err := holder.Start(); err != nil {
+	input, writer, err := os.Pipe()
+	if err != nil {
 		return nil, err
 	}
-	namespace, err := os.Open("/proc/" + strconv.Itoa(holder.Process.Pid) + "/ns/user")
-	input.Close()
-	holder.Wait()
-	return namespace, err
+	defer input.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	// The launcher reaps all its children, so nobody waits for this one.
+	defer writer.Close()
+	mapping := []syscall.SysProcIDMap{{ContainerID: 0, HostID: hostId, Size: size}}
+	attributes := &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER, UidMappings: mapping, GidMappings: mapping, GidMappingsEnableSetgroups: true,
+	}
+	pid, err := syscall.ForkExec(program, []string{"cat"}, &syscall.ProcAttr{Files: []uintptr{input.Fd(), null.Fd(), null.Fd()}, Sys: attributes})
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(processFile(pid, "ns/user"))
 }
 
 // asOwner runs a function on a thread that creates files as root of the sandbox: for the machine's root there is no owner. It keeps its

@@ -26,6 +26,8 @@ type server struct {
 	lastUse    atomic.Int64 // when a client last sent data or a request other than stats, in nanoseconds of the wall clock
 	// Programs are killed when this process ends, however it ends: outside of sandboxes, where nothing else ends them.
 	programsEndWithIt bool
+	// Starts programs that end with this process: Linux kills them when the thread ends that has started them. Nil: any thread.
+	starter *thread
 
 	mu          sync.Mutex
 	connections map[*connection]struct{}

@@ -30,6 +30,8 @@ type spawnRequest struct {
 	OutputPath      string            `json:"output_path"` // a file to which all output is appended, also that of processes that outlive this one
 	inheritOutput   bool
 	oneOutput       bool
+	descriptors     int     // for which the program has room; 0: the usual number
+	thread          *thread // that starts it; nil: the usual one
 }
 
 func spawnProcess(s *server, on *stream, r spawnRequest) (any, error) {
@@ -218,9 +220,29 @@ func (s *server) spawn(r spawnRequest) (*process, error) {
 	if s.programsEndWithIt {
 		attributes.Pdeathsig = syscall.SIGKILL
 	}
+	files := plumbing.fds()
+	if r.descriptors > len(files) {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			plumbing.closeOuter()
+			return nil, err
+		}
+		defer null.Close()
+		files = withRoom(files, r.descriptors, null)
+	}
+	create := func() (int, error) {
+		return syscall.ForkExec(program, r.Argv, &syscall.ProcAttr{Dir: cwd, Env: flat(env), Files: files, Sys: attributes})
+	}
+	starter := r.thread
+	if starter == nil {
+		starter = s.starter
+	}
 	p.startedAt = time.Now()
 	err = s.processes.start(p, func() (int, error) {
-		return syscall.ForkExec(program, r.Argv, &syscall.ProcAttr{Dir: cwd, Env: flat(env), Files: plumbing.fds(), Sys: attributes})
+		if starter != nil {
+			return starter.run(create)
+		}
+		return create()
 	})
 	if err != nil {
 		plumbing.closeOuter()

@@ -56,6 +56,13 @@ describeNeeding("go", "the init, through its client", () => {
       expect(connection.hello).toMatchObject({ init: "0.1.0", abilities: expect.arrayContaining(["spawn", "watch"]) });
     });
 
+    it("knows no requests of a launcher, which mount and start programs of a machine", async () => {
+      const unknown = { code: "unknown_request" };
+      await expect(connection.launch({ argv: ["true"] }, {})).rejects.toMatchObject(unknown);
+      for (const request of ["mount_root", "restack_root"] as const)
+        await expect(connection.mount(request, {}, AbortSignal.timeout(10_000))).rejects.toMatchObject(unknown);
+    });
+
     it("refuses a client with another key", async () => {
       const { privateKey } = generateKeyPairSync("ed25519");
       const attempt = connectInit(init.address, privateKey, AbortSignal.timeout(10_000));

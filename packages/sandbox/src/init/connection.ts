@@ -31,6 +31,18 @@ export interface InitHello {
   readonly generation: number;
 }
 
+/** How a launcher starts a program. */
+export interface LaunchOptions {
+  /** The parameters of `mount_root`: this root is mounted first. */
+  readonly root?: object | undefined;
+  /** The program is on a read-only mount that nobody else sees. */
+  readonly ownMounts?: boolean;
+  /** A folder that is empty for the program; only with `ownMounts`. */
+  readonly hidden?: string;
+  /** The program and its children have room for this many descriptors from the beginning. */
+  readonly descriptors?: number;
+}
+
 export interface InitStats {
   readonly load: number;
   readonly processes: number;
@@ -176,6 +188,16 @@ export class InitConnection {
   /** Starts a process. */
   spawn(options: SpawnOptions): Promise<RemoteProcess> {
     return this.#follow("spawn", spawnParameters(options));
+  }
+
+  /** Starts a program of the machine. Only a launcher knows this request, and the next one. */
+  launch(options: SpawnOptions, { root, ownMounts, hidden, descriptors }: LaunchOptions): Promise<RemoteProcess> {
+    return this.#follow("launch", { ...spawnParameters(options), root, own_mounts: ownMounts, hidden, descriptors });
+  }
+
+  /** Mounts the root of a sandbox, or gives a sandbox another one. */
+  async mount(request: "mount_root" | "restack_root", parameters: object, abort: AbortSignal): Promise<void> {
+    await this.#send(request, { ...parameters, abort }).stream.answer;
   }
 
   /**

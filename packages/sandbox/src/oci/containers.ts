@@ -157,11 +157,11 @@ export class Containers {
         this.#records.write(id, written);
         return written;
       };
-      const [network, mountOptions] = await allDone([taking, this.#prepare(record, { limits, mounts }, taking, unmapped)]);
+      const [network, root] = await allDone([taking, this.#prepare(record, { limits, mounts }, taking, unmapped)]);
       signal.throwIfAborted();
       writeFileSync(join(this.#records.folderOf(id), "config.json"), JSON.stringify(this.#configOf(written, network, limits, mounts)));
       const failing = new AbortController();
-      const running = this.#run(written, way, signal, mountOptions).then(({ pid, fileServerPid }) => {
+      const running = this.#run(written, way, signal, root).then(({ pid, fileServerPid }) => {
         const fileServer = fileServerPid === undefined ? null : this.#identityOf(fileServerPid);
         const complete = { ...written, process: this.#identityOf(pid), fileServer };
         written = complete;
@@ -251,11 +251,11 @@ export class Containers {
    * only process.
    */
   async restack(container: ContainerRecord & { readonly process: ProcessIdentity }): Promise<RootFiles | null> {
-    const { layers, initPath } = this.#options;
+    const { layers } = this.#options;
     const record = this.current(container);
     const { id, files } = record;
     this.#records.write(id, { ...record, isRestacking: true });
-    const restacked = await restackRoot(this.rootOf(record), layers, initPath, container.process.pid);
+    const restacked = await restackRoot(this.rootOf(record), layers, container.process.pid);
     if (restacked === null) {
       this.#records.write(id, record);
       return null;
@@ -386,28 +386,23 @@ export class Containers {
     }
   }
 
-  async #run(
-    { id, runtime: name, diskMb }: ContainerRecord,
-    way: Way,
-    signal: AbortSignal,
-    mountOptions?: readonly string[],
-  ): Promise<StartedSandbox> {
+  async #run({ id, runtime: name, diskMb }: ContainerRecord, way: Way, signal: AbortSignal, root?: object): Promise<StartedSandbox> {
     const runtime = await this.#options.runtime(name);
     const bundle = this.#records.folderOf(id);
-    const options = { logPath: this.logPath(id), signal, mountOptions, ...(diskMb !== null && { diskMb }) };
+    const options = { logPath: this.logPath(id), signal, root, ...(diskMb !== null && { diskMb }) };
     if (way === "run") return runtime.run(id, bundle, options);
     if (runtime.restore === undefined || runtime.prepare === undefined)
       throw new PlatformError("sandbox.unsupported", `a snapshot with memory cannot be continued with the runtime ${name}; use runsc`);
     return way === "prepare" ? runtime.prepare(id, bundle, options) : runtime.restore(id, bundle, way.checkpoint, options);
   }
 
-  /** Returns the options of the mount of its root, if that is left to the start. */
+  /** Returns its root, if the mount of it is left to the start. */
   async #prepare(
     record: ContainerRecord,
     { limits, mounts }: Required<Pick<ContainerSpec, "limits" | "mounts">>,
     network: Promise<SandboxNetwork>,
     unmapped: () => Promise<ContainerRecord>,
-  ): Promise<readonly string[] | undefined> {
+  ): Promise<object | undefined> {
     // Throws for a limit that is not valid, before anything is created.
     const inGroup = groupLimits(limits, record.runtime);
     await this.#options.layers.use(record.id, record.files.layers);
@@ -416,8 +411,8 @@ export class Containers {
       await this.groupOf(record).create(inGroup);
       void expectMove(this.#options.hierarchy);
     };
-    const [mountOptions] = await allDone([mounted(), grouped()]);
-    return mountOptions;
+    const [root] = await allDone([mounted(), grouped()]);
+    return root;
   }
 
   /** Without its own users, if the file system of a mounted folder cannot translate owners. */
@@ -426,7 +421,7 @@ export class Containers {
     mounts: readonly SandboxMount[],
     network: SandboxNetwork,
     unmapped: () => Promise<ContainerRecord>,
-  ): Promise<readonly string[] | undefined> {
+  ): Promise<object | undefined> {
     const { layers } = this.#options;
     const root = this.rootOf(record);
     const plain: RootContent = { ...this.#contentOf(record, network), network: null, binds: [] };
@@ -446,7 +441,7 @@ export class Containers {
   }
 
   #contentOf({ id, runtime }: ContainerRecord, network: SandboxNetwork) {
-    return { tool: this.#options.initPath, files: networkFiles(id, network), keepsTemporary: runtime === "runsc" };
+    return { files: networkFiles(id, network), keepsTemporary: runtime === "runsc" };
   }
 
   /** Of a process that may have ended already. */
@@ -455,9 +450,9 @@ export class Containers {
   }
 
   #mapsUsers(): Promise<boolean> {
-    const { users, initPath, folder, layers } = this.#options;
+    const { users, folder, layers } = this.#options;
     if (users === "machine") return Promise.resolve(false);
-    this.#canMapUsers ??= canMapUsers(initPath, folder, layers.folder);
+    this.#canMapUsers ??= canMapUsers(folder, layers.folder);
     return this.#canMapUsers;
   }
 

@@ -1,12 +1,13 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
+import type { LaunchOptions } from "../init/connection.ts";
 import { identityOf, openProcessTable, type ProcessIdentity } from "../process/process-table.ts";
-import { launch, waitForLaunchers } from "./launcher.ts";
+import { launch, mountByLauncher, waitForLaunchers } from "./launcher.ts";
 
 const sh = async (script: string, more: { input?: string; outputPath?: string; signal?: AbortSignal } = {}) => {
   const { stdout, stderr, exitCode, signal } = await launch({ argv: ["sh", "-c", script], ...more });
@@ -88,5 +89,56 @@ describeNeeding("go", "the launcher of programs", () => {
     await once(owner, "exit");
     await waitForLaunchers([identity]);
     expect([isAlive(launcher), isAlive(program)]).toEqual([false, false]);
+  });
+
+  it("gives a program room for high descriptors, of which one is open", async () => {
+    const show = (script: string) => launch({ argv: ["sh", "-c", script], options: { descriptors: 253 } });
+    expect(String((await show("grep FDSize /proc/self/status; readlink /proc/self/fd/252; ls /proc/self/fd | wc -l")).stdout)).toBe(
+      "FDSize:\t256\n/dev/null\n5\n",
+    );
+  });
+
+  /** The parameters of a root whose layer does not exist. */
+  const absentRoot = (folder: string) => ({
+    lower: ["/no/such/folder"],
+    changes: folder,
+    options: [],
+    target: folder,
+    host_id: 0,
+    size: 0,
+  });
+
+  // Linux kills programs of a launcher when the thread ends that has started them, and a mount needs a thread that ends afterwards.
+  it("keeps programs that run while it mounts", async () => {
+    using tree = temporaryTree();
+    const end = join(tree.path, "end");
+    const programs = Array.from({ length: 8 }, () => sh(`while [ ! -e ${end} ]; do sleep 0.01; done; exit 5`));
+    for (let attempt = 0; attempt < 40; attempt++)
+      await mountByLauncher("mount_root", absentRoot(tree.path), AbortSignal.timeout(10_000)).catch(() => undefined);
+    writeFileSync(end, "");
+    expect(new Set((await Promise.all(programs)).map(({ exitCode }) => exitCode))).toEqual(new Set([5]));
+  });
+
+  it("refuses to mount a root of folders that do not exist, and says so", async () => {
+    using tree = temporaryTree();
+    const root = absentRoot(tree.path);
+    const refused = { code: "not_mounted", message: expect.stringContaining("/no/such/folder") };
+    await expect(mountByLauncher("mount_root", root, AbortSignal.timeout(10_000))).rejects.toMatchObject(refused);
+    await expect(launch({ argv: ["true"], options: { root } })).rejects.toMatchObject(refused);
+  });
+});
+
+describeNeeding("overlay", "a program that the launcher gives mounts of its own", () => {
+  it("is on a read-only mount and finds a folder empty, and nobody else does", async () => {
+    using tree = temporaryTree({ "folder/file": "here" });
+    const folder = join(tree.path, "folder");
+    const program = join(tree.path, "program");
+    writeFileSync(program, '#!/bin/sh\nls -A "$1"; touch "$0" 2>/dev/null || echo read-only\n', { mode: 0o755 });
+    const run = async (options: LaunchOptions) => String((await launch({ argv: [program, folder], options })).stdout);
+    expect(await run({ ownMounts: true, hidden: folder })).toBe("read-only\n");
+    expect(await run({ ownMounts: true })).toBe("file\nread-only\n");
+    expect(await run({})).toBe("file\n");
+    expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(tree.path);
+    await expect(run({ ownMounts: true, hidden: "/no/such/folder" })).rejects.toMatchObject({ code: "not_mounted" });
   });
 });

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { PlatformError } from "@aenv/contract";
-import { type InitConnection, openConnection } from "../init/connection.ts";
+import { type InitConnection, type LaunchOptions, openConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
 import type { ProcessOutput } from "../init/process.ts";
 import { initProgram } from "../init/program.ts";
@@ -21,6 +21,7 @@ export interface Launch {
   readonly outputPath?: string;
   /** Kills the program and its group. */
   readonly signal?: AbortSignal;
+  readonly options?: LaunchOptions | undefined;
 }
 
 interface Launcher {
@@ -43,19 +44,12 @@ let opened: Promise<Launcher> | undefined;
  * stops it for many milliseconds. The launcher ends with this process, and kills programs that still run
  * before it ends: see `waitForLaunchers`. Processes that they left behind, such as containers, go on.
  */
-export async function launch({ argv, input, cwd = "/", outputPath, signal }: Launch): Promise<ProcessOutput> {
-  const launcher = await open();
-  // A process that waits for nothing else may end.
-  if (launcher.running++ === 0) launcher.socket.ref();
+export async function launch({ argv, input, cwd = "/", outputPath, signal, options = {} }: Launch): Promise<ProcessOutput> {
+  using launcher = await use();
   const kill = () => void started?.then(({ id }) => launcher.connection.signal(id, "SIGKILL", { group: true })).catch(() => undefined);
   const env = { PATH: SYSTEM_PATH };
-  const started = launcher.connection.spawn({
-    argv,
-    env,
-    cwd,
-    stdin: input !== undefined,
-    ...(outputPath !== undefined && { outputPath }),
-  });
+  const stdin = input !== undefined;
+  const started = launcher.connection.launch({ argv, env, cwd, stdin, ...(outputPath !== undefined && { outputPath }) }, options);
   signal?.addEventListener("abort", kill);
   try {
     const program = await started;
@@ -66,8 +60,13 @@ export async function launch({ argv, input, cwd = "/", outputPath, signal }: Lau
     return await program.output();
   } finally {
     signal?.removeEventListener("abort", kill);
-    if (--launcher.running === 0) launcher.socket.unref();
   }
+}
+
+/** Has the launcher mount the root of a sandbox, or exchange it. Throws an `InitError`. */
+export async function mountByLauncher(request: "mount_root" | "restack_root", parameters: object, signal: AbortSignal): Promise<void> {
+  using launcher = await use();
+  await launcher.connection.mount(request, parameters, signal);
 }
 
 /**
@@ -86,6 +85,18 @@ export async function waitForLaunchers(ended: readonly ProcessIdentity[]): Promi
       await pause(10);
     }
   }
+}
+
+/** The launcher, which keeps this process from ending until it is disposed of. A process that waits for nothing else may end. */
+async function use(): Promise<Pick<Launcher, "connection"> & Disposable> {
+  const launcher = await open();
+  if (launcher.running++ === 0) launcher.socket.ref();
+  return {
+    connection: launcher.connection,
+    [Symbol.dispose]: () => {
+      if (--launcher.running === 0) launcher.socket.unref();
+    },
+  };
 }
 
 function ownIdentity(): ProcessIdentity {

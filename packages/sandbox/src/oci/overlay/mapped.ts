@@ -1,7 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { isPlatformError, PlatformError } from "@aenv/contract";
-import { launch } from "../launcher.ts";
+import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import { isInitError } from "../../init/error.ts";
+import { mountByLauncher } from "../launcher.ts";
 
 /** Root of the sandbox is this user of the machine, and so on. */
 export interface UserMapping {
@@ -23,8 +24,6 @@ export interface RootFile {
 }
 
 export interface MappedMount {
-  /** The program that mounts: the init's. */
-  readonly tool: string;
   /** Absolute paths, the highest layer first. */
   readonly lower: readonly string[];
   readonly changes: string;
@@ -39,10 +38,6 @@ export interface MappedMount {
 }
 
 const TIMEOUT_MS = 30_000;
-/** The tool's exit code if the kernel or a file system cannot do it, or if the sandbox uses files of its root. */
-const UNSUPPORTED = 3;
-/** The tool's exit code if the sandbox has its new root, and can still reach the former one. */
-const HALFWAY = 4;
 
 /** Ids from here are used by no user and no other tool of a machine; they are never stored on its disk. */
 const FIRST_ID = 0x7000_0000;
@@ -57,12 +52,7 @@ export function newUserMapping(random: () => number = Math.random): UserMapping 
 
 /** Mounts an overlay whose files keep their owners on disk, and have those of the sandbox in it. Throws `sandbox.unsupported` if that is not possible. */
 export function mountMapped(mount: MappedMount): Promise<void> {
-  return call(mount, "--mount-root");
-}
-
-/** The options of the init's program with which it does the same. */
-export function mountOptions(mount: MappedMount): string[] {
-  return ["--mount-root", JSON.stringify(requestOf(mount))];
+  return call("mount_root", mount);
 }
 
 /** The process through which a sandbox gets another root. */
@@ -77,23 +67,22 @@ export interface RootUser {
  * files of its root; then, and after other failures that are not `sandbox.lost`, the sandbox has its former root.
  */
 export function restackMapped(mount: MappedMount, { pid, isFileServer }: RootUser): Promise<void> {
-  return call(mount, "--restack-root", { pid, is_file_server: isFileServer });
+  return call("restack_root", mount, { pid, is_file_server: isFileServer });
 }
 
 /** Whether owners can be translated for files in these folders. Mounts nothing. */
-export async function canMapUsers(tool: string, folder: string, layers: string): Promise<boolean> {
+export async function canMapUsers(folder: string, layers: string): Promise<boolean> {
   const changes = join(folder, "probe");
   const target = join(changes, "root");
   for (const name of ["upper", "work", "root"]) await mkdir(join(changes, name), { recursive: true });
   const mount = {
-    tool,
     lower: [layers],
     changes,
     options: [],
     target,
     users: newUserMapping(),
   };
-  return call(mount, "--mount-root", { probe: true }).then(
+  return call("mount_root", mount, { probe: true }).then(
     () => true,
     (error: unknown) => {
       if (isPlatformError(error)) return false;
@@ -102,14 +91,8 @@ export async function canMapUsers(tool: string, folder: string, layers: string):
   );
 }
 
-function requestOf({
-  tool: _,
-  users,
-  binds = [],
-  network = null,
-  keepsTemporary = false,
-  ...mount
-}: MappedMount): Readonly<Record<string, unknown>> {
+/** What the launcher is asked for. */
+export function requestOf({ users, binds = [], network, keepsTemporary, ...mount }: MappedMount): Readonly<Record<string, unknown>> {
   return {
     ...mount,
     keeps_temporary: keepsTemporary,
@@ -121,20 +104,19 @@ function requestOf({
 }
 
 async function call(
+  request: "mount_root" | "restack_root",
   mount: MappedMount,
-  option: "--mount-root" | "--restack-root",
   more: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  const { tool } = mount;
-  const request = { ...requestOf(mount), ...more };
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const ended = await launch({ argv: [tool, option, JSON.stringify(request)], signal });
-  if (ended.exitCode === 0) return;
-  const reason = ended.stderr.toString().trim() || `${tool} ended with ${ended.signal ?? ended.exitCode}`;
-  throw new PlatformError(codeOf(ended.exitCode), `${mount.target} could not be mounted: ${reason}`);
+  try {
+    await mountByLauncher(request, { ...requestOf(mount), ...more }, AbortSignal.timeout(TIMEOUT_MS));
+  } catch (error) {
+    throw new PlatformError(codeOf(error), `${mount.target} could not be mounted: ${messageOf(error)}`);
+  }
 }
 
-function codeOf(exitCode: number | null): "sandbox.unsupported" | "sandbox.lost" | "sandbox.start_failed" {
-  if (exitCode === UNSUPPORTED) return "sandbox.unsupported";
-  return exitCode === HALFWAY ? "sandbox.lost" : "sandbox.start_failed";
+/** `unsupported`: by the kernel or a file system, or because the sandbox uses files of its root. `halfway`: it can still reach its former root. */
+function codeOf(error: unknown): "sandbox.unsupported" | "sandbox.lost" | "sandbox.start_failed" {
+  if (isInitError(error, "unsupported")) return "sandbox.unsupported";
+  return isInitError(error, "halfway") ? "sandbox.lost" : "sandbox.start_failed";
 }

@@ -7,9 +7,9 @@ import {
   type Bind,
   type MappedMount,
   mountMapped,
-  mountOptions,
   type RootFile,
   type RootUser,
+  requestOf,
   restackMapped,
   type UserMapping,
 } from "./mapped.ts";
@@ -39,10 +39,8 @@ export interface MappedRoot extends UserMapping {
   readonly path: string;
 }
 
-/** What a root contains besides its layers and changes, if the init's program mounts it. */
+/** What a root contains besides its layers and changes, if the launcher mounts it. */
 export interface RootContent {
-  /** The init's program. */
-  readonly tool: string;
   /** The network namespace of which it has the /sys: a user namespace may not mount that itself. */
   readonly network: string | null;
   /** For a root with its own users: others are mounted by the runtime. */
@@ -55,7 +53,7 @@ export interface RootContent {
 const MACHINE_USERS: UserMapping = { hostId: 0, size: 0 };
 
 /** What a root contains that takes the place of another one. Other mounts are kept. */
-export type ReplacedContent = Pick<RootContent, "tool"> & Partial<Pick<RootContent, "files" | "keepsTemporary">>;
+export type ReplacedContent = Partial<Pick<RootContent, "files" | "keepsTemporary">>;
 
 /** ext4 needs some space for itself. */
 const MIN_DISK_MB = 4;
@@ -74,14 +72,14 @@ export function rootPath({ folder, mapped }: OverlayRoot): string {
   return mapped?.path ?? join(folder, "root");
 }
 
-/** Mounts the root; the caller has called `store.use` for its layers. If it fails, nothing is left mounted. A root with `content` is mounted by the init's program; one with its own users must have it. */
+/** Mounts the root; the caller has called `store.use` for its layers. If it fails, nothing is left mounted. A root with `content` is mounted by the launcher; one with its own users must have it. */
 export async function mountRoot(root: OverlayRoot, store: LayerStore, content?: RootContent): Promise<void> {
   await whole(root, () => (content === undefined ? mountOverlay(root, store) : mountMapped(mappedMount(root, store, content))));
 }
 
-/** Does all but the mount of the overlay itself; the init's program does that with the options that are returned. */
-export function prepareRoot(root: OverlayRoot, store: LayerStore, content: RootContent): Promise<string[]> {
-  return whole(root, async () => mountOptions(mappedMount(root, store, content)));
+/** Does all but the mount of the overlay itself; the launcher does that when it is given what is returned. */
+export function prepareRoot(root: OverlayRoot, store: LayerStore, content: RootContent): Promise<object> {
+  return whole(root, async () => requestOf(mappedMount(root, store, content)));
 }
 
 /** If it fails, nothing is left mounted. */
@@ -140,8 +138,8 @@ export async function snapshotRoot(root: OverlayRoot, store: LayerStore, state: 
  * process gets a root with a new folder for changes above the layer. Null if that is not possible here, or if the process has opened files of
  * its root: then nothing has changed. A failure in the middle is `sandbox.lost`.
  */
-export async function restackRoot(root: OverlayRoot, store: LayerStore, tool: string, pid: number): Promise<RootSnapshot | null> {
-  if (!(await exchangeRoot(root, [upper(root), ...lowerOf(root, store)], { pid, isFileServer: false }, { tool }))) return null;
+export async function restackRoot(root: OverlayRoot, store: LayerStore, pid: number): Promise<RootSnapshot | null> {
+  if (!(await exchangeRoot(root, [upper(root), ...lowerOf(root, store)], { pid, isFileServer: false }, {}))) return null;
   await unmount(rootPath(root), root.mapped != null);
   const layers = [...root.layers, await store.adopt(upper(root))];
   rmSync(changes(root), { recursive: true, force: true });

@@ -2,13 +2,11 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
-import { initProgram } from "../../init/program.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../../process/process-table.ts";
 import { ControlGroup } from "../cgroups/group.ts";
 import type { Hierarchy } from "../cgroups/hierarchy.ts";
 import { expectMoves } from "../cgroups/moves.ts";
 import type { OciConfig } from "../spec/config.ts";
-import type { Architecture } from "../spec/seccomp.ts";
 import { runCommand } from "./command.ts";
 import type { Dialect } from "./dialect.ts";
 import { containerId, type RuntimeRecord, RuntimeRecords } from "./records.ts";
@@ -46,7 +44,6 @@ export class CommandRuntime implements OciRuntime {
   readonly #hierarchy: Hierarchy;
   readonly #sharedFolder: string | undefined;
   readonly #processes: ProcessTable = openProcessTable();
-  #initPath: Promise<string> | undefined;
 
   constructor({ dialect, program, forMachineUsers, root, hierarchy, sharedFolder }: CommandRuntimeOptions) {
     this.name = dialect.name;
@@ -110,13 +107,13 @@ export class CommandRuntime implements OciRuntime {
         "sandbox.unsupported",
         `${problem}: ${this.program} starts only sandboxes with users of their own; install runc, on Debian with: apt-get install runc`,
       );
-    const { logPath, signal, diskMb, mountOptions } = options;
+    const { logPath, signal, diskMb, root } = options;
     const record: RuntimeRecord = { id, process: null, groupPath: linux.cgroupsPath, ...(diskMb !== undefined && { diskMb }) };
     await this.#records.write(record);
     try {
       const pidPath = join(this.#records.folderOf(id), "pid");
       const args = [...from, "--bundle", bundle, "--pid-file", pidPath, containerId(id)];
-      await this.#call(tool, record, args, { problem, logPath, signal }, mountOptions);
+      await this.#call(tool, record, args, { problem, logPath, signal }, root);
       const pid = Number(await readFile(pidPath, "utf8"));
       const process = identityOf(this.#processes, pid);
       if (process === null) throw new PlatformError("sandbox.start_failed", `${problem}: process 1 ended at once`);
@@ -144,20 +141,14 @@ export class CommandRuntime implements OciRuntime {
     { id, diskMb }: RuntimeRecord,
     args: readonly string[],
     options: { readonly problem: string; readonly logPath?: string; readonly signal?: AbortSignal },
-    mountOptions: readonly string[] = [],
+    root?: object,
   ): Promise<void> {
     const errorsPath = join(this.#records.folderOf(id), "errors");
     const sharedFolder = this.#sharedFolder;
     const global = dialect.options({ root: this.stateFolder, errorsPath, sharedFolder, ...(diskMb !== undefined && { diskMb }) });
-    const first = [...mountOptions, ...(dialect.starter?.(this.#hierarchy) ?? [])];
-    const before = first.length === 0 ? [] : [await this.#init(), ...first, "--"];
     using _moves = dialect.movesOften ? expectMoves(this.#hierarchy) : null;
-    await runCommand({ argv: [...before, program, ...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, ...options });
-  }
-
-  #init(): Promise<string> {
-    this.#initPath ??= initProgram(process.arch as Architecture);
-    return this.#initPath;
+    const launching = { ...dialect.launching?.(this.#hierarchy), root };
+    await runCommand({ argv: [program, ...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, launching, ...options });
   }
 
   #groupOf({ groupPath }: RuntimeRecord): ControlGroup {

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { PlatformError } from "@aenv/contract";
+import type { LaunchOptions } from "../../init/connection.ts";
 import { launch } from "../launcher.ts";
 
 export interface RuntimeCommand {
@@ -12,16 +13,18 @@ export interface RuntimeCommand {
   readonly logPath?: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  readonly launching?: LaunchOptions;
 }
 
 /**
  * Runs the program of a runtime to its end. Nothing of it is read through a pipe: a detached sandbox inherits the pipe and keeps it open.
  * Throws `sandbox.start_failed` with the last error that the program wrote.
  */
-export async function runCommand({ argv, problem, errorsPath, logPath, timeoutMs, signal }: RuntimeCommand): Promise<void> {
+export async function runCommand({ argv, problem, errorsPath, logPath, timeoutMs, signal, launching }: RuntimeCommand): Promise<void> {
   signal?.throwIfAborted();
   const limit = signal === undefined ? AbortSignal.timeout(timeoutMs) : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const ending = await launch({ argv, outputPath: logPath ?? "/dev/null", signal: limit }).catch((error: Error) => error);
+  const started = launch({ argv, outputPath: logPath ?? "/dev/null", signal: limit, options: launching });
+  const ending = await started.catch((error: Error) => error);
   if (!(ending instanceof Error) && ending.exitCode === 0) return;
   signal?.throwIfAborted();
   const why = ending instanceof Error ? ending.message : limit.aborted ? `no answer within ${timeoutMs / 1_000} seconds` : null;

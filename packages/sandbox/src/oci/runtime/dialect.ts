@@ -1,14 +1,14 @@
 import type { SandboxRuntime } from "../../engine.ts";
+import type { LaunchOptions } from "../../init/connection.ts";
 import type { Hierarchy } from "../cgroups/hierarchy.ts";
 
 /** How the command lines of the programs differ: in the options before the subcommand. */
 export interface Dialect {
   readonly name: SandboxRuntime;
   options(options: DialectOptions): string[];
-  /** Options of the init's program, which becomes this program. Without any, and if no root is to be mounted first, it is started directly. */
   /** With control groups of version 1, it moves processes several times while it runs. */
   readonly movesOften?: boolean;
-  readonly starter?: (hierarchy: Hierarchy) => readonly string[];
+  readonly launching?: (hierarchy: Hierarchy) => LaunchOptions;
 }
 
 export interface DialectOptions {
@@ -30,7 +30,10 @@ const UNIFIED = "/sys/fs/cgroup/unified";
 export const crun: Dialect = {
   ...runc,
   // It refuses to start if that tree has controllers of its own. So it gets an empty folder there, in a mount namespace that ends with it.
-  starter: (hierarchy) => (hierarchy.version === 1 && hierarchy.mounts.includes(UNIFIED) ? ["--hide", UNIFIED] : []),
+  launching: (hierarchy) => ({
+    ownMounts: true,
+    ...(hierarchy.version === 1 && hierarchy.mounts.includes(UNIFIED) && { hidden: UNIFIED }),
+  }),
 };
 
 /** gVisor's kernel uses the descriptors 253 to 255. The next lower one may be open: room for it is room for all four. */
@@ -40,7 +43,7 @@ const DESCRIPTORS = 253;
 export const runsc: Dialect = {
   name: "runsc",
   movesOften: true,
-  starter: () => ["--descriptors", String(DESCRIPTORS)],
+  launching: () => ({ descriptors: DESCRIPTORS }),
   options: ({ root, errorsPath, diskMb, sharedFolder }) => [
     `--root=${root}`,
     `--log=${errorsPath}`,

@@ -6,8 +6,8 @@ export interface RunOptions {
   readonly signal: AbortSignal;
   /** How much the sandbox may write into its root. Only for runsc, which stores changes itself; see `UpperStorage` for runc. */
   readonly diskMb?: number;
-  /** Options with which the init's program first mounts the root: see `prepareRoot`. */
-  readonly mountOptions?: readonly string[] | undefined;
+  /** The root, if it is not mounted yet: see `prepareRoot`. */
+  readonly root?: object | undefined;
 }
 
 export interface StartedSandbox {

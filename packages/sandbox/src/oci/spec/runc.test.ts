@@ -3,9 +3,9 @@ import { chmodSync, chownSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { beforeAll, describe, expect, it } from "vitest";
-import { initProgram } from "../../init/program.ts";
 import { findHierarchy } from "../cgroups/group.ts";
 import type { Hierarchy } from "../cgroups/hierarchy.ts";
+import { launch } from "../launcher.ts";
 import { crun, runc } from "../runtime/dialect.ts";
 import { type ConfigInput, ociConfig } from "./config.ts";
 import type { Architecture } from "./seccomp.ts";
@@ -16,14 +16,12 @@ describe.each([
 ] as const)("with the configuration", ({ name, dialect }) => {
   describeNeeding(name, `a sandbox that ${name} starts`, () => {
     let hierarchy: Hierarchy;
-    let init: string;
     beforeAll(async () => {
       hierarchy = await findHierarchy();
-      init = await initProgram(process.arch as Architecture);
     });
 
     /** Runs a script as the init of a sandbox with the programs of this machine. */
-    const run = (script: string, change: Partial<ConfigInput> = {}) => {
+    const run = async (script: string, change: Partial<ConfigInput> = {}) => {
       using bundle = temporaryTree({ "rootfs/etc/passwd": "root:x:0:0::/:/bin/sh\n", "state/empty": "" });
       for (const name of ["bin", "lib", "lib64", "sbin"]) symlinkSync(`usr/${name}`, join(bundle.path, "rootfs", name));
       // Root of a sandbox with a user mapping is another user here.
@@ -46,25 +44,27 @@ describe.each([
         ...change,
       });
       writeFileSync(join(bundle.path, "config.json"), JSON.stringify(config));
-      const starter = dialect.starter?.(hierarchy) ?? [];
-      const [program = name, ...before] = starter.length === 0 ? [] : [init, ...starter, "--", name];
       const call = (...args: string[]) =>
-        spawnSync(program, [...before, "--root", join(bundle.path, "state"), ...args], { encoding: "utf8", timeout: 30_000 });
-      const { stdout, stderr } = call("run", "--bundle", bundle.path, id);
-      call("delete", "--force", id);
+        launch({
+          argv: [name, "--root", join(bundle.path, "state"), ...args],
+          signal: AbortSignal.timeout(30_000),
+          options: dialect.launching?.(hierarchy),
+        });
+      const { stdout, stderr } = await call("run", "--bundle", bundle.path, id);
+      await call("delete", "--force", id);
       spawnSync("sh", ["-c", `for d in /sys/fs/cgroup/${id} /sys/fs/cgroup/*/${id}; do rmdir "$d"; done`]);
-      return { stdout: stdout.trim(), stderr: stderr.trim() };
+      return { stdout: String(stdout).trim(), stderr: String(stderr).trim() };
     };
 
-    it("is process 1 with its own host name, and sees only its own processes", () => {
-      expect(run('echo $$ $(hostname) $(ls /proc | grep -c "^[0-9]*$")')).toMatchObject({
+    it("is process 1 with its own host name, and sees only its own processes", async () => {
+      expect(await run('echo $$ $(hostname) $(ls /proc | grep -c "^[0-9]*$")')).toMatchObject({
         stdout: expect.stringMatching(/^1 inside [1-4]$/),
         stderr: "",
       });
     });
 
-    it("has few capabilities, no new privileges and a filter", () => {
-      const { stdout } = run("grep -E '^(CapBnd|NoNewPrivs|Seccomp):' /proc/self/status");
+    it("has few capabilities, no new privileges and a filter", async () => {
+      const { stdout } = await run("grep -E '^(CapBnd|NoNewPrivs|Seccomp):' /proc/self/status");
       expect(stdout.replaceAll("\t", " ")).toBe("CapBnd: 00000000000004fb\nNoNewPrivs: 1\nSeccomp: 2");
     });
 
@@ -78,28 +78,28 @@ describe.each([
       ["change settings of the kernel", "echo 1 > /proc/sys/vm/drop_caches"],
       ["read the log of the kernel", "dmesg"],
       ["write to a read-only mount", "touch /usr/file"],
-    ])("cannot %s", (_, command) => {
-      expect(run(`(${command}) >/dev/null 2>&1; echo $?`).stdout).toMatch(/^(?!127$)[1-9]/);
+    ])("cannot %s", async (_, command) => {
+      expect((await run(`(${command}) >/dev/null 2>&1; echo $?`)).stdout).toMatch(/^(?!127$)[1-9]/);
     });
 
-    it("has no network but its own", () => {
-      expect(run("tail -n +3 /proc/net/dev | cut -d: -f1").stdout.trim()).toBe("lo");
+    it("has no network but its own", async () => {
+      expect((await run("tail -n +3 /proc/net/dev | cut -d: -f1")).stdout.trim()).toBe("lo");
     });
 
-    it("has the limits that were asked for", () => {
-      const { stdout } = run("ulimit -n; ulimit -t; cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2>/dev/null", {
+    it("has the limits that were asked for", async () => {
+      const { stdout } = await run("ulimit -n; ulimit -t; cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2>/dev/null", {
         limits: { openFiles: 100, cpuSeconds: 9, pids: 50, memoryMb: 64, cpus: 0.5 },
       });
       expect(stdout).toBe("100\n9\n50");
     });
 
-    it("has users that are not those of the machine, with a user mapping", () => {
-      const { stdout, stderr } = run("cat /proc/self/uid_map", { userMapping: { hostId: 100_000, size: 65_536 } });
+    it("has users that are not those of the machine, with a user mapping", async () => {
+      const { stdout, stderr } = await run("cat /proc/self/uid_map", { userMapping: { hostId: 100_000, size: 65_536 } });
       expect({ map: stdout.split(/\s+/), stderr }).toEqual({ map: ["0", "100000", "65536"], stderr: "" });
     });
 
-    it("runs programs of many kinds", () => {
-      expect(run("seq 100 | sort -n | tail -n 1; mkfifo /f && ls -l /f | cut -c1; (sleep 0.01 & wait); echo done").stdout).toBe(
+    it("runs programs of many kinds", async () => {
+      expect((await run("seq 100 | sort -n | tail -n 1; mkfifo /f && ls -l /f | cut -c1; (sleep 0.01 & wait); echo done")).stdout).toBe(
         "100\np\ndone",
       );
     });
