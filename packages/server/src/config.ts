@@ -118,7 +118,7 @@ export const serverConfig = z.strictObject({
   sandboxesReady: count
     .default(1)
     .describe(
-      "sandboxes of each image in use that the engine oci prepares, with runc also without an image, at most poolTotal together, and pods that the engine kubernetes keeps waiting; with kubernetes, up to poolMax of each by demand",
+      "sandboxes of each image in use that the engine oci prepares, and as many without an image, at most poolTotal together, and pods that the engine kubernetes keeps waiting; with kubernetes, up to poolMax of each by demand",
     ),
   registryAuth: z
     .string()

@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import { readdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { SandboxRuntime } from "../engine.ts";
@@ -8,7 +8,7 @@ import { initKeyArgument } from "../init/key.ts";
 import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { allDone } from "./all-done.ts";
 import { ControlGroup } from "./cgroups/group.ts";
-import { foldersOf, type Hierarchy } from "./cgroups/hierarchy.ts";
+import type { Hierarchy } from "./cgroups/hierarchy.ts";
 import { expectMove } from "./cgroups/moves.ts";
 import {
   type Container,
@@ -17,7 +17,6 @@ import {
   groupPathOf,
   hasLostFiles,
   homeKey,
-  ID_LENGTH,
   INIT_PORT,
   mappedFolder,
   newContainerId,
@@ -25,6 +24,7 @@ import {
   type RootFiles,
 } from "./container.ts";
 import { type Connectable, connect, connectNew, networkFiles } from "./container-connection.ts";
+import { removeLeftovers, removeSharedFolders } from "./container-leftovers.ts";
 import type { LayerStore } from "./images/layers.ts";
 import type { SandboxNetwork } from "./network/held-network.ts";
 import type { Networks } from "./network/networks.ts";
@@ -41,7 +41,6 @@ import {
   type UpperStorage,
 } from "./overlay/root.ts";
 import { Records } from "./records.ts";
-import { removeShared } from "./runtime/runsc.ts";
 import type { OciRuntime, StartedSandbox } from "./runtime/runtime.ts";
 import { ociConfig } from "./spec/config.ts";
 import { groupLimits, type Limits } from "./spec/limits.ts";
@@ -339,51 +338,13 @@ export class Containers {
   }
 
   /** Removes containers and other resources of ended processes that are not in `used`. */
-  async collect(used: ReadonlySet<string>): Promise<void> {
-    await this.#records.removeParts(this.#options.processes);
-    const kept = new Set<string>();
-    const removals: Promise<void>[] = [];
-    for (const id of this.#records.ids()) {
-      const record = this.#records.find(id);
-      if (record !== null && (used.has(id) || isRunning(this.#options.processes, record.maker))) {
-        kept.add(id);
-      } else removals.push(record === null ? this.#records.remove(id) : this.remove(record));
-    }
-    for (const holder of await this.#options.layers.holders())
-      if (holder.startsWith(this.#homeKey) && holder.length === ID_LENGTH && !kept.has(holder)) await this.#options.layers.release(holder);
-    // What cannot be removed now is tried again later.
-    await Promise.allSettled(removals);
-    await this.#collectGroups();
-    await this.#collectNetworks();
+  collect(used: ReadonlySet<string>): Promise<void> {
+    const remove = (record: ContainerRecord) => this.remove(record);
+    return removeLeftovers({ ...this.#options, homeKey: this.#homeKey, records: this.#records, remove }, used);
   }
 
-  /** Removes control groups of containers that are gone: a runtime that was killed may have created one when its container was removed already. */
-  async #collectGroups(): Promise<void> {
-    const parent = `/aenv-${this.#homeKey}`;
-    const names = new Set(foldersOf(this.#options.hierarchy, parent).flatMap(namesIn));
-    for (const id of names) {
-      if (!id.startsWith(this.#homeKey) || id.length !== ID_LENGTH || this.#records.find(id) !== null) continue;
-      const group = new ControlGroup(this.#options.hierarchy, `${parent}/${id}`);
-      await group.kill();
-      await group.remove();
-    }
-  }
-
-  /** Removes networks that no container has: their process ended after it took them, and before it wrote down for which container. */
-  async #collectNetworks(): Promise<void> {
-    const abandoned = await this.#options.networks.listAbandoned();
-    const used = new Set(this.#records.ids().map((id) => this.#records.find(id)?.network));
-    for (const name of abandoned) if (!used.has(name)) await this.#options.networks.remove(name);
-  }
-
-  /** What the containers share, and what is above their groups and mounted roots once it is empty. */
-  async removeShared(): Promise<void> {
-    await removeShared(mappedFolder(this.#homeKey)).catch(() => undefined);
-    for (const folder of [...foldersOf(this.#options.hierarchy, `/aenv-${this.#homeKey}`), mappedFolder(this.#homeKey)]) {
-      try {
-        rmdirSync(folder);
-      } catch {}
-    }
+  removeShared(): Promise<void> {
+    return removeSharedFolders(this.#options.hierarchy, this.#homeKey);
   }
 
   async #run({ id, runtime: name, diskMb }: ContainerRecord, way: Way, signal: AbortSignal, root?: object): Promise<StartedSandbox> {
@@ -483,14 +444,5 @@ export class Containers {
   rootOf({ id, files: { layers }, storage, users }: ContainerRecord): OverlayRoot {
     const mapped = users == null ? null : { ...users, path: join(mappedFolder(this.#homeKey), id) };
     return { folder: join(this.#records.folderOf(id), "root"), layers, storage, mapped };
-  }
-}
-
-/** Empty if there is no such folder. */
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
   }
 }
