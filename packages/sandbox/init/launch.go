@@ -43,7 +43,7 @@ func launchProgram(s *server, on *stream, r launchRequest) (any, error) {
 		}
 	}
 	r.descriptors = r.Descriptors
-	if !r.OwnMounts {
+	if !r.OwnMounts || len(r.Argv) == 0 {
 		return spawnProcess(s, on, r.spawnRequest)
 	}
 	path := r.Env["PATH"]

@@ -100,12 +100,11 @@ func configure(config uintptr, name, value string) (errno syscall.Errno) {
 	return errno
 }
 
-// attach mounts at a path below a folder, or at the folder or file itself if the path is empty, and closes the descriptor.
+// attach mounts at a path below a folder, or at the folder or file itself if the path is empty, and closes the
+// descriptor, also if it fails.
 func attach(mounted int, folder uintptr, path string) error {
-	if err := moveMount(mounted, folder, path); err != nil {
-		return err
-	}
-	return syscall.Close(mounted)
+	defer syscall.Close(mounted)
+	return moveMount(mounted, folder, path)
 }
 
 func moveMount(mounted int, folder uintptr, path string) error {

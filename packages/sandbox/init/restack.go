@@ -160,12 +160,9 @@ func mountPoint(root *os.Root, name string, mounted int) (*os.File, error) {
 	return root.OpenFile(name, os.O_CREATE|os.O_RDONLY, 0o644)
 }
 
-// enterMounts moves this thread, which must end afterwards, to another mount namespace and to a root in it.
+// enterMounts moves this thread, which must end afterwards and shares its root and working directory with no other, to another mount namespace and
+// to a root in it.
 func enterMounts(namespace, root *os.File) error {
-	// The threads of a process share their root and working directory, and the kernel refuses to change those of all.
-	if err := syscall.Unshare(syscall.CLONE_FS); err != nil {
-		return fmt.Errorf("unshare: %w", err)
-	}
 	if _, _, errno := syscall.RawSyscall(sysSetns, namespace.Fd(), syscall.CLONE_NEWNS, 0); errno != 0 {
 		return fmt.Errorf("setns %s: %w", namespace.Name(), errno)
 	}

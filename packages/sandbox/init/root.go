@@ -91,14 +91,14 @@ func newOverlay(r rootRequest, users *os.File) (int, error) {
 	var names []string
 	for index, path := range append([]string{r.Changes}, r.Lower...) {
 		name := strconv.Itoa(index)
+		if err := syscall.Mkdir(name, 0o755); err != nil {
+			return -1, err
+		}
 		mounted, err := translated(path, users, 0)
-		if err == nil {
-			err = syscall.Mkdir(name, 0o755)
-		}
-		if err == nil {
-			err = attach(mounted, atWorkingDirectory, name)
-		}
 		if err != nil {
+			return -1, err
+		}
+		if err := attach(mounted, atWorkingDirectory, name); err != nil {
 			return -1, err
 		}
 		names = append(names, name)
@@ -170,8 +170,7 @@ func writeBelow(root *os.Root, path, text string) error {
 		return err
 	}
 	_, err = file.WriteString(text)
-	// The umask of the server restricts the mode above.
-	return errors.Join(err, file.Chmod(0o644), file.Close())
+	return errors.Join(err, file.Close())
 }
 
 // keepTemporary keeps gVisor from mounting a file system in memory at an empty /tmp, whose files would be missing in a snapshot of files.
@@ -263,8 +262,9 @@ func newSys(network string) (int, error) {
 	})
 }
 
-// attachBelow mounts at a path in the root. A link of the image leads nowhere else: os.Root follows none out of it.
+// attachBelow mounts at a path in the root, and closes the descriptor. A link of the image leads nowhere else: os.Root follows none out of it.
 func attachBelow(root *os.Root, path string, mounted int) error {
+	defer syscall.Close(mounted)
 	if err := root.MkdirAll(path, 0o755); err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func attachBelow(root *os.Root, path string, mounted int) error {
 		return err
 	}
 	defer folder.Close()
-	return attach(mounted, folder.Fd(), "")
+	return moveMount(mounted, folder.Fd(), "")
 }
 
 // onThread runs a function on a thread of its own, which ends with it.
@@ -282,6 +282,11 @@ func onThread(run func() (int, error)) (result int, err error) {
 	go func() {
 		defer close(done)
 		runtime.LockOSThread() // and never unlocked
+		// Files get the modes that are given, whatever the umask of the server is. Other threads keep it.
+		if err = syscall.Unshare(syscall.CLONE_FS); err != nil {
+			return
+		}
+		syscall.Umask(0)
 		result, err = run()
 	}()
 	<-done

@@ -125,6 +125,7 @@ describeNeeding("go", "the launcher of programs", () => {
     const refused = { code: "not_mounted", message: expect.stringContaining("/no/such/folder") };
     await expect(mountByLauncher("mount_root", root, AbortSignal.timeout(10_000))).rejects.toMatchObject(refused);
     await expect(launch({ argv: ["true"], options: { root } })).rejects.toMatchObject(refused);
+    await expect(launch({ argv: [], options: { ownMounts: true } })).rejects.toMatchObject({ code: "invalid_request" });
   });
 });
 
