@@ -32,13 +32,6 @@ export function readReplacedFile(path: string): string | null {
   }
 }
 
-/** Idempotent. */
-export function removeReplacedFile(path: string): void {
-  const content = targetOf(path);
-  rmSync(path, { force: true });
-  if (content !== null) rmSync(content, { force: true });
-}
-
 function targetOf(path: string): string | null {
   try {
     return join(dirname(path), readlinkSync(path));

@@ -139,7 +139,7 @@ export class HeldNetwork implements SandboxNetwork {
   };
 
   async #store(record: NetworkRecord): Promise<void> {
-    this.#around.records.replace(this.name, record);
+    await this.#around.records.replace(this.name, record);
     this.record = record;
   }
 

@@ -53,7 +53,7 @@ export async function claimHome(
   for (const subnet of candidates) {
     const claimed = await claim(subnet);
     if (claimed === null) continue;
-    records.replace(RECORD, { prefix, subnet: formatIpv4Network(subnet) });
+    await records.replace(RECORD, { prefix, subnet: formatIpv4Network(subnet) });
     return claimed;
   }
   throw new PlatformError(

@@ -56,7 +56,7 @@ export class Networks {
     await processes.open();
     const self = identityOf(processTable, process.pid);
     if (self === null) throw new PlatformError("internal", "this process is not in the table of processes");
-    processes.replace(String(self.pid), self);
+    await processes.replace(String(self.pid), self);
     await waitForLaunchers(await endedIn(processes));
     const isInUse = async () => (await records.names(prefixOf(options.home))).length > 0;
     const home = await claimHome(options.home, options.subnet, new Records<StoredHome>(folder), isInUse);
@@ -102,7 +102,7 @@ export class Networks {
     const record = await this.#records.find(name);
     if (record === null || record.state !== "taken") return null;
     const adopted = this.#hold(name, { ...record, owner: this.#self });
-    this.#records.replace(name, adopted.record);
+    await this.#records.replace(name, adopted.record);
     adopted.takeOver();
     return adopted;
   }

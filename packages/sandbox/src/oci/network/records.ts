@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { link, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EgressPolicy } from "@aenv/contract";
 import type { ProcessIdentity } from "../../process/process-table.ts";
-import { readReplacedFile, removeReplacedFile, replaceFile } from "../replaced-file.ts";
 
 /** A network of a sandbox. It is written before the network exists, so that nothing is forgotten after a crash. */
 export interface NetworkRecord {
@@ -41,17 +40,15 @@ export class Records<T> {
     }
   }
 
-  /** Not through the thread pool: every start of a sandbox waits for it. */
-  replace(name: string, value: T): void {
-    replaceFile(this.#path(name), JSON.stringify(value));
+  async replace(name: string, value: T): Promise<void> {
+    await rename(await this.#write(value), this.#path(name));
   }
 
-  /** Null also for one that was not complete when the machine stopped: what it describes ended with the machine. */
   async find(name: string): Promise<T | null> {
     try {
-      return JSON.parse(readReplacedFile(this.#path(name)) ?? "null") as T | null;
+      return JSON.parse(await readFile(this.#path(name), "utf8")) as T;
     } catch (error) {
-      if (error instanceof SyntaxError) return null;
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
       throw error;
     }
   }
@@ -62,7 +59,7 @@ export class Records<T> {
   }
 
   async remove(name: string): Promise<void> {
-    removeReplacedFile(this.#path(name));
+    await rm(this.#path(name), { force: true });
   }
 
   async #write(value: T): Promise<string> {
