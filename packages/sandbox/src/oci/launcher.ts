@@ -22,6 +22,8 @@ export interface Launch {
   /** Kills the program and its group. */
   readonly signal?: AbortSignal;
   readonly options?: LaunchOptions | undefined;
+  /** A variable of the program and of all that it starts, `NAME=value`, by which they are found. */
+  readonly mark?: string | undefined;
 }
 
 interface Launcher {
@@ -44,10 +46,11 @@ let opened: Promise<Launcher> | undefined;
  * stops it for many milliseconds. The launcher ends with this process, and kills programs that still run
  * before it ends: see `waitForLaunchers`. Processes that they left behind, such as containers, go on.
  */
-export async function launch({ argv, input, cwd = "/", outputPath, signal, options = {} }: Launch): Promise<ProcessOutput> {
+export async function launch({ argv, input, cwd = "/", outputPath, signal, options = {}, mark }: Launch): Promise<ProcessOutput> {
   using launcher = await use();
   const kill = () => void started?.then(({ id }) => launcher.connection.signal(id, "SIGKILL", { group: true })).catch(() => undefined);
-  const env = { PATH: SYSTEM_PATH };
+  const [name = "", value = ""] = mark?.split("=") ?? [];
+  const env = { PATH: SYSTEM_PATH, ...(name !== "" && { [name]: value }) };
   const stdin = input !== undefined;
   const started = launcher.connection.launch({ argv, env, cwd, stdin, ...(outputPath !== undefined && { outputPath }) }, options);
   signal?.addEventListener("abort", kill);

@@ -70,6 +70,7 @@ export class CommandRuntime implements OciRuntime {
     const record = await this.#records.find(id);
     if (record === null) return this.#records.remove(id);
     const group = this.#groupOf(record);
+    if (record.process === null) await this.#killStart(id);
     // Not by the runtime, which kills and polls for a tenth of a second. The whole group: gVisor has helpers beside its kernel.
     await group.kill();
     // What is left are the files by which the runtime knows the sandbox.
@@ -125,6 +126,15 @@ export class CommandRuntime implements OciRuntime {
     }
   }
 
+  /** Kills what is left of a start: processes of crun wait for each other, and do not notice that one of them was killed. */
+  async #killStart(id: string): Promise<void> {
+    for (const pid of await this.#processes.findMarked(markOf(id))) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {}
+    }
+  }
+
   /** The process of a sandbox that exists; null if there is no such sandbox. */
   protected async processOf(id: string): Promise<StartedSandbox | null> {
     const process = (await this.#records.find(id))?.process ?? null;
@@ -148,10 +158,16 @@ export class CommandRuntime implements OciRuntime {
     const global = dialect.options({ root: this.stateFolder, errorsPath, sharedFolder, ...(diskMb !== undefined && { diskMb }) });
     using _moves = dialect.movesOften ? expectMoves(this.#hierarchy) : null;
     const launching = { ...dialect.launching?.(this.#hierarchy), root };
-    await runCommand({ argv: [program, ...global, ...args], errorsPath, timeoutMs: TIMEOUT_MS, launching, ...options });
+    const argv = [program, ...global, ...args];
+    await runCommand({ argv, errorsPath, timeoutMs: TIMEOUT_MS, launching, mark: markOf(id), ...options });
   }
 
   #groupOf({ groupPath }: RuntimeRecord): ControlGroup {
     return new ControlGroup(this.#hierarchy, groupPath);
   }
+}
+
+/** A variable of the programs that start a sandbox, and of their children outside of it. */
+function markOf(id: string): string {
+  return `AENV_STARTS=${containerId(id)}`;
 }

@@ -14,16 +14,27 @@ export interface RuntimeCommand {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
   readonly launching?: LaunchOptions;
+  /** See `Launch`. */
+  readonly mark?: string;
 }
 
 /**
  * Runs the program of a runtime to its end. Nothing of it is read through a pipe: a detached sandbox inherits the pipe and keeps it open.
  * Throws `sandbox.start_failed` with the last error that the program wrote.
  */
-export async function runCommand({ argv, problem, errorsPath, logPath, timeoutMs, signal, launching }: RuntimeCommand): Promise<void> {
+export async function runCommand({
+  argv,
+  problem,
+  errorsPath,
+  logPath,
+  timeoutMs,
+  signal,
+  launching,
+  mark,
+}: RuntimeCommand): Promise<void> {
   signal?.throwIfAborted();
   const limit = signal === undefined ? AbortSignal.timeout(timeoutMs) : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const started = launch({ argv, outputPath: logPath ?? "/dev/null", signal: limit, options: launching });
+  const started = launch({ argv, outputPath: logPath ?? "/dev/null", signal: limit, options: launching, mark });
   const ending = await started.catch((error: Error) => error);
   if (!(ending instanceof Error) && ending.exitCode === 0) return;
   signal?.throwIfAborted();

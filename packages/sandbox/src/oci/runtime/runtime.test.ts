@@ -6,6 +6,10 @@ import { join } from "node:path";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { connectInit, type InitConnection } from "../../init/connection.ts";
+import { identityOf, openProcessTable } from "../../process/process-table.ts";
+import { findHierarchy } from "../cgroups/group.ts";
+import { CommandRuntime } from "./command-runtime.ts";
+import { runc } from "./dialect.ts";
 import { openRuntime, probeRuntime } from "./open.ts";
 import { type TestSandbox, TestSandboxes } from "./testing/test-sandboxes.ts";
 
@@ -136,6 +140,23 @@ describeNeeding("crun", "the runtime runc, where crun is installed", () => {
   it("starts sandboxes with crun", async () => {
     using tree = temporaryTree();
     expect(await openRuntime("runc", { root: tree.path })).toMatchObject({ name: "runc", program: expect.stringMatching(/\/crun$/) });
+  });
+});
+
+describeNeeding("control-groups", "a start that fails", () => {
+  it("leaves none of the processes that the program has started, also those that left its group", async () => {
+    using tree = temporaryTree({ "bundle/config.json": JSON.stringify({ linux: { cgroupsPath: `/aenv-test-${process.pid}/one` } }) });
+    const [pids, program] = [join(tree.path, "pids"), join(tree.path, "program")];
+    // As crun does: a part of it goes on in a session of its own.
+    writeFileSync(program, `#!/bin/sh\nsetsid sh -c 'echo $$ > ${pids}; sleep 1000' &\nwhile [ ! -s ${pids} ]; do :; done\nexit 1\n`, {
+      mode: 0o755,
+    });
+    const runtime = new CommandRuntime({ dialect: runc, program, root: tree.path, hierarchy: await findHierarchy() });
+    const options = { logPath: join(tree.path, "log"), signal: AbortSignal.timeout(30_000) };
+    await expect(runtime.run("one", join(tree.path, "bundle"), options)).rejects.toMatchObject({ code: "sandbox.start_failed" });
+    const table = openProcessTable();
+    await expect.poll(() => identityOf(table, Number(readFileSync(pids, "utf8")))).toBeNull();
+    expect(await runtime.list()).toEqual([]);
   });
 });
 

@@ -51,14 +51,18 @@ export async function allLeftoversOf(home: string): Promise<string[]> {
       .filter((name) => name.startsWith(prefix))
       .map((name) => `network ${name}`),
     ...namesIn(join(oci, "snapshots")).map((id) => `snapshot ${id}`),
-    ...processesIn(key).map((pid) => `process ${pid}`),
+    ...processesIn(key, oci).map((pid) => `process ${pid}`),
   ];
 }
 
-/** Processes in a control group of the home. One that has ended, and that its parent has not asked about, is in a deleted group. */
-function processesIn(key: string): string[] {
+/**
+ * Processes in a control group of the home, and programs of a runtime that were to start a sandbox. One that has ended, and that its parent has
+ * not asked about, is in a deleted group.
+ */
+function processesIn(key: string, oci: string): string[] {
   const isInside = (pid: string) => new RegExp(`/aenv-${key}\\b(?!.*\\(deleted\\)$)`, "m").test(textOf(`/proc/${pid}/cgroup`));
-  return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && isInside(pid));
+  const isStarting = (pid: string) => textOf(`/proc/${pid}/cmdline`).includes(`${oci}/runtime/`);
+  return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && (isInside(pid) || isStarting(pid)));
 }
 
 function textOf(path: string): string {
