@@ -284,18 +284,18 @@ export class Containers {
   /** The same for a container that was prepared: it is started with these files. */
   async startWithFiles(blank: PreparedContainer, files: RootFiles, signal: AbortSignal): Promise<Container | null> {
     const record = { ...blank.record, files };
-    let isStarted = false;
+    let isFilled = false;
     try {
       const runtime = await this.#options.runtime(record.runtime);
       const pid = record.fileServer?.pid;
       if (pid !== undefined && runtime.startPrepared !== undefined)
-        isStarted = await this.#replaceRoot(record, blank.network, { pid, isFileServer: true });
-      if (isStarted) await runtime.startPrepared?.(record.id, signal);
+        isFilled = await this.#replaceRoot(record, blank.network, { pid, isFileServer: true });
+      if (isFilled) await runtime.startPrepared?.(record.id, signal);
     } catch (error) {
       await this.remove(record);
       throw error;
     }
-    if (isStarted) return this.#connected({ ...blank, record, init: null }, false, signal);
+    if (isFilled) return this.#connected({ ...blank, record, init: null }, false, signal);
     await this.remove(record);
     return null;
   }

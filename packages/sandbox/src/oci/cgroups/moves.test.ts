@@ -1,7 +1,7 @@
 import { describeNeeding } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { findHierarchy } from "./group.ts";
-import { expectMove, ownFile } from "./moves.ts";
+import { expectMove, expectMoves, ownFile } from "./moves.ts";
 
 const first = { version: 1, controllers: { pids: "/sys/fs/cgroup/pids" }, mounts: ["/sys/fs/cgroup/pids"] } as const;
 const second = { version: 2, mount: "/sys/fs/cgroup" } as const;
@@ -24,5 +24,16 @@ describeNeeding("control-groups", "an expected move", () => {
     expect(before).not.toBeNull();
     await Promise.all([expectMove(hierarchy), expectMove(hierarchy)]);
     expect(ownFile(hierarchy)).toBe(before);
+  });
+
+  it("is repeated until the last one that expects moves is disposed of", async () => {
+    const hierarchy = await findHierarchy();
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+    const before = timers();
+    const [first, second] = [expectMoves(hierarchy), expectMoves(hierarchy)];
+    first[Symbol.dispose]();
+    const during = timers();
+    second[Symbol.dispose]();
+    expect([during - before, timers() - before]).toEqual([1, 0]);
   });
 });

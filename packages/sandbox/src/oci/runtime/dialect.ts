@@ -2,12 +2,13 @@ import type { SandboxRuntime } from "../../engine.ts";
 import type { LaunchOptions } from "../../init/connection.ts";
 import type { Hierarchy } from "../cgroups/hierarchy.ts";
 
-/** How the command lines of the programs differ: in the options before the subcommand. */
+/** How the programs differ: in the options before the subcommand, and in how they are started. */
 export interface Dialect {
   readonly name: SandboxRuntime;
   options(options: DialectOptions): string[];
   /** With control groups of version 1, it moves processes several times while it runs. */
   readonly movesOften?: boolean;
+  /** What the launcher does for it. */
   readonly launching?: (hierarchy: Hierarchy) => LaunchOptions;
 }
 
