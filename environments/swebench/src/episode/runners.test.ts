@@ -56,7 +56,7 @@ async function outputOf({ spec }: Canary, { files }: Case, changes: Readonly<Rec
   using tree = temporaryTree({ ...Object.fromEntries(all), "tmp/x": "" });
   const sandbox = new LocalSandbox(tree.path);
   const fetchAsset = () => Promise.reject(new Error("there are no assets"));
-  return (await runTests({ sandbox, spec, timeoutSeconds: 60, fetchAsset }, new InstanceLog(() => new Date()))).output;
+  return (await runTests({ sandbox, spec, timeoutSeconds: 300, fetchAsset }, new InstanceLog(() => new Date()))).output;
 }
 
 const isResolved = ({ spec }: Canary, output: string) => gradeOutput(spec, "", Buffer.from(output)).report.resolved;
@@ -99,7 +99,7 @@ describe("forged results are found in the output of", () => {
   });
 
   describeNeeding("go", "Go", () => {
-    it("go test", { timeout: 120_000 }, () =>
+    it("go test", { timeout: 600_000 }, () =>
       expectFound({
         command: "go test -v ./...",
         parser: "parse_log_gotest",
