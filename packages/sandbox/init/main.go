@@ -20,6 +20,8 @@ const (
 	version         = "0.1.0"
 	protocolVersion = 1
 	defaultGrace    = 5 * time.Second
+	// A variable, because the arguments of a stored sandbox cannot change.
+	announceVariable = "AENV_INIT_ANNOUNCES"
 )
 
 func main() {
@@ -58,6 +60,7 @@ func run(listen, key string, program commandLine) error {
 	if err != nil {
 		return err
 	}
+	announceListening()
 	hideInheritedFiles()
 	if err := adoptOrphans(); err != nil {
 		return err
@@ -74,6 +77,14 @@ func run(listen, key string, program commandLine) error {
 	listener.Close()
 	os.Exit(code)
 	return nil
+}
+
+// announceListening writes to standard output that clients can connect, if the server asks for it: so it need not try again and again.
+func announceListening() {
+	if os.Getenv(announceVariable) != "" {
+		fmt.Println("listening")
+		os.Unsetenv(announceVariable)
+	}
 }
 
 func parseKey(text string) (ed25519.PublicKey, error) {

@@ -33,4 +33,37 @@ describe("the connection to an init that has just been started", () => {
     expect(closedEarly).toBe(0);
     await Promise.all(sockets.map((socket) => socket.closed || once(socket, "close")));
   });
+
+  it("waits for the announcement, if there is one, and for nothing once nobody wants it", async () => {
+    let attempts = 0;
+    const server = createServer((socket) => {
+      attempts++;
+      socket.destroy();
+    }).listen(0, "127.0.0.1");
+    ends.push(() => server.close());
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const address = { kind: "tcp", host: "127.0.0.1", port } as const;
+    const { promise: listening, resolve: announce } = Promise.withResolvers<void>();
+    const connecting = connectStartingInit(address, privateKey, new AbortController().signal, { listening });
+    const cancelled = connectStartingInit(address, privateKey, AbortSignal.abort(new Error("not wanted")), { listening });
+    await expect(cancelled).rejects.toThrow("not wanted");
+    expect(attempts).toBe(0);
+    announce();
+    await expect(connecting).rejects.toThrow("cannot connect to the sandbox's init");
+    expect(attempts).toBe(1);
+  });
+
+  it("is tried without an announcement too, after a while", async () => {
+    const server = createServer((socket) => void socket.destroy()).listen(0, "127.0.0.1");
+    ends.push(() => server.close());
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const never = new Promise<void>(() => undefined);
+    const connecting = connectStartingInit({ kind: "tcp", host: "127.0.0.1", port }, privateKey, new AbortController().signal, {
+      listening: never,
+      announcedWithinMs: 1,
+    });
+    await expect(connecting).rejects.toThrow("cannot connect to the sandbox's init");
+  });
 });

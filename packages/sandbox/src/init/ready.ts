@@ -14,37 +14,43 @@ const MAX_NEXT_ATTEMPT_MS = 8_000;
 /** The oldest of more is given up. */
 const MAX_ATTEMPTS = 8;
 
-/**
- * Connects to an init that was started just now and may not listen yet. `started`: it listens within milliseconds after this has resolved, if not before.
- */
+/** An init whose announcement is missing is tried all the same. */
+const ANNOUNCED_WITHIN_MS = 2_000;
+
+export interface StartingOptions {
+  /** When it listens, if that is announced. */
+  readonly listening?: Promise<unknown>;
+  readonly announcedWithinMs?: number;
+  /** When a second attempt is made beside the first. */
+  readonly nextAttemptMs?: number;
+}
+
+/** Connects to an init that was started just now and may not listen yet. */
 export async function connectStartingInit(
   address: SandboxAddress,
   key: KeyObject,
   signal: AbortSignal,
-  started: Promise<unknown> = Promise.resolve(),
+  { listening, announcedWithinMs = ANNOUNCED_WITHIN_MS, nextAttemptMs = NEXT_ATTEMPT_MS }: StartingOptions = {},
 ): Promise<InitConnection> {
+  if (listening !== undefined) await untilAnnounced(listening, announcedWithinMs, signal);
   const connect = (stop: AbortSignal) => connectInit(address, key, stop);
-  let pauseMs = 1;
-  let isStarted = false;
-  const starting = started.then(
-    () => {
-      isStarted = true;
-      pauseMs = 1;
-    },
-    () => undefined,
-  );
-  for (;;) {
+  for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 1.2, 50)) {
     try {
-      return await (address.kind === "tcp" ? connectOnNetwork(connect, signal) : connect(signal));
+      return await (address.kind === "tcp" ? connectOnNetwork(connect, signal, nextAttemptMs) : connect(signal));
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (!isPlatformError(error, "sandbox.lost") || !isNotListening(error.cause)) throw error;
     }
-    const pause = setTimeout(pauseMs, undefined, { signal }).catch(() => undefined);
-    await (isStarted ? pause : Promise.race([pause, starting]));
     // Grows slowly: most are ready after a few milliseconds, and a long pause would be most of the wait.
-    pauseMs = Math.min(pauseMs * 1.2, 50);
+    await setTimeout(pauseMs, undefined, { signal }).catch(() => undefined);
   }
+}
+
+async function untilAnnounced(listening: Promise<unknown>, withinMs: number, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const limit = setTimeout(withinMs, undefined, { signal: AbortSignal.any([signal, over.signal]) });
+  await Promise.race([listening, limit]).catch(() => undefined);
+  over.abort();
 }
 
 interface Attempt {
@@ -53,12 +59,16 @@ interface Attempt {
 }
 
 /** Makes attempts side by side until one has an answer: a connection, or an error. */
-async function connectOnNetwork(connect: (stop: AbortSignal) => Promise<InitConnection>, signal: AbortSignal): Promise<InitConnection> {
+async function connectOnNetwork(
+  connect: (stop: AbortSignal) => Promise<InitConnection>,
+  signal: AbortSignal,
+  firstMs: number,
+): Promise<InitConnection> {
   const attempts: Attempt[] = [];
   const over = new AbortController();
   let used: InitConnection | null = null;
   try {
-    for (let nextMs = NEXT_ATTEMPT_MS; used === null; nextMs = Math.min(nextMs * ATTEMPT_GROWTH, MAX_NEXT_ATTEMPT_MS)) {
+    for (let nextMs = firstMs; used === null; nextMs = Math.min(nextMs * ATTEMPT_GROWTH, MAX_NEXT_ATTEMPT_MS)) {
       const stop = new AbortController();
       attempts.push({ stop, connecting: connect(AbortSignal.any([signal, stop.signal])) });
       if (attempts.length > MAX_ATTEMPTS) giveUp(attempts.shift());

@@ -1,6 +1,7 @@
 import { type KeyObject, randomBytes } from "node:crypto";
 import type { InitConnection } from "../init/connection.ts";
 import { connectStartingInit } from "../init/ready.ts";
+import type { Announcement } from "./announcement.ts";
 import { type ContainerRecord, initAddress } from "./container.ts";
 import type { SandboxNetwork } from "./network/held-network.ts";
 import type { RootFile } from "./overlay/mapped.ts";
@@ -15,17 +16,34 @@ export interface Connectable {
 }
 
 const CONNECT_MS = 15_000;
+/** Packets to a sandbox of this machine are not lost, and gVisor takes milliseconds for each connection. */
+const NEXT_ATTEMPT_MS = 200;
 
 /** Programs of the machine's own tools expect these lines, and few images have them. */
 const HOSTS = "127.0.0.1 localhost\n::1 localhost\n";
+
+/**
+ * For a container that is being started: the init often listens before the runtime has ended. Without an announcement it is tried after that: a
+ * connection before gVisor has taken the network over would be lost.
+ */
+export async function connectStarting(
+  container: Connectable,
+  running: Promise<unknown>,
+  { listening }: Announcement,
+  signal: AbortSignal,
+): Promise<InitConnection> {
+  const failing = new AbortController();
+  running.catch((error: unknown) => failing.abort(error));
+  return connect(container, AbortSignal.any([signal, failing.signal]), listening ?? running);
+}
 
 /** For a container that was just started. */
 export async function connectNew(
   container: Connectable,
   signal: AbortSignal,
-  { isRestored, started }: { readonly isRestored: boolean; readonly started?: Promise<unknown> },
+  { isRestored }: { readonly isRestored: boolean },
 ): Promise<InitConnection> {
-  const init = await connect(container, signal, started);
+  const init = await connect(container, signal);
   if (!isRestored) return init;
   // Before anything else runs a command in it.
   await init.restored({ entropy: randomBytes(64) });
@@ -36,7 +54,7 @@ export async function connectNew(
 export async function connect(
   { current, network, key, isRunning }: Connectable,
   signal: AbortSignal,
-  started?: Promise<unknown>,
+  listening?: Promise<unknown>,
 ): Promise<InitConnection> {
   const given = new AbortController();
   const limit = AbortSignal.any([signal, given.signal]);
@@ -51,7 +69,10 @@ export async function connect(
       given.abort(new Error(`the init did not answer within ${CONNECT_MS / 1_000} seconds`));
   }, 100);
   try {
-    return await connectStartingInit(initAddress(network), key, limit, started);
+    return await connectStartingInit(initAddress(network), key, limit, {
+      ...(listening !== undefined && { listening }),
+      nextAttemptMs: NEXT_ATTEMPT_MS,
+    });
   } finally {
     clearInterval(watch);
   }

@@ -7,6 +7,7 @@ import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
 import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { allDone } from "./all-done.ts";
+import { expectAnnouncement } from "./announcement.ts";
 import { ControlGroup } from "./cgroups/group.ts";
 import type { Hierarchy } from "./cgroups/hierarchy.ts";
 import { expectMove } from "./cgroups/moves.ts";
@@ -23,7 +24,7 @@ import {
   type PreparedContainer,
   type RootFiles,
 } from "./container.ts";
-import { type Connectable, connect, connectNew, networkFiles } from "./container-connection.ts";
+import { type Connectable, connect, connectNew, connectStarting, networkFiles } from "./container-connection.ts";
 import { removeLeftovers, removeSharedFolders } from "./container-leftovers.ts";
 import type { LayerStore } from "./images/layers.ts";
 import type { SandboxNetwork } from "./network/held-network.ts";
@@ -158,8 +159,11 @@ export class Containers {
       };
       const [network, root] = await allDone([taking, this.#prepare(record, { limits, mounts }, taking, unmapped)]);
       signal.throwIfAborted();
-      writeFileSync(join(this.#records.folderOf(id), "config.json"), JSON.stringify(this.#configOf(written, network, limits, mounts)));
-      const failing = new AbortController();
+      writeFileSync(
+        join(this.#records.folderOf(id), "config.json"),
+        JSON.stringify(await this.#configOf(written, network, limits, mounts)),
+      );
+      using announcement = way === "run" ? expectAnnouncement(this.logPath(id)) : null;
       const running = this.#run(written, way, signal, root).then(({ pid, fileServerPid }) => {
         const fileServer = fileServerPid === undefined ? null : this.#identityOf(fileServerPid);
         const complete = { ...written, process: this.#identityOf(pid), fileServer };
@@ -167,17 +171,8 @@ export class Containers {
         this.#records.write(id, complete);
         return complete;
       });
-      running.catch((error: unknown) => failing.abort(error));
-      // The init of runc answers before runc itself has ended. gVisor takes the network over first: a connection would be lost then.
-      const isConnecting = way === "run" && runtime === "runc";
-      const either = AbortSignal.any([signal, failing.signal]);
-      const connecting = isConnecting
-        ? connectNew(
-            this.#connectable(() => written, network),
-            either,
-            { isRestored: false, started: running },
-          )
-        : null;
+      const container = this.#connectable(() => written, network);
+      const connecting = announcement === null ? null : connectStarting(container, running, announcement, signal);
       const [complete, init] = await allDone([running, connecting]);
       return { record: complete, network, group: this.groupOf(complete), init };
     } catch (error) {
@@ -284,18 +279,22 @@ export class Containers {
   /** The same for a container that was prepared: it is started with these files. */
   async startWithFiles(blank: PreparedContainer, files: RootFiles, signal: AbortSignal): Promise<Container | null> {
     const record = { ...blank.record, files };
-    let isFilled = false;
     try {
       const runtime = await this.#options.runtime(record.runtime);
       const pid = record.fileServer?.pid;
-      if (pid !== undefined && runtime.startPrepared !== undefined)
-        isFilled = await this.#replaceRoot(record, blank.network, { pid, isFileServer: true });
-      if (isFilled) await runtime.startPrepared?.(record.id, signal);
+      if (pid !== undefined && runtime.startPrepared !== undefined) {
+        if (await this.#replaceRoot(record, blank.network, { pid, isFileServer: true })) {
+          using announcement = expectAnnouncement(this.logPath(record.id));
+          const starting = runtime.startPrepared(record.id, signal);
+          const container = this.#connectable(() => record, blank.network);
+          const [init] = await allDone([connectStarting(container, starting, announcement, signal), starting]);
+          return { ...blank, record, init };
+        }
+      }
     } catch (error) {
       await this.remove(record);
       throw error;
     }
-    if (isFilled) return this.#connected({ ...blank, record, init: null }, false, signal);
     await this.remove(record);
     return null;
   }
@@ -417,8 +416,9 @@ export class Containers {
     return this.#canMapUsers;
   }
 
-  #configOf(record: ContainerRecord, network: SandboxNetwork, limits: Limits, mounts: readonly SandboxMount[]): object {
+  async #configOf(record: ContainerRecord, network: SandboxNetwork, limits: Limits, mounts: readonly SandboxMount[]): Promise<object> {
     const { architecture, key } = this.#options;
+    const { compiledFilter = null } = await this.#options.runtime(record.runtime);
     const isMapped = record.users != null;
     return ociConfig({
       runtime: record.runtime,
@@ -432,6 +432,7 @@ export class Containers {
       userMapping: record.users ?? null,
       isSysMounted: isMapped,
       mounts: [...(record.files.mounts ?? []), ...mounts].filter(({ kind }) => !isMapped || kind !== "bind"),
+      compiledFilter,
       limits,
       groupPath: record.groupPath,
     });

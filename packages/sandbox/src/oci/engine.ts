@@ -44,7 +44,7 @@ const COLLECT_EVERY_MS = 30 * 60_000;
 const FILL_EVERY_MS = 60_000;
 const LIMITS_EVERY_MS = 5_000;
 /** The first command of a new sandbox comes first. */
-const FILL_AFTER_MS = 20;
+const FILL_AFTER_MS = 100;
 
 /**
  * Sandboxes with their own files, processes, network and limits, run by runc or by runsc. Process 1 of each is our init, which starts

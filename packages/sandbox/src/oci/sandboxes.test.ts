@@ -102,6 +102,19 @@ for (const runtime of ["runc", "runsc"] as const) {
       expect((await sandbox.exited).reason).toBe("the program ran out of memory (its limit is 128 MB)");
     });
 
+    it("has a filter of system calls, also if it was compiled for another sandbox, and a log in which its init announces itself", async () => {
+      const engine = open({ runtime, poolSize: 0 });
+      const { home } = opened.at(-1) as (typeof opened)[0];
+      const sandboxes = [await create(engine), await create(engine)];
+      for (const sandbox of sandboxes) {
+        // Without the filter it could: neither needs a capability.
+        if (runtime === "runc")
+          expect((await run(engine, sandbox, "unshare --user true || echo refused")).stdout.toString()).toBe("refused\n");
+        const folder = join(home, "oci/containers", filesOf(home).containerOf(sandbox));
+        expect(readFileSync(join(folder, "init-log"), "utf8")).toBe("listening\n");
+      }
+    });
+
     it("cannot write more than its disk limit", async () => {
       const engine = open({ runtime });
       const sandbox = await create(engine, { diskMb: 16 });

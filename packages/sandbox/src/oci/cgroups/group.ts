@@ -1,5 +1,5 @@
-import { mkdirSync } from "node:fs";
-import { access, readFile, writeFile } from "node:fs/promises";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { PlatformError } from "@aenv/contract";
@@ -50,14 +50,14 @@ export class ControlGroup {
   async create(limits: GroupLimits): Promise<void> {
     const settings = settingsOf(limits, this.#hierarchy.version);
     try {
-      // Not through the thread pool: they are in memory, and each would take longer to hand over than to create.
+      // Not through the thread pool, and neither are the settings: they are in memory, and each would take longer to hand over than to write.
       for (const folder of usedFoldersOf(this.#hierarchy, this.path)) mkdirSync(folder, { recursive: true });
       if (this.#hierarchy.version === 2) {
         await this.#enable(new Set(settings.map(({ controller }) => controller)));
         // Not a limit: with it, groups share the processors evenly, however many processes one has.
         await this.#enable(new Set(["cpu"])).catch(() => undefined);
       }
-      for (const setting of settings) await this.#set(setting);
+      for (const setting of settings) this.#set(setting);
     } catch (error) {
       await this.remove();
       throw error;
@@ -164,14 +164,16 @@ export class ControlGroup {
     await writeFile(join(root, this.path, file), value);
   }
 
-  async #set({ controller, file, value, isForSwap = false }: Setting): Promise<void> {
+  #set({ controller, file, value, isForSwap = false }: Setting): void {
     const path = join(this.#controller(controller), this.path, file);
-    if (isForSwap && !(await exists(path)) && !(await hasSwap())) return;
-    await writeFile(path, value).catch((cause) => {
+    if (isForSwap && !existsSync(path) && !hasSwap()) return;
+    try {
+      writeFileSync(path, value);
+    } catch (cause) {
       throw new PlatformError("sandbox.unsupported", `the ${controller} limit cannot be set: writing ${value} to ${path} failed`, {
         cause,
       });
-    });
+    }
   }
 
   /** A group of version 2 has only those controllers that all groups above it pass on. */
@@ -215,15 +217,8 @@ export class ControlGroup {
   }
 }
 
-async function hasSwap(): Promise<boolean> {
-  return (await readFile("/proc/swaps", "utf8").catch(() => "")).trim().split("\n").length > 1;
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
+function hasSwap(): boolean {
+  return existsSync("/proc/swaps") && readFileSync("/proc/swaps", "utf8").trim().split("\n").length > 1;
 }
 
 function number(text: string | undefined): number | null {

@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync } from "node:fs";
-import { readdir, readFile, rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../../process/process-table.ts";
@@ -44,6 +44,7 @@ export class CommandRuntime implements OciRuntime {
   readonly #hierarchy: Hierarchy;
   readonly #sharedFolder: string | undefined;
   readonly #processes: ProcessTable = openProcessTable();
+  #compiledFilter: string | null = null;
 
   constructor({ dialect, program, forMachineUsers, root, hierarchy, sharedFolder }: CommandRuntimeOptions) {
     this.name = dialect.name;
@@ -55,6 +56,10 @@ export class CommandRuntime implements OciRuntime {
     this.stateFolder = join(root, "state");
     mkdirSync(this.stateFolder, { recursive: true, mode: 0o700 });
     this.#records = new RuntimeRecords(join(root, "sandboxes"));
+  }
+
+  get compiledFilter(): string | null {
+    return this.#compiledFilter;
   }
 
   run(id: string, bundle: string, options: RunOptions): Promise<StartedSandbox> {
@@ -115,14 +120,25 @@ export class CommandRuntime implements OciRuntime {
       const pidPath = join(this.#records.folderOf(id), "pid");
       const args = [...from, "--bundle", bundle, "--pid-file", pidPath, containerId(id)];
       await this.#call(tool, record, args, { problem, logPath, signal }, root);
-      const pid = Number(await readFile(pidPath, "utf8"));
+      const pid = Number(readFileSync(pidPath, "utf8"));
       const process = identityOf(this.#processes, pid);
       if (process === null) throw new PlatformError("sandbox.start_failed", `${problem}: process 1 ended at once`);
       await this.#records.write({ ...record, process });
+      this.#compiledFilter ??= this.#filterOf(id, tool);
       return { pid };
     } catch (error) {
       await this.remove(id);
       throw error;
+    }
+  }
+
+  #filterOf(id: string, { dialect: { filterFile } }: Tool): string | null {
+    if (filterFile === undefined) return null;
+    try {
+      return readFileSync(join(this.stateFolder, containerId(id), filterFile)).toString("base64") || null;
+    } catch {
+      // Another version of the program may store it elsewhere, and compiles it for each sandbox.
+      return null;
     }
   }
 

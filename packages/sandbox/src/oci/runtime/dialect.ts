@@ -6,6 +6,8 @@ import type { Hierarchy } from "../cgroups/hierarchy.ts";
 export interface Dialect {
   readonly name: SandboxRuntime;
   options(options: DialectOptions): string[];
+  /** The file in the folder of a sandbox to which it writes the compiled filter of system calls. */
+  readonly filterFile?: string;
   /** With control groups of version 1, it moves processes several times while it runs. */
   readonly movesOften?: boolean;
   /** What the launcher does for it. */
@@ -30,6 +32,7 @@ const UNIFIED = "/sys/fs/cgroup/unified";
 /** A program in C with the command line of runc, which starts sandboxes with less than half of its CPU time. */
 export const crun: Dialect = {
   ...runc,
+  filterFile: "seccomp.bpf",
   // It refuses to start if that tree has controllers of its own. So it gets an empty folder there, in a mount namespace that ends with it.
   launching: (hierarchy) => ({
     ownMounts: true,

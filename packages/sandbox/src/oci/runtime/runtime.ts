@@ -24,6 +24,8 @@ export interface OciRuntime {
   readonly program: string;
   /** The version and the options of the program: what `checkpoint` has stored can be restored by a runtime with the same ones. */
   readonly checkpointFormat?: string;
+  /** The filter of system calls as the program has compiled it for an earlier sandbox, in base64: see `ConfigInput`. Null if it has none. */
+  readonly compiledFilter?: string | null;
   /** Starts process 1. If it fails, nothing is left. */
   run(id: string, bundle: string, options: RunOptions): Promise<StartedSandbox>;
   isRunning(id: string): Promise<boolean>;

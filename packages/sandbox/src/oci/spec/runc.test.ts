@@ -82,6 +82,14 @@ describe.each([
       expect((await run(`(${command}) >/dev/null 2>&1; echo $?`)).stdout).toMatch(/^(?!127$)[1-9]/);
     });
 
+    it.runIf(name === "crun")("has the filter that was compiled before, if there is one", async () => {
+      const unshare = "unshare --user true; echo $?";
+      // One instruction, BPF_RET, with SECCOMP_RET_ALLOW.
+      const everything = Buffer.from([0x06, 0, 0, 0, 0, 0, 0xff, 0x7f]).toString("base64");
+      expect((await run(unshare, { compiledFilter: everything })).stdout).toBe("0");
+      expect((await run(unshare)).stdout).not.toBe("0");
+    });
+
     it("has no network but its own", async () => {
       expect((await run("tail -n +3 /proc/net/dev | cut -d: -f1")).stdout.trim()).toBe("lo");
     });
