@@ -16,17 +16,21 @@ import { OciEngine } from "./engine.ts";
 import { LayerStore } from "./images/layers.ts";
 import { testBase } from "./testing/base.ts";
 import { allLeftoversOf } from "./testing/leftovers.ts";
+import { type Program, programs } from "./testing/programs.ts";
 
-/** CI runs thirty, of which runsc, whose starts are slow, has three. From a hundred on, each has all. `AENV_CRASH_FIRST` is the first seed. */
+/** CI runs thirty, of which runc and runsc, whose starts are slower, have three. From a hundred on, each has all. `AENV_CRASH_FIRST` is the first seed. */
 const SEEDS = Number(process.env.AENV_CRASH_SEEDS ?? 8);
 const FIRST = Number(process.env.AENV_CRASH_FIRST ?? 1);
+const FEWER = SEEDS >= 100 ? SEEDS : Math.ceil(SEEDS / 10);
 const user = fileURLToPath(new URL("fixtures/use-sandboxes.ts", import.meta.url));
 
-for (const [runtime, seeds] of [
-  ["runc", SEEDS],
-  ["runsc", SEEDS >= 100 ? SEEDS : Math.ceil(SEEDS / 10)],
+for (const [program, seeds] of [
+  ["crun", SEEDS],
+  ["runc", FEWER],
+  ["runsc", FEWER],
 ] as const)
-  describeNeeding(runtime, `a server with sandboxes of ${runtime}`, () => {
+  describeNeeding(program, `a server with sandboxes of ${program}`, () => {
+    const { runtime } = programs[program];
     let home: string;
     let storeFolder: string;
     let running: ReturnType<typeof startServer> | undefined;
@@ -40,7 +44,7 @@ for (const [runtime, seeds] of [
     afterAll(async () => {
       // After a failure, there may be some.
       await running?.kill();
-      const engine = new OciEngine({ home, storeFolder, base: testBase, runtime });
+      const engine = new OciEngine({ home, storeFolder, base: testBase, ...programs[program] });
       for (const sandbox of await engine.list()) await sandbox.destroy();
       await engine.close();
       for (const folder of [home, storeFolder]) rmSync(folder, { recursive: true, force: true });
@@ -53,20 +57,21 @@ for (const [runtime, seeds] of [
           await live(seed).catch((cause: unknown) => {
             throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
           });
-        console.log(`${seeds} runs with ${runtime}: ${JSON.stringify(counts)}`);
-        // With so many seeds, each is found sometimes. One that is never found would go unnoticed.
-        if (seeds >= 30) expect(Object.keys(counts)).toEqual(expect.arrayContaining(["server", "runtime", "helper", "sandbox"]));
+        console.log(`${seeds} runs with ${program}: ${JSON.stringify(counts)}`);
+        // One that is never found would go unnoticed.
+        if (seeds >= KINDS.length) expect(Object.keys(counts)).toEqual(expect.arrayContaining([...KINDS, "server"]));
       },
       60_000 + seeds * 40_000,
     );
 
     async function live(seed: number): Promise<void> {
       const random = new Random(seed);
-      await using server = startServer(home, storeFolder, runtime, seed);
+      await using server = startServer(home, storeFolder, program, seed);
       running = server;
       await server.lines(1 + random.below(8));
-      // Twice: also while it deals with the first one.
-      for (const target of [random.pick(TARGETS), random.pick(TARGETS)]) {
+      // Twice: also while it deals with the first one. As the first one, few seeds have each kind too.
+      const first = TARGETS[(seed - 1) % TARGETS.length];
+      for (const target of [first, random.pick(TARGETS)]) {
         if (target === undefined || target === "server") break;
         const pid = await find(target, server.pid, home, runtime, random);
         if (pid === null) continue;
@@ -82,7 +87,7 @@ for (const [runtime, seeds] of [
 
     /** The next server: everything that it lists works, and nothing is left when its sandboxes are destroyed. */
     async function restart(seed: number): Promise<void> {
-      const engine = new OciEngine({ home, storeFolder, base: testBase, runtime });
+      const engine = new OciEngine({ home, storeFolder, base: testBase, ...programs[program] });
       try {
         for (const sandbox of await engine.list()) {
           expect(await says(engine, sandbox)).toBe("here\n");
@@ -119,7 +124,8 @@ async function says(engine: OciEngine, sandbox: Sandbox): Promise<string> {
   return (await init.run({ argv: ["/bin/sh", "-c", "echo here"] })).stdout.toString();
 }
 
-const TARGETS = ["server", "server", "runtime", "helper", "sandbox"] as const;
+const KINDS = ["runtime", "helper", "sandbox"] as const;
+const TARGETS = [...KINDS, "server", "server"] as const;
 
 /** A process to kill: one of the runtime's programs, any other program that the server runs, or one of a sandbox. Null if none appears. */
 async function find(
@@ -130,8 +136,8 @@ async function find(
   random: Random,
 ): Promise<number | null> {
   const groups = foldersOf(await findHierarchy(), `/aenv-${homeKey(join(home, "oci"))}`);
-  // A program of crun runs for some milliseconds of each start.
-  const deadline = Date.now() + (target === "runtime" ? 3_000 : 500);
+  // Each of them is there for some milliseconds of a start at least, and the server starts one sandbox after the other.
+  const deadline = Date.now() + 10_000;
   while (Date.now() < deadline) {
     const inside = processesBelow(groups);
     const outside = (pid: number) => runtime === "runc" || !inside.includes(pid);
@@ -205,8 +211,8 @@ function kill(pid: number): void {
 }
 
 /** The program that uses sandboxes, in a process of its own. */
-function startServer(home: string, storeFolder: string, runtime: SandboxRuntime, seed: number) {
-  const child: ChildProcess = spawn(process.execPath, [user, home, storeFolder, runtime, String(seed)], {
+function startServer(home: string, storeFolder: string, program: Program, seed: number) {
+  const child: ChildProcess = spawn(process.execPath, [user, home, storeFolder, program, String(seed)], {
     stdio: ["ignore", "pipe", "inherit"],
     // Most of a run would be the start of Node.
     env: { ...process.env, NODE_COMPILE_CACHE: join(storeFolder, "compiled") },

@@ -8,6 +8,7 @@ import { TEST_PROGRAM } from "../fixtures/test-root.ts";
 import { OciEngine } from "./engine.ts";
 import { testBase } from "./testing/base.ts";
 import { leftoversOf } from "./testing/leftovers.ts";
+import { programs } from "./testing/programs.ts";
 
 // Shared by all engines, because it has a copy of Node.
 const storeFolder = mkdtempSync(join(tmpdir(), "aenv-oci-store-"));
@@ -16,13 +17,6 @@ afterAll(() => rmSync(storeFolder, { recursive: true, force: true }));
 function command(behaviour: Behaviour): readonly string[] {
   return behaviour === "missing" ? ["/no/such/program"] : ["/usr/bin/node", TEST_PROGRAM, behaviour];
 }
-
-// Where crun is installed, it is the default for runc.
-const programs = {
-  crun: { runtime: "runc" },
-  runc: { runtime: "runc", runcPath: "runc" },
-  runsc: { runtime: "runsc" },
-} as const;
 
 for (const program of ["crun", "runc", "runsc"] as const) {
   describeNeeding(program, `the oci engine with ${program}`, () => {
