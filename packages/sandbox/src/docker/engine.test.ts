@@ -335,10 +335,10 @@ describeNeeding("docker", "the docker engine", () => {
       const creating = spawn(process.execPath, [creator, home, daemon.socket], { stdio: ["ignore", "pipe", "inherit"] });
       try {
         await once(creating.stdout.setEncoding("utf8"), "data");
-        // The container's first process, or the process of containerd above it.
-        const [one] = target === "server" ? [] : await api.list("/containers/json", {});
-        if (one !== undefined) {
-          const { State: state } = await api.call("GET", `/containers/${one.Id}/json`);
+        if (target !== "server") {
+          // The first process of a container, or the process of containerd above it. The first sandbox is there until the end.
+          const [one] = await api.list("/containers/json", {});
+          const { State: state } = await api.call("GET", `/containers/${one?.Id}/json`);
           const { Pid: pid } = state as { Pid: number };
           const parent = Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
           process.kill(target === "container" ? pid : parent, "SIGKILL");
