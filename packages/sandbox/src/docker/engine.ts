@@ -18,6 +18,7 @@ import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { LimitWatch } from "../limit-watch.ts";
+import { DEFAULT_PROCESSES } from "../oci/options.ts";
 import { Records } from "../oci/records.ts";
 import { mainProgram } from "../oci/spec/program.ts";
 import type { Architecture } from "../oci/spec/seccomp.ts";
@@ -88,7 +89,7 @@ export class DockerEngine implements SandboxEngine {
   readonly #limits = new LimitWatch<DockerSandbox>({
     periodMs: LIMITS_EVERY_MS,
     measure: (sandbox) => sandbox.limitUse(),
-    limitsOf: ({ record: { memoryMb } }) => ({ memoryMb, processes: null, diskMb: null }),
+    limitsOf: ({ record: { memoryMb, processes = null } }) => ({ memoryMb, processes, diskMb: null }),
     report: (reached) => this.#options.onLimit?.(reached),
   });
   #daemon: Promise<Daemon> | undefined;
@@ -181,6 +182,7 @@ export class DockerEngine implements SandboxEngine {
       id: spec.id,
       labels: spec.labels,
       memoryMb: spec.memoryMb ?? null,
+      processes: spec.processes ?? DEFAULT_PROCESSES,
       port: listening.kind === "none" ? null : listening.kind === "port" ? listening.port : PROGRAM_PORT,
       commandDefaults: { cwd: "/", env: {} },
       maker: this.#self,

@@ -14,6 +14,8 @@ export interface DockerRecord {
   /** The folder of its sockets: its own or, if paths in it are too long for sockets, one elsewhere. */
   readonly sockets: string;
   readonly memoryMb: number | null;
+  /** Most processes and threads. Absent in records of older versions. */
+  readonly processes?: number;
   readonly runtime: SandboxRuntime;
   readonly egress: "none" | "open";
   /** The ids of its private networks. */
