@@ -82,6 +82,7 @@ describeNeeding("python-rl", "the Python client", () => {
         no_tool: expect.objectContaining({ raised: expect.stringMatching(/NotFound|InvalidRequest|ServerError/) }),
         slow: expect.objectContaining({ raised: "NetworkError" }),
         crash: expect.objectContaining({ raised: "ServerError", code: "sandbox.lost" }),
+        late_crash: expect.objectContaining({ raised: "ServerError", code: "sandbox.lost" }),
         score: expect.objectContaining({ retryable: expect.any(Boolean), code: expect.stringMatching(/^(sandbox|instance)\./) }),
         unreachable: expect.objectContaining({ raised: "NetworkError", code: "network.failed", retryable: true }),
       });

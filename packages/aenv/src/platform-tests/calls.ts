@@ -41,7 +41,7 @@ export async function callTool(url: string, name: string, args: object = {}, mor
     status: response.status,
     text: body.result?.content?.[0]?.text ?? null,
     isError: body.result?.isError ?? false,
-    code: body.errorInfo?.code ?? null,
+    code: body.errorInfo?.code ?? body.error?.data?.code ?? null,
     message: body.error?.message ?? body.error ?? null,
   };
 }

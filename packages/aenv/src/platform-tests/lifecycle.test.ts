@@ -1,3 +1,4 @@
+import { Environment } from "@aenv/sdk";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { callFunction, callTool, toolCall, urlOf } from "./calls.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
@@ -143,6 +144,15 @@ describe("a sandbox that crashes", () => {
   });
   afterAll(() => platform?.close());
 
+  it("after the response has become a stream of events ends it with the same error", async () => {
+    const { id } = await platform.create(own);
+    // A response becomes a stream after a second.
+    expect(await callTool(urlOf(platform, id), "crash", { afterMs: 1_200 })).toMatchObject({ status: 200, code: "sandbox.lost" });
+    const { id: other } = await platform.create(own);
+    await using env = new Environment("probe", { instanceUrl: urlOf(platform, other, "") });
+    await expect(env.callTool("crash", { afterMs: 1_200 })).rejects.toMatchObject({ code: "sandbox.lost" });
+  });
+
   it("fails its own instances and no others, with the cause", async () => {
     const [left, right, elsewhere, alone] = await Promise.all([
       platform.create(shared, { owner: "ada" }),
@@ -151,7 +161,7 @@ describe("a sandbox that crashes", () => {
       platform.create(own),
     ]);
     const broken = await callTool(urlOf(platform, left.id), "crash");
-    expect(broken.status).toBe(502);
+    expect(broken).toMatchObject({ status: 502, code: "sandbox.lost" });
     for (const { id } of [left, right]) {
       expect((await untilStatus(platform, id, "Failed")).reason).toMatch(/exit.* 7/);
       const events = (await platform.demand("GET", `/env-instance/${id}/events`)) as { what: string }[];

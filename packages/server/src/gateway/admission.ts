@@ -98,7 +98,8 @@ export class Admission {
           cause,
         });
       const { code, message } = isSession ? sessionNotFound(destination.serviceId) : refusalOf(now, destination);
-      return new PlatformError(code, message, { cause });
+      // Whether the failure is in the row already is a matter of milliseconds: the call has lost its sandbox in any case.
+      return new PlatformError(code === "instance.failed" ? "sandbox.lost" : code, message, { cause });
     }
     if (link !== undefined) return portLoss(link.port, cause);
     return new PlatformError("sandbox.lost", "Failed to forward request to MCP server: the instance's sandbox does not answer", { cause });

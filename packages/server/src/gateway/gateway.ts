@@ -14,6 +14,7 @@ import type { Answer, Dispatched, Forward } from "./fast-path/connection.ts";
 import type { ShortRequest } from "./fast-path/head.ts";
 import { FastPathServer } from "./fast-path/server.ts";
 import { REPLACED, SESSION } from "./headers.ts";
+import { lastEvent } from "./last-event.ts";
 import { PortProxy, type PortProxyOptions } from "./port-proxy.ts";
 import { type HealthAnswer, readProgramHealth } from "./program-health.ts";
 import { linkNotFound } from "./refusal.ts";
@@ -118,7 +119,15 @@ export class Gateway {
         const failure = call.refuse(await this.#admission.explainLoss(admitted, error).catch((reason: unknown) => reason));
         return (connection) => refusalBytes(failure, connection);
       },
+      lastEvent: (body, error) => this.#lastEvent(admitted, body, error),
     };
+  }
+
+  #lastEvent(admitted: Admitted, body: Buffer, error: Error): Promise<string | null> {
+    return this.#admission.explainLoss(admitted, error).then(
+      (failure) => lastEvent(body, failure),
+      () => null,
+    );
   }
 
   /** The regular path. */
@@ -152,6 +161,7 @@ export class Gateway {
             pool: clients.pool(target.sandboxId, target.address),
             headers: withSession(headersForSandbox(request, headers), session),
             ...(session !== undefined && { rewrite: (answered: Headers) => tagged(answered, session.tag) }),
+            lastEvent: (body: Buffer, error: Error) => this.#lastEvent(admitted, body, error),
           }
         : this.#ports.forRequest({ admitted, link, request, headers });
     const end = await relay(request, response, { ...to, path, maxBodyBytes, lookAhead: this.#lookAhead, stall });

@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import type { Dispatcher, Pool } from "undici";
 import { endResponse } from "../http/drain.ts";
 import { isEndToEnd, isForSandbox } from "./headers.ts";
+import { EventFollower, isEventStream } from "./last-event.ts";
 import { type LookAhead, RequestBody, type StallLimits } from "./request-body.ts";
 
 export interface RelayOptions {
@@ -16,6 +17,8 @@ export interface RelayOptions {
   readonly rewrite?: (headers: Record<string, string | string[]>) => Record<string, string | string[]>;
   /** Timeout for the whole call. */
   readonly limitMs?: number;
+  /** The sandbox was lost in the middle of an event stream. Returns an event to end it with; null if there is none for this request. */
+  readonly lastEvent?: (body: Buffer, error: Error) => Promise<string | null>;
 }
 
 /** How a relayed call ended. */
@@ -36,6 +39,7 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | null = null;
     let isOver = false;
+    let events: EventFollower | null = null;
     const body = bodyOf(request, () => new RequestBody(request, lookAhead, stall, () => cut({ kind: "stalled" })));
     const finish = (end: RelayEnd) => {
       if (isOver) return;
@@ -79,10 +83,13 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
           const headers = endToEnd(answered);
           // A 204 has no body and must not have a length.
           if (status === 204) delete headers["content-length"];
+          const { "content-type": type, "content-encoding": encoding, "content-length": length } = headers;
+          if (isEventStream(type?.toString(), encoding?.toString()) && length === undefined) events = new EventFollower();
           response.writeHead(status, options.rewrite?.(headers) ?? headers);
           response.flushHeaders();
         },
         onResponseData(started, chunk) {
+          events?.follow(chunk);
           if (response.write(chunk)) return;
           started.pause();
           response.once("drain", () => started.resume());
@@ -92,7 +99,10 @@ export function relay(request: IncomingMessage, response: ServerResponse, option
         },
         onResponseError(_, error) {
           finish({ kind: "lost", error });
-          if (response.headersSent) response.destroy();
+          if (!response.headersSent) return;
+          // A body that is sent in pieces is not kept, so the request it belongs to is not known.
+          if (events?.isBetweenEvents !== true || !Buffer.isBuffer(body) || options.lastEvent === undefined) response.destroy();
+          else void options.lastEvent(body, error).then((event) => (event === null ? response.destroy() : endResponse(response, event)));
         },
       },
     );

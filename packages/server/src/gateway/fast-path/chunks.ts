@@ -13,6 +13,10 @@ export class ChunkFollower {
     return this.#state === "over";
   }
 
+  get isBetweenChunks(): boolean {
+    return this.#state === "size" && this.#line === "";
+  }
+
   /** How many of these bytes belong to the body. Throws when they are not chunks. */
   follow(bytes: Buffer): number {
     let at = 0;

@@ -21,6 +21,8 @@ export interface Forward {
   onEnd(end: ForwardEnd): void;
   /** The sandbox was lost before the client got any of its response. Returns the response to send instead. */
   onLost(error: Error): Promise<Answer>;
+  /** The sandbox was lost in the middle of an event stream. Returns an event to end it with; null if there is none for this request. */
+  lastEvent(body: Buffer, error: Error): Promise<string | null>;
 }
 
 /** A whole response, with this `connection` header. */
@@ -60,6 +62,8 @@ export class Connection {
   /** The call that waits for its sandbox, and the connection it uses. */
   #forward: Forward | null = null;
   #sandbox: SandboxConnection | null = null;
+  /** The body of its request. */
+  #body: Buffer | null = null;
 
   constructor(socket: Socket, options: ConnectionOptions) {
     this.#socket = socket;
@@ -147,6 +151,7 @@ export class Connection {
     const sandbox = forward.connections.acquire();
     this.#forward = forward;
     this.#sandbox = sandbox;
+    this.#body = body;
     this.#response.start(forward.sessionTag);
     sandbox.onData = this.#onSandboxData;
     sandbox.onClose = this.#onSandboxClose;
@@ -189,9 +194,23 @@ export class Connection {
       const forward = this.#release();
       void forward.onLost(error).then((response) => this.#respond(response));
     } else {
+      const [forward, body] = [this.#forward as Forward, this.#body as Buffer];
+      const isBetweenEvents = this.#response.isBetweenEvents;
       this.#finish("lost", error);
-      this.#socket.destroy();
+      if (isBetweenEvents) void forward.lastEvent(body, error).then((event) => this.#endStream(event));
+      else this.#socket.destroy();
     }
+  }
+
+  #endStream(event: string | null): void {
+    if (event === null) {
+      this.#socket.destroy();
+      return;
+    }
+    const chunk = Buffer.from(event);
+    if (!this.#socket.destroyed)
+      this.#socket.write(Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n0\r\n\r\n")]));
+    this.#rest();
   }
 
   #finish(kind: ForwardEnd["kind"], error?: Error): void {
@@ -205,6 +224,7 @@ export class Connection {
     forward.connections.release(this.#sandbox as SandboxConnection, this.#response.sandboxKeepsMs);
     this.#forward = null;
     this.#sandbox = null;
+    this.#body = null;
     return forward;
   }
 

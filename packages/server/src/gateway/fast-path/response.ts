@@ -1,5 +1,6 @@
 import { tagSession } from "../../services/sessions.ts";
 import { isEndToEnd, SESSION } from "../headers.ts";
+import { EventFollower, isEventStream } from "../last-event.ts";
 import { ChunkFollower } from "./chunks.ts";
 import { onlyValue, type ResponseHead, readResponseHead } from "./head.ts";
 
@@ -15,6 +16,7 @@ interface PreparedHead {
   readonly sandboxKeepsMs: number;
   readonly connection: string;
   readonly sessionTag: string | undefined;
+  readonly isEventStream: boolean;
   /** The head as the client gets it. */
   readonly forClient: string;
 }
@@ -28,6 +30,7 @@ export class ResponseReader {
   #framing: Framing | null = null;
   #left = 0;
   #chunks: ChunkFollower | null = null;
+  #events: EventFollower | null = null;
   #sandboxKeepsMs = 0;
   #status = 0;
   #isOver = false;
@@ -41,6 +44,7 @@ export class ResponseReader {
     this.#pending = null;
     this.#framing = null;
     this.#chunks = null;
+    this.#events = null;
     this.#status = 0;
     this.#isOver = false;
     this.#isClean = true;
@@ -53,6 +57,11 @@ export class ResponseReader {
 
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** True if one more event, in a chunk of its own, can follow what was returned for the client. */
+  get isBetweenEvents(): boolean {
+    return this.#chunks?.isBetweenChunks === true && this.#events?.isBetweenChunkedEvents === true;
   }
 
   /** True if the response lasts until its connection closes, so the client's connection must be closed too. */
@@ -100,10 +109,11 @@ export class ResponseReader {
     return this.#isOver;
   }
 
-  #begin({ framing, isClean, sandboxKeepsMs }: PreparedHead): void {
+  #begin({ framing, isClean, sandboxKeepsMs, isEventStream }: PreparedHead): void {
     this.#framing = framing;
     this.#left = framing.by === "length" ? framing.length : 0;
     this.#chunks = framing.by === "chunks" ? new ChunkFollower() : null;
+    this.#events = isEventStream ? new EventFollower() : null;
     this.#isClean = isClean;
     this.#sandboxKeepsMs = sandboxKeepsMs;
   }
@@ -118,6 +128,7 @@ export class ResponseReader {
       this.#isOver = this.#left === 0;
     } else {
       own = this.#chunks.follow(bytes);
+      this.#events?.follow(bytes.subarray(0, own));
       this.#isOver = this.#chunks.isOver;
     }
     if (own === bytes.length) return bytes;
@@ -139,7 +150,9 @@ function prepare(head: ResponseHead, connection: string, sessionTag: string | un
   const isClean =
     !isBodiless(status) || (onlyValue(headers, "transfer-encoding") === undefined && (length === undefined || length === "0"));
   const forClient = headForClient(head, framing.by === "close" ? "close" : connection, sessionTag);
-  return { head, framing, isClean, sandboxKeepsMs: head.isOld ? 0 : keepMsOf(headers), connection, sessionTag, forClient };
+  const hasEvents = isEventStream(onlyValue(headers, "content-type"), onlyValue(headers, "content-encoding"));
+  const sandboxKeepsMs = head.isOld ? 0 : keepMsOf(headers);
+  return { head, framing, isClean, sandboxKeepsMs, connection, sessionTag, isEventStream: hasEvents, forClient };
 }
 
 function framingOf({ status, headers, isOld }: ResponseHead): Framing {
