@@ -1,7 +1,9 @@
-import { existsSync, readdirSync, watch } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, realpathSync, watch } from "node:fs";
 import { join } from "node:path";
 import { RunFolder } from "@aenv/rollout";
-import { type ModelRequest, type ScriptedOpenAi, scriptedOpenAi, temporaryTree } from "@aenv/testing";
+import { type ModelRequest, missing, type ScriptedOpenAi, scriptedOpenAi, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Platform, projects, publish, startPlatform } from "../platform-tests/platform.ts";
 import { processesOf } from "../platform-tests/processes.ts";
@@ -97,7 +99,7 @@ describe("a rollout that is stopped at any point", { timeout: 300_000 }, () => {
     expect(await playToTheEnd(tree.path)).toEqual(expected);
   });
 
-  it("by kill -9 leaves no process of its own server, and the next one removes its files", async () => {
+  it("by kill -9 leaves no process of its own server, and the next one removes its files and control groups", async () => {
     using tree = temporaryTree();
     using temporary = temporaryTree();
     const agent = ["--agent", "openai", "--model", "m", "--base-url", model.baseUrl, "--run", "run"];
@@ -108,9 +110,12 @@ describe("a rollout that is stopped at any point", { timeout: 300_000 }, () => {
     const [home = "none"] = readdirSync(temporary.path);
     expect(home).toMatch(/^aenv-rollout-\d+-/);
     await vi.waitUntil(() => processesOf(join(temporary.path, home)).length === 0, { timeout: 30_000 });
+    const groups = () => groupsOf(join(realpathSync(temporary.path), home));
+    // Where the process of this test can create some, the command could too.
+    expect(groups().length > 0).toBe(missing("control-groups") === null);
     await using next = new RunningCommand(["rollout", "echo", ...agent], { cwd: tree.path, env: { TMPDIR: temporary.path } });
     expect(await next.ended()).toMatchObject({ code: 0 });
-    expect(readdirSync(temporary.path)).toEqual([]);
+    expect([readdirSync(temporary.path), groups()]).toEqual([[], []]);
   });
 
   async function instances(): Promise<unknown[]> {
@@ -118,6 +123,13 @@ describe("a rollout that is stopped at any point", { timeout: 300_000 }, () => {
     return listed.map(({ id }) => id).sort();
   }
 });
+
+/** Folders of control groups of the plain sandboxes in a home. */
+function groupsOf(home: string): string[] {
+  const key = createHash("sha256").update(join(home, "sandboxes")).digest("hex").slice(0, 16);
+  const { stdout } = spawnSync("find", ["/sys/fs/cgroup", "-type", "d", "-name", `aenv-${key}`], { encoding: "utf8" });
+  return stdout.split("\n").filter(Boolean);
+}
 
 /** The trajectories of the run by id, without what may differ between equal runs: times, and the numbers of the model's answers. */
 async function episodesIn(cwd: string): Promise<unknown[]> {

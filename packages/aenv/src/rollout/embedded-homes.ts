@@ -30,10 +30,10 @@ export async function removeAbandonedHomes(parent: string): Promise<void> {
   }
 }
 
-/** Plain processes have ended by themselves; isolated sandboxes outlive their server. */
+/** Isolated sandboxes outlive their server. Plain processes have ended by themselves, but not their control groups. */
 async function destroyLeft(home: string): Promise<void> {
   const flags = readSettings(home);
-  if (flags === null || flags.engine === "process") return;
+  if (flags === null) return;
   await destroySandboxes(readServerConfig({ flags, variables: {} }));
 }
 
