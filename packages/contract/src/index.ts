@@ -103,7 +103,16 @@ export {
   type UnscoredCause,
   unscoredCauses,
 } from "./outcome.ts";
-export { type FrameChannel, FrameReader, frameHead, LINK_INSTANCE, LINK_PROTOCOL, LISTEN_PORT, LISTEN_PROTOCOL } from "./platform-link.ts";
+export {
+  type FrameChannel,
+  FrameReader,
+  frameHead,
+  LINK_INSTANCE,
+  LINK_PROTOCOL,
+  LISTEN_PORT,
+  LISTEN_PROTOCOL,
+  OWN_CONNECTIONS_VARIABLE,
+} from "./platform-link.ts";
 export { problemsOf } from "./problems.ts";
 export { programPort } from "./program-port.ts";
 export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem } from "./ref.ts";

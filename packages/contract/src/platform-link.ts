@@ -18,6 +18,12 @@ export const LISTEN_PORT = "aenv-port";
 /** The header that names the instance for which a request is made. */
 export const LINK_INSTANCE = "aenv-instance";
 
+/**
+ * The variable that says whether the server of an environment takes connections from programs of its own sandbox: `refuse` or `allow`.
+ * Engines set it that connect from outside of the sandbox.
+ */
+export const OWN_CONNECTIONS_VARIABLE = "AENV_OWN_CONNECTIONS";
+
 /** What a frame holds: JSON of an event, or output. */
 const frameChannels = { event: 0, stdout: 1, stderr: 2 } as const;
 export type FrameChannel = keyof typeof frameChannels;

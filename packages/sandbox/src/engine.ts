@@ -205,6 +205,11 @@ export interface SandboxSpec {
   readonly startTimeoutMs: number;
   /** The program may be started before anyone is connected to the sandbox: its command and variables are no secrets. Engines may ignore it. */
   readonly startsEarly?: boolean;
+  /**
+   * The program is the kit's runner. It refuses connections of programs in its own sandbox; an engine that connects from there appends the
+   * digest of a key: `--caller-digest HEX`, and sends the key first.
+   */
+  readonly checksCallers?: boolean;
   /** It is not needed yet, so it must not take the room of one that is. */
   readonly isAhead?: boolean;
   /** Only for engines that mount folders. */

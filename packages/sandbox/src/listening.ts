@@ -1,3 +1,4 @@
+import { OWN_CONNECTIONS_VARIABLE } from "@aenv/contract";
 import type { Listening, SandboxSpec } from "./engine.ts";
 
 /** Where a program must listen. */
@@ -18,6 +19,9 @@ export function tellAddress(
     variables: { HOST: host, ...variables, PORT: String(port) },
   };
 }
+
+/** For programs that the platform reaches from outside of their sandbox: environments of the kit then refuse connections from inside. */
+export const outsideOnly: Readonly<Record<string, string>> = { [OWN_CONNECTIONS_VARIABLE]: "refuse" };
 
 /** The path that says whether a program is ready. */
 export function healthPathOf(listening: Listening): string {

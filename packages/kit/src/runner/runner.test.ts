@@ -215,6 +215,21 @@ describe("the blank runner", () => {
     await expect.poll(ask, { interval: 5, timeout: 10_000 }).toMatchObject({ status: 503, body: { error: "blank" } });
   });
 
+  it.each([
+    ["refuses programs of its own sandbox on an address", {}, 403],
+    ["takes them where the operator allows it", { AENV_OWN_CONNECTIONS: "allow" }, 503],
+  ])("%s", async (_, variables, status) => {
+    const { port } = await freePort();
+    const env = { ...process.env, ...variables };
+    const child = spawn(process.execPath, [runnerFile, "--host", "0.0.0.0", "--port", String(port)], { env, stdio: "ignore" });
+    ends.push(() => child.kill("SIGKILL"));
+    const ask = (method: string, path: string) => answerOf({ host: "127.0.0.1", port, method, path }, method === "POST" ? {} : undefined);
+    await expect.poll(() => ask("GET", "/health").catch(() => null), { interval: 5, timeout: 10_000 }).toMatchObject({ status });
+    for (const path of ["/bind", "/episode/oracle", "/task/reset", "/env-instance"])
+      expect([path, (await ask("POST", path)).status], path).toEqual([path, path === "/bind" && status === 503 ? 400 : status]);
+    expect(child.exitCode).toBeNull();
+  });
+
   it("names the missing option", async () => {
     const child = spawn(process.execPath, [runnerFile], { stdio: ["ignore", "ignore", "pipe"] });
     const [[text], [code]] = await Promise.all([once(child.stderr, "data"), once(child, "exit")]);

@@ -4,13 +4,14 @@ import { flushCompileCache } from "node:module";
 import { isAbsolute, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import type { runnerRoutes } from "@aenv/contract";
+import type { OWN_CONNECTIONS_VARIABLE, runnerRoutes } from "@aenv/contract";
 import { firstLocation, type SourceLocation } from "../definition/source-location.ts";
+import { acceptOnly, type Callers } from "../http/callers.ts";
 import type { Served, ServeOptions } from "../serve/serve.ts";
 
 // The blank runner: a process that is started in advance and is bound to an environment later.
 //
-// It imports no other code of the kit at run time: a bundle has its own copy, and loading it twice would cost time.
+// It imports almost no other code of the kit at run time: a bundle has its own copy, and loading it twice would cost time.
 
 /** What a bundle's main.js exports. */
 interface Bundle {
@@ -37,7 +38,8 @@ const { createServer } = process.getBuiltinModule("node:http");
 
 /** The environment variable by which the engine finds the processes of a sandbox. */
 const MARKER = "AENV_SANDBOX";
-/** Typed by the route table, whose module is not loaded here. */
+/** Typed by the contract, whose modules are not loaded here. */
+const OWN_CONNECTIONS: typeof OWN_CONNECTIONS_VARIABLE = "AENV_OWN_CONNECTIONS";
 const BIND: typeof runnerRoutes.bind.path = "/bind";
 const STOP: typeof runnerRoutes.stop.path = "/stop";
 const MAX_BIND_BYTES = 1024 * 1024;
@@ -54,9 +56,10 @@ class Runner {
   #state: State = { kind: "blank" };
 
   /** With a parent, the runner ends when that process has ended. It may end before this one has started, so its pid is not read here. */
-  constructor(place: Place, parent: number | null) {
+  constructor(place: Place, callers: Callers | null, parent: number | null) {
     this.#place = place;
     this.#parent = parent;
+    if (callers !== null) acceptOnly(this.#server, callers);
   }
 
   start(): void {
@@ -211,6 +214,16 @@ function parsePlace({ socket, host, port }: { socket?: string; host?: string; po
   return host !== undefined && /^\d{1,5}$/.test(port ?? "") ? { host, port: Number(port) } : null;
 }
 
+/**
+ * Who may connect. An engine connects to an address other than loopback from outside of the sandbox; an engine that connects from inside
+ * names the digest of its key. Where programs beside this one pass its connections on, the operator sets the variable.
+ */
+function callersOf(place: Place, digest: string | undefined): Callers | null {
+  if (digest !== undefined) return { kind: "key", digest };
+  if ("path" in place || place.host.startsWith("127.") || place.host === "::1" || process.env[OWN_CONNECTIONS] === "allow") return null;
+  return { kind: "outside" };
+}
+
 // The compile cache is enabled in start.js, before this file is loaded.
 const { values } = parseArgs({
   options: {
@@ -218,6 +231,7 @@ const { values } = parseArgs({
     host: { type: "string" },
     port: { type: "string" },
     "compile-cache": { type: "string" },
+    "caller-digest": { type: "string" },
     parent: { type: "string" },
   },
 });
@@ -226,4 +240,4 @@ if (place === null) {
   console.error("the runner needs a socket to listen on: --socket <path>, or --host <address> --port <number>");
   process.exit(2);
 }
-new Runner(place, values.parent === undefined ? null : Number(values.parent)).start();
+new Runner(place, callersOf(place, values["caller-digest"]), values.parent === undefined ? null : Number(values.parent)).start();

@@ -14,9 +14,16 @@ interface Told {
 }
 
 /** Runs a project until it is served or has failed, and returns what the process printed. */
-async function run(source: string, ask: (url: string) => Promise<unknown> = async () => {}): Promise<Told & { readonly file: string }> {
+async function run(
+  source: string,
+  ask: (url: string) => Promise<unknown> = async () => {},
+  variables: Readonly<Record<string, string>> = {},
+): Promise<Told & { readonly file: string }> {
   using tree = temporaryTree({ "config.json": { name: "shop", version: "1.0.0" }, "src/index.ts": source });
-  const child = spawn(process.execPath, [main, tree.path, "--port", "0"], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [main, tree.path, "--port", "0"], {
+    env: { ...process.env, ...variables },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const events: Record<string, unknown>[] = [];
   let stderr = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
@@ -73,6 +80,16 @@ describe("a process with an environment", () => {
   ])("that cannot be served because of %s reports the file and the line", async (_, source, line, message) => {
     const { events, file } = await run(source);
     expect(events).toEqual([expect.objectContaining({ event: "failed", file, line, message: expect.stringContaining(message) })]);
+  });
+
+  it.each([
+    ["takes", {}, 200],
+    ["refuses, where the engine says so,", { AENV_OWN_CONNECTIONS: "refuse" }, 403],
+  ])("%s connections of programs beside it", async (_, variables, status) => {
+    const asked: number[] = [];
+    const ask = async (url: string) => asked.push((await fetch(`${url}/health`)).status);
+    const { events } = await run(`${begin}export default defineEnvironment({});`, ask, variables);
+    expect([events.map(({ event }) => event), asked]).toEqual([["ready", "stopping"], [status]]);
   });
 
   it("serves an environment whose tasks cannot be listed yet, and logs why", async () => {

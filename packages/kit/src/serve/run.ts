@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import { isPlatformError, messageOf, OWN_CONNECTIONS_VARIABLE, PlatformError } from "@aenv/contract";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
 import { locationInProject, withLocation } from "../definition/error-location.ts";
 import { locationOf } from "../definition/source-location.ts";
@@ -83,6 +83,8 @@ function readOptions(argv: readonly string[]) {
     ...(values.host !== undefined && { host: values.host }),
     ...(port !== undefined && { port }),
     ...(values.socket !== undefined && { socketPath: values.socket }),
+    // Set by engines that connect from outside of the sandbox.
+    ...(values.socket === undefined && process.env[OWN_CONNECTIONS_VARIABLE] === "refuse" && { refusesOwnMachine: true }),
     ...(values.empty === true && { first: null }),
   };
 }

@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { FIRST_INSTANCE, type HostRule, hostRuleFor, LINK_PROTOCOL, PlatformError, pathsBelowInstance, runnerRoutes } from "@aenv/contract";
 import { compileEnvironment } from "../compile/environment.ts";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
+import { acceptOnly } from "../http/callers.ts";
 import { sendFailure, sendText } from "../http/exchange.ts";
 import { failureLog } from "../instances/failure-log.ts";
 import { Host, type InstanceSpec } from "../instances/host.ts";
@@ -27,6 +28,8 @@ export interface ServeOptions {
   readonly server?: Server;
   /** Host names that a server on loopback accepts besides those of loopback. */
   readonly allowedHosts?: readonly string[];
+  /** Refuses connections from programs of the same machine or, in a sandbox, of the same sandbox: those of agents, if they run there. */
+  readonly refusesOwnMachine?: boolean;
   /** The first instance; null to start without one. */
   readonly first?: InstanceSpec | null;
   readonly maxBodyBytes?: number;
@@ -115,6 +118,7 @@ class Sandbox {
     const { otlpUrl = process.env.OTEL_EXPORTER_OTLP_ENDPOINT } = options;
     this.#tracer = otlpUrl === undefined || otlpUrl === "" ? null : new SandboxTracer(otlpUrl, host.environment);
     this.#server = options.server ?? createServer();
+    if (options.refusesOwnMachine === true) acceptOnly(this.#server, { kind: "outside" });
     this.#server.on("request", (request, response) => this.#onRequest(request, response));
     if (host.link !== null) this.#server.on("upgrade", (request, socket) => acceptLink(host, request, socket as Socket));
     // Clients keep connections open longer than Node's default of five seconds, and lose a request if the server closes first.

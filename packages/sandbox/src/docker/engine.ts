@@ -184,6 +184,7 @@ export class DockerEngine implements SandboxEngine {
       memoryMb: spec.memoryMb ?? null,
       processes: spec.processes ?? DEFAULT_PROCESSES,
       port: listening.kind === "none" ? null : listening.kind === "port" ? listening.port : PROGRAM_PORT,
+      ...(spec.checksCallers === true && { checksCallers: true }),
       commandDefaults: { cwd: "/", env: {} },
       maker: this.#self,
       isReady: false,
@@ -307,7 +308,7 @@ export class DockerEngine implements SandboxEngine {
 
   /** `folder` is the path of the program's files in the sandbox. */
   async #startProgram(init: InitConnection, spec: SandboxSpec, image: DockerImage, folder: string | null): Promise<void> {
-    const program = programOf(spec, image);
+    const program = programOf(spec, image, this.initKey);
     if (program === null) return;
     try {
       await init.startMain({

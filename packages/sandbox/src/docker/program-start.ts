@@ -1,8 +1,10 @@
+import type { KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { PlatformError } from "@aenv/contract";
 import type { Listening, SandboxSpec } from "../engine.ts";
 import { healthPathOf, tellAddress } from "../listening.ts";
 import { containerProgram, type MainProgram, mainProgram } from "../oci/spec/program.ts";
+import { callerDigest } from "./caller-key.ts";
 import type { DockerImage } from "./images.ts";
 import type { DockerSandbox } from "./sandbox.ts";
 
@@ -15,7 +17,7 @@ export const APPENDED: Listening = { kind: "appended" };
 export class StartFailure extends Error {}
 
 /** The program with where to listen. A sandbox that is only used for commands runs no program of its image, which might end at once. */
-export function programOf(spec: SandboxSpec, image: DockerImage): MainProgram | null {
+export function programOf(spec: SandboxSpec, image: DockerImage, initKey: KeyObject): MainProgram | null {
   const listening = spec.listening ?? APPENDED;
   if (spec.program !== undefined) {
     const program = containerProgram(spec.program, spec.variables, image.config);
@@ -27,7 +29,8 @@ export function programOf(spec: SandboxSpec, image: DockerImage): MainProgram | 
   const program = mainProgram(told, image.config);
   if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
   const where = listening.kind === "appended" ? ["--host", HOST, "--port", String(PROGRAM_PORT)] : [];
-  return { ...program, command: [...program.command, ...where] };
+  const callers = spec.checksCallers === true ? ["--caller-digest", callerDigest(initKey, spec.id)] : [];
+  return { ...program, command: [...program.command, ...where, ...callers] };
 }
 
 /** As many as can run, and no more than this process may have. If none is named, Podman asks for a million, which fails where it may not raise limits. */

@@ -24,6 +24,8 @@ export interface DockerRecord {
   readonly volumes?: readonly string[];
   /** The port on which the program listens in the sandbox; null if it does not listen. */
   readonly port: number | null;
+  /** Whether the program takes only connections that begin with the caller's key. */
+  readonly checksCallers?: boolean;
   /** Empty while it starts. The variables are those of the image, not of the instance, which may hold secrets. */
   readonly commandDefaults: CommandDefaults;
   /** The server process that created it. While that process runs, no other one touches an unfinished sandbox. */

@@ -8,6 +8,7 @@ import { sendFolder } from "../init/folder.ts";
 import { SharedConnection } from "../init/shared-connection.ts";
 import type { LimitUse } from "../limit-watch.ts";
 import { type DockerApi, isDockerError } from "./api.ts";
+import { callerGreeting } from "./caller-key.ts";
 import { Forwarder, isListening } from "./forwarder.ts";
 import { LogFrames } from "./log-frames.ts";
 import { type DockerRecord, initSocket, programSocket } from "./record.ts";
@@ -34,6 +35,7 @@ export class DockerSandbox implements Sandbox {
   readonly #api: DockerApi;
   readonly #actions: SandboxActions;
   readonly #connection: SharedConnection;
+  readonly #greeting: string;
   #forwarder: Forwarder | undefined;
   #exit: SandboxExit | null = null;
   #exitReason: string | null = null;
@@ -50,6 +52,7 @@ export class DockerSandbox implements Sandbox {
     this.exited = this.#exiting.promise;
     this.#api = api;
     this.#connection = new SharedConnection((signal) => connectInit(this.initAddress, key, signal));
+    this.#greeting = record.checksCallers === true ? callerGreeting(key, record.id) : "";
     this.#actions = actions;
   }
 
@@ -97,7 +100,11 @@ export class DockerSandbox implements Sandbox {
     if (port === null || this.hasExited || this.#forwarder !== undefined) return;
     const path = programSocket(this.record);
     if (await isListening(path)) return;
-    this.#forwarder ??= await Forwarder.open(path, async () => (await this.#connection.get()).connect(port));
+    this.#forwarder ??= await Forwarder.open(path, async () => {
+      const program = await (await this.#connection.get()).connect(port);
+      if (this.#greeting !== "") program.write(this.#greeting);
+      return program;
+    });
   }
 
   /** Closes what this process holds; the container goes on. */

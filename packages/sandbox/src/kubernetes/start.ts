@@ -7,7 +7,7 @@ import type { InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { readArchive } from "../init/folder.ts";
 import { connectStartingInit } from "../init/ready.ts";
-import { healthPathOf, tellAddress } from "../listening.ts";
+import { healthPathOf, outsideOnly, tellAddress } from "../listening.ts";
 import { waitUntilReady } from "../probe.ts";
 import { readDefaults } from "./defaults.ts";
 import { StartFailure } from "./failures.ts";
@@ -151,7 +151,8 @@ async function startProgram(
   if (program === null) return defaults;
   await runMain(init, {
     argv: program.command,
-    env: { ...defaults.env, ...program.variables },
+    // The operator's template may say otherwise.
+    env: { ...(spec.listening?.kind === "port" && outsideOnly), ...defaults.env, ...program.variables },
     cwd: folder === null ? defaults.cwd : posix.join(folder, spec.cwd ?? "."),
   });
   return defaults;

@@ -2,7 +2,7 @@ import { messageOf, PlatformError } from "@aenv/contract";
 import type { Listening, SandboxAddress, SandboxSpec } from "../engine.ts";
 import { isInitError } from "../init/error.ts";
 import type { RemoteProcess } from "../init/process.ts";
-import { tellAddress } from "../listening.ts";
+import { outsideOnly, tellAddress } from "../listening.ts";
 import { waitUntilReady } from "../probe.ts";
 import { isSandboxId } from "../process/sandbox-folder.ts";
 import { type Container, initAddress } from "./container.ts";
@@ -87,7 +87,7 @@ export function withAddress(spec: SandboxSpec, listening: Listening): Pick<Sandb
     case "appended":
       return { command: [...command, "--host", ANY_HOST, "--port", String(PROGRAM_PORT)], variables };
     case "port":
-      return tellAddress(spec, { host: ANY_HOST, port: listening.port });
+      return tellAddress({ command, variables: { ...outsideOnly, ...variables } }, { host: ANY_HOST, port: listening.port });
     case "none":
       return { command, variables };
   }

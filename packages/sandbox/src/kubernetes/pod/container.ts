@@ -1,5 +1,6 @@
 import { PlatformError } from "@aenv/contract";
 import type { SandboxSpec } from "../../engine.ts";
+import { outsideOnly } from "../../listening.ts";
 import { INIT_PATH } from "../../oci/spec/mounts.ts";
 import { MAIN } from "./default-templates.ts";
 import { cpuQuantity, mebibytes, quantityValue, smaller } from "./quantity.ts";
@@ -40,6 +41,9 @@ export function variables(template: readonly EnvVar[], own: Readonly<Record<stri
   for (const [name, value] of Object.entries(own)) all.set(name, { name, value });
   return [...all.values()];
 }
+
+/** Before those of the operator's template, which may say otherwise. */
+export const outsideVariables: readonly EnvVar[] = Object.entries(outsideOnly).map(([name, value]) => ({ name, value }));
 
 export function fromField(name: string, fieldPath: string): EnvVar {
   return { name, valueFrom: { fieldRef: { fieldPath } } };

@@ -1,7 +1,18 @@
 import type { SandboxSpec } from "../../engine.ts";
 import { healthPathOf } from "../../listening.ts";
 import { INIT_PATH } from "../../oci/spec/mounts.ts";
-import { BASE_INIT, containerSecurity, fromField, initCommand, isGiven, mainOf, podSecurity, resources, variables } from "./container.ts";
+import {
+  BASE_INIT,
+  containerSecurity,
+  fromField,
+  initCommand,
+  isGiven,
+  mainOf,
+  outsideVariables,
+  podSecurity,
+  resources,
+  variables,
+} from "./container.ts";
 import { earlyCommand, POD_IP } from "./early-start.ts";
 import { EGRESS_LABEL, HOME_LABEL, ID_ANNOTATION, labelsOf, podName, STATE_ANNOTATION, subjectMarks } from "./names.ts";
 import { secondContainer, secondOf } from "./second.ts";
@@ -136,7 +147,10 @@ function mainContainer(
     image,
     // With an init, variables are sent to it and are in no object of the cluster: they may be secrets.
     env: [
-      ...variables(template.env ?? [], state.hasInit && !state.startsEarly ? {} : spec.variables),
+      ...variables(
+        [...(listening.kind === "port" && !state.hasInit ? outsideVariables : []), ...(template.env ?? [])],
+        state.hasInit && !state.startsEarly ? {} : spec.variables,
+      ),
       ...(state.startsEarly ? [fromField(POD_IP, "status.podIP")] : []),
     ],
     ...(state.hasInit

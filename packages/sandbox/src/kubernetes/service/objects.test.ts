@@ -73,7 +73,7 @@ describe("the objects of a service", () => {
     });
     expect(main?.command).toBeUndefined();
     const values = Object.fromEntries((main?.env ?? []).map(({ name, value }) => [name, value]));
-    expect(values).toEqual({ AENV_TYPE: "other", PORT: "9000", GREETING: "hello" });
+    expect(values).toEqual({ AENV_OWN_CONNECTIONS: "refuse", AENV_TYPE: "other", PORT: "9000", GREETING: "hello" });
   });
 
   it("tell a command where to listen, and probe the path that says that it is ready", () => {

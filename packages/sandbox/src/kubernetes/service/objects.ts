@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { tellAddress } from "../../listening.ts";
 import type { ServiceBundle, ServiceResources, ServiceSpec } from "../../service.ts";
-import { containerSecurity, initCommand, isGiven, podSecurity, texts } from "../pod/container.ts";
+import { containerSecurity, initCommand, isGiven, outsideVariables, podSecurity, texts } from "../pod/container.ts";
 import { MAIN } from "../pod/default-templates.ts";
 import { literal } from "../pod/early-start.ts";
 import { EGRESS_LABEL, isLabelValue } from "../pod/names.ts";
@@ -114,7 +114,7 @@ function mainContainer(container: Container, { spec, initKey }: ServiceInput): C
           ],
           startupProbe: container.startupProbe ?? { ...check, ...STARTUP },
         }),
-    env: variables(container.env ?? [], { PORT: String(port), ...told.variables }),
+    env: variables([...outsideVariables, ...(container.env ?? [])], { PORT: String(port), ...told.variables }),
     resources: resourcesOf(container, spec),
     ports: [...(container.ports ?? []).filter(({ containerPort }) => containerPort !== port), { containerPort: port }],
     readinessProbe: container.readinessProbe ?? { ...check, ...READINESS },
