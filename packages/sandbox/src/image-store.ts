@@ -6,6 +6,7 @@ import { DockerImages, daemonName } from "./docker/images.ts";
 import { Images, imagesFolder } from "./oci/images/images.ts";
 import { LayerStore } from "./oci/images/layers.ts";
 import { formatReference, parseReference, skopeoSource } from "./oci/images/reference.ts";
+import { skopeoVariables } from "./oci/images/skopeo.ts";
 import type { Architecture } from "./oci/spec/seccomp.ts";
 
 /** The images of an engine, without the engine. */
@@ -51,7 +52,7 @@ function openDocker({ socket, authFile }: ImageStoreOptions & { readonly engine:
       const target = `docker-daemon:${formatReference(parseReference(image))}`;
       const from = skopeoSource(parseReference(source));
       const arguments_ = ["copy", "--quiet", "--dest-daemon-host", `unix://${socket}`, from, target];
-      await promisify(execFile)("skopeo", arguments_, { signal }).catch((error: unknown) => {
+      await promisify(execFile)("skopeo", arguments_, { env: skopeoVariables(), signal }).catch((error: unknown) => {
         const reason = (error as { stderr?: string }).stderr?.trim().split("\n").at(-1) || messageOf(error);
         throw new PlatformError("sandbox.start_failed", `${source} could not be copied to the Docker daemon at ${socket}: ${reason}`);
       });

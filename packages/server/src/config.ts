@@ -124,7 +124,9 @@ export const serverConfig = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe("file with the credentials of image registries, in the format of docker login; none by default"),
+    .describe(
+      "file with the credentials of image registries, in the format of docker login, which images of all owners are pulled with; none by default",
+    ),
   imageStore: z
     .string()
     .nullable()

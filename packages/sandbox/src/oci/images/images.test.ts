@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeNeeding, missing, temporaryTree } from "@aenv/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Architecture } from "../spec/seccomp.ts";
 import { layerTar, writeLayout } from "./fixtures/layout.ts";
 import { startRegistry } from "./fixtures/registry.ts";
@@ -137,6 +137,36 @@ describeNeeding("skopeo", "an image that skopeo reads", () => {
     expect(second.layers[0]).toBe(first.layers[0]);
     const pinned = await images.get(`${registry.host}/ns/name:latest@${digest}`, get);
     expect(pinned.layers).toEqual(first.layers);
+  });
+
+  it("is not pulled with credentials of the user of this process, and skopeo gets none of its secrets", async () => {
+    using home = temporaryTree();
+    const layout = join(home.path, "layout");
+    writeLayout(layout, [{ file: "1" }]);
+    await using registry = await startRegistry(layout, "me:secret");
+    const own = JSON.stringify({ auths: { [registry.host]: { auth: Buffer.from("me:secret").toString("base64") } } });
+    home.write({ "auth.json": own, "user/.docker/config.json": own, "run/containers/auth.json": own });
+    const real = execFileSync("which", ["skopeo"], { encoding: "utf8" }).trim();
+    const program = join(home.path, "bin/skopeo");
+    home.write({ "bin/skopeo": `#!/bin/sh\nenv >> ${home.path}/variables\nexec ${real} "$@"\n` });
+    chmodSync(program, 0o755);
+    vi.stubEnv("REGISTRY_AUTH_FILE", join(home.path, "auth.json"));
+    vi.stubEnv("XDG_RUNTIME_DIR", join(home.path, "run"));
+    vi.stubEnv("HOME", join(home.path, "user"));
+    vi.stubEnv("A_SECRET", "of the server");
+    vi.stubEnv("PATH", `${join(home.path, "bin")}:${process.env.PATH}`);
+    try {
+      const { images } = openImages(home.path, { insecureRegistries: [registry.host] });
+      await expect(images.get(`${registry.host}/ns/name`, get)).rejects.toThrow("could not be pulled");
+      expect(registry.requests).toEqual([]);
+      const names = readFileSync(join(home.path, "variables"), "utf8")
+        .split("\n")
+        .map((line) => line.split("=")[0]);
+      expect(names).toContain("HOME");
+      for (const name of ["A_SECRET", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR"]) expect(names).not.toContain(name);
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 
   it("is read from an archive of docker", async () => {

@@ -10,6 +10,7 @@ import type { DevicePolicy } from "./layer-tar.ts";
 import type { LayerId, LayerStore } from "./layers.ts";
 import { GO_ARCHITECTURES, type ImageConfig, readLayout } from "./layout.ts";
 import { formatReference, type ImageReference, parseReference, skopeoSource } from "./reference.ts";
+import { skopeoVariables } from "./skopeo.ts";
 import { unpackLayer } from "./unpack.ts";
 
 /** An image whose layers are unpacked. */
@@ -139,14 +140,15 @@ export class Images {
     if (reference.from !== "registry") return [];
     const { authFile, insecureRegistries = [] } = this.#options;
     return [
-      ...(authFile === undefined ? [] : [`--authfile=${authFile}`]),
+      // Without one, skopeo would use the credentials of the user of this process.
+      authFile === undefined ? `--${prefix}no-creds` : `--authfile=${authFile}`,
       ...(insecureRegistries.includes(reference.registry) ? [`--${prefix}tls-verify=false`] : []),
     ];
   }
 
   #skopeo(args: readonly string[], signal: AbortSignal): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      execFile("skopeo", args, { signal, encoding: "buffer", maxBuffer: 16 * 2 ** 20 }, (error, stdout, stderr) => {
+      execFile("skopeo", args, { env: skopeoVariables(), signal, encoding: "buffer", maxBuffer: 16 * 2 ** 20 }, (error, stdout, stderr) => {
         if (error === null) return resolve(stdout);
         const source = args.find((arg) => /^(?:docker|docker-daemon|docker-archive):/.test(arg));
         if (error.code === "ENOENT")
