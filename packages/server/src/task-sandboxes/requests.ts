@@ -68,8 +68,8 @@ export class LinkRequests {
       "/snapshot": async ({ hostId, instanceId, given, signal }) => ({
         snapshot: await sandboxes.store(hostId, instanceId, given.sandbox, signal),
       }),
-      "/snapshot/remove": async ({ given }) => {
-        await sandboxes.removeSnapshot(given.snapshot);
+      "/snapshot/remove": async ({ hostId, given }) => {
+        await sandboxes.removeSnapshot(given.snapshot, hostId);
         return null;
       },
       "/run": (call) => this.#run(call),

@@ -229,6 +229,22 @@ it("a process opens sandboxes for its own instances only", async () => {
   await expect(server.tasks.sandboxes.use(one.slot?.sandboxId ?? "", one.id, id, signal)).rejects.toMatchObject({ code: "sandbox.lost" });
 });
 
+it("a process removes the stored sandboxes of its own instances only", async () => {
+  const world = openWorld({ images: true, snapshots: ["files"] }, environment);
+  const ref = await world.publish(ada, "shop", { ...IMAGES, isolation: "instance" });
+  const server = openTestServer(world);
+  const { sandboxes } = server.tasks;
+  const [one, two] = [await server.create(ref), await server.create(ref)];
+  const [host = "", other = ""] = [one, two].map(({ slot }) => slot?.sandboxId);
+  const signal = new AbortController().signal;
+  const { id } = await sandboxes.open(host, one.id, { name: "task", episode: "e", purpose: "open" }, signal);
+  const snapshot = await sandboxes.store(host, one.id, id, signal);
+  await sandboxes.removeSnapshot(snapshot, other);
+  expect(world.engine.snapshotCount).toBe(1);
+  await sandboxes.removeSnapshot(snapshot, host);
+  expect(world.engine.snapshotCount).toBe(0);
+});
+
 it("the first sandbox of an instance needs memory that others have not taken, and further ones do not", async () => {
   const variables = { environment_variables: { IMAGE: "team/one:1" } };
   const { ref, server, tasks } = await open(IMAGES, { taskLimits: { totalMemoryMb: 130, defaultMemoryMb: 64 } });

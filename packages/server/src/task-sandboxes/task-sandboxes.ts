@@ -51,7 +51,7 @@ export class TaskSandboxes {
   readonly #instances = new Map<string, InstanceSandboxes>();
   readonly #disposal = new Disposal();
   /** Stored sandboxes, for copies of them. */
-  readonly #stored = new Map<string, { readonly owner: string; readonly spec: TaskSandboxSpec }>();
+  readonly #stored = new Map<string, { readonly owner: string; readonly hostId: string; readonly spec: TaskSandboxSpec }>();
   readonly #releasing = new Map<string, Promise<void>>();
 
   constructor(options: TaskSandboxesOptions) {
@@ -127,12 +127,16 @@ export class TaskSandboxes {
         `an instance with open sandboxes cannot be forked: the engine '${engine.name}' does not store their files; use the engine oci`,
       );
     const { id: snapshot } = await sandbox.snapshot("files", signal);
-    this.#stored.set(snapshot, { owner: this.#instances.get(instanceId)?.owner ?? "", spec });
+    this.#stored.set(snapshot, { owner: this.#instances.get(instanceId)?.owner ?? "", hostId, spec });
     return snapshot;
   }
 
-  /** Never fails: a snapshot that is left costs disk space, and is removed with the server's others. */
-  async removeSnapshot(id: string): Promise<void> {
+  /**
+   * Never fails: a snapshot that is left costs disk space, and is removed with the server's others. A host removes only those that its own
+   * instances have stored.
+   */
+  async removeSnapshot(id: string, hostId?: string): Promise<void> {
+    if (hostId !== undefined && this.#stored.get(id)?.hostId !== hostId) return;
     if (this.#stored.delete(id)) await this.#options.engine.removeSnapshot?.(id).catch(() => {});
   }
 
