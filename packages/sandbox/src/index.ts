@@ -68,6 +68,7 @@ export type { MemorySandbox } from "./memory/sandbox.ts";
 export type { RootFiles } from "./oci/container.ts";
 export { OciEngine } from "./oci/engine.ts";
 export type { LayerStore } from "./oci/images/layers.ts";
+export { isRegistryReference } from "./oci/images/reference.ts";
 export type { OciEngineOptions } from "./oci/options.ts";
 export type { Architecture } from "./oci/spec/seccomp.ts";
 export { waitUntilReady } from "./probe.ts";

@@ -1,4 +1,5 @@
 import { PlatformError } from "@aenv/contract";
+import { isRegistryReference } from "@aenv/sandbox";
 
 /** The image of a data source's key, such as `swebench/astropy-1`; null if no data set has it. */
 export type DatasetLookup = (key: string) => string | null;
@@ -36,8 +37,10 @@ const TAG = /^\w[\w.-]{0,127}$/;
 const IMAGE_DIGEST = /^[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-fA-F]{32,}$/;
 const MAX_LENGTH = 512;
 
+/** Whether it names an image in a registry. Images of the server's Docker and files of its machine are not for publishers and callers. */
 export function isImageReference(text: string): boolean {
-  if (text.length > MAX_LENGTH) return false;
+  // `docker-daemon:name` has the form of a name with a tag, but engines read it otherwise.
+  if (text.length > MAX_LENGTH || !isRegistryReference(text)) return false;
   const [rest = "", digest, ...more] = text.split("@");
   if (more.length > 0 || (digest !== undefined && !IMAGE_DIGEST.test(digest))) return false;
   const slash = rest.lastIndexOf("/");

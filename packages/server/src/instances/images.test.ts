@@ -133,6 +133,14 @@ it.each([
   [false, "team/shop", "cannot run; start the server with --engine oci or docker"],
   [true, "oci:/home/ada/layout", "is not a name in a registry"],
   [true, "docker-daemon:secret:latest", "is not a name in a registry"],
+  [true, "docker-daemon:secret", "is not a name in a registry"],
+  [true, "docker-daemon:5000/team/secret:1", "is not a name in a registry"],
+  [true, "docker-archive:/home/ada/image.tar", "is not a name in a registry"],
+  [true, "docker-archive:secret", "is not a name in a registry"],
+  [true, "oci-archive:/home/ada/image.tar", "is not a name in a registry"],
+  [true, "dir:/home/ada/image", "is not a name in a registry"],
+  [true, "containers-storage:[/home/ada]secret", "is not a name in a registry"],
+  [true, "docker://team/shop", "is not a name in a registry"],
 ])("an image that cannot run here is refused with the reason (images: %s, %s)", async (images, image, message) => {
   const world = openWorld({ images });
   const { create } = openTestServer(world);

@@ -38,6 +38,15 @@ export function parseReference(text: string): ImageReference {
   return parseRegistry(text);
 }
 
+/** Whether engines read it as the name of an image in a registry. */
+export function isRegistryReference(text: string): boolean {
+  try {
+    return parseReference(text).from === "registry";
+  } catch {
+    return false;
+  }
+}
+
 /** The same for references that mean the same. `parseReference` reads it back. */
 export function formatReference(reference: ImageReference): string {
   if (reference.from === "docker-daemon") return `docker-daemon:${reference.name}`;
