@@ -48,5 +48,5 @@ export { limitMemoryAbove } from "./short-memory.ts";
 export { dockerAuth, pushSmallImage, type SmallImage, writeSmallImage, writeSmallRoot } from "./small-image.ts";
 export { benchmarkRoot, pushSweBase, pushSweImages, sweExamples, sweImages, sweRows } from "./swe-images.ts";
 export { timeless } from "./timeless.ts";
-export { mountSmallDisk, type SmallDisk } from "./tmpfs.ts";
+export { mountSmallDisk, mountUntranslatedDisk, type SmallDisk } from "./tmpfs.ts";
 export { type Files, type Tree, temporaryTree } from "./tree.ts";

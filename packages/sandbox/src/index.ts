@@ -59,6 +59,7 @@ export {
   probeDocker,
   probeNetwork,
   probeOverlay,
+  probeOwnUsers,
   probeProgram,
   probeSandbox,
   probeUserNamespaces,

@@ -80,6 +80,7 @@ function openOci(options: OpenEngineOptions): OciEngine {
     poolTotal,
     hasMemory: () => freemem() >= minAvailableMemoryMb * 2 ** 20,
     users: sandboxUsers,
+    log: options.log,
     onRefused: options.onRefused,
     onLimit: options.onLimit,
     ...(runc !== null && { runcPath: runc }),

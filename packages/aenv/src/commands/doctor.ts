@@ -15,6 +15,9 @@ interface Options {
   readonly runtime?: string;
   readonly home?: string;
   readonly dockerSocket?: string;
+  readonly imageStore?: string;
+  readonly sandboxUsers?: string;
+  readonly runc?: string;
   readonly runsc?: string;
   readonly kubeconfig?: string;
   readonly kubeNamespace?: string;
@@ -27,7 +30,7 @@ interface Options {
 
 /** The settings of the server that are options here too. */
 const SETTINGS = [
-  ...["engine", "runtime", "home", "docker-socket", "runsc"],
+  ...["engine", "runtime", "home", "image-store", "sandbox-users", "docker-socket", "runc", "runsc"],
   ...["kubeconfig", "kube-namespace", "kube-network-policies", "base-image", "pod-templates", "runsc-class"],
 ];
 
@@ -76,10 +79,10 @@ async function doctor({ json = false, ...flags }: Options, terminal: Terminal): 
 
 /** Without options that every command has, such as `verbose`. */
 function settingsIn(options: Options): Record<string, unknown> {
-  const { engine, runtime, home, dockerSocket, runsc } = options;
+  const { engine, runtime, home, imageStore, sandboxUsers, dockerSocket, runc, runsc } = options;
   const { kubeconfig, kubeNamespace, kubeNetworkPolicies, baseImage, podTemplates, runscClass } = options;
   return {
-    ...{ engine, runtime, home, dockerSocket, runsc },
+    ...{ engine, runtime, home, imageStore, sandboxUsers, dockerSocket, runc, runsc },
     ...{ kubeconfig, kubeNamespace, kubeNetworkPolicies, baseImage, podTemplates, runscClass },
   };
 }

@@ -9,6 +9,7 @@ import {
   probeDocker,
   probeNetwork,
   probeOverlay,
+  probeOwnUsers,
   probeProgram,
   probeSandbox,
   probeUserNamespaces,
@@ -68,17 +69,35 @@ interface Part {
 }
 
 function partsOf({ config, env }: DoctorOptions): readonly Part[] {
-  const { home, dockerSocket, runc, runsc } = config;
+  const { home, imageStore, sandboxUsers: users, dockerSocket, runc, runsc } = config;
+  const place = { home, store: imageStore ?? undefined, users };
   const program = (name: string, ...args: string[]) => probeProgram(name, args, env);
   return [
     { name: "init", use: "process 1 of sandboxes", get: null, probe: () => probeInit() },
-    { name: "runc", use: "oci sandboxes", get: installCommand("runc"), probe: () => probeSandbox("runc", home, runc ?? undefined) },
-    { name: "runsc", use: "oci sandboxes with their own kernel", get: RUNSC, probe: () => probeSandbox("runsc", home, runsc ?? undefined) },
+    { name: "runc", use: "oci sandboxes", get: installCommand("runc"), probe: () => probeSandbox("runc", place, runc ?? undefined) },
+    {
+      name: "runsc",
+      use: "oci sandboxes with their own kernel",
+      get: RUNSC,
+      probe: () => probeSandbox("runsc", place, runsc ?? undefined),
+    },
     {
       name: "overlay",
       use: "files of oci sandboxes",
       get: `choose a home on another file system, such as ext4`,
       probe: () => probeOverlay(home),
+    },
+    {
+      name: "own users",
+      use: "oci sandboxes with runc whose root is no user of this machine",
+      get: "use Linux 5.19 or newer, with home and image store on ext4, XFS or btrfs, and sandboxUsers own; or the runtime runsc",
+      probe: () => probeOwnUsers(place),
+    },
+    {
+      name: "disk limits",
+      use: "diskMb of oci sandboxes with runc",
+      get: installCommand("disk"),
+      probe: () => probeProgram("mkfs.ext4", ["-V"]),
     },
     {
       name: "control groups",

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 
 /** Tools that a distribution has as packages. */
-export type Tool = "runc" | "skopeo" | "network" | "docker" | "builder" | "redis" | "python" | "user-namespaces";
+export type Tool = "runc" | "skopeo" | "disk" | "network" | "docker" | "builder" | "redis" | "python" | "user-namespaces";
 
 type Manager = "apt-get" | "dnf" | "apk" | "pacman" | "zypper";
 
@@ -24,6 +24,7 @@ const same = (names: string): Readonly<Record<Manager, string>> => ({
 const PACKAGES: Readonly<Record<Tool, Readonly<Record<Manager, string>>>> = {
   runc: same("runc"),
   skopeo: same("skopeo"),
+  disk: same("e2fsprogs"),
   network: { ...same("nftables iproute2"), dnf: "nftables iproute" },
   docker: { ...same("docker"), "apt-get": "docker.io", dnf: "moby-engine" },
   builder: same("buildah"),

@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { describeNeeding, temporaryTree } from "@aenv/testing";
+import { describeNeeding, mountUntranslatedDisk, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
-import { probeControlGroups, probeNetwork, probeOverlay, probeProgram, probeSandbox } from "./probes.ts";
+import { probeControlGroups, probeNetwork, probeOverlay, probeOwnUsers, probeProgram, probeSandbox } from "./probes.ts";
 
 describe("the probe of a program", () => {
   it("returns the first line of its output", async () => {
@@ -33,18 +33,40 @@ describeNeeding("overlay", "the probes of this machine", () => {
 });
 
 describeNeeding("runc", "the probe of a runtime", () => {
-  it("starts a sandbox and leaves nothing", async () => {
+  it("starts a sandbox with users of its own and leaves nothing", async () => {
     using tree = temporaryTree();
-    expect(await probeSandbox("runc", tree.path)).toEqual({
+    const place = { home: join(tree.path, "home"), users: "own" } as const;
+    expect(await probeOwnUsers(place)).toEqual({ ok: true, detail: "root of a sandbox is no user of this machine" });
+    expect(await probeSandbox("runc", place)).toEqual({
       ok: true,
       detail: expect.stringMatching(/^(?:crun|runc) started a sandbox in \d+ ms/),
     });
     expect(readdirSync(tree.path)).toEqual([]);
   });
 
+  it("starts a sandbox with the users of the machine by runc, where images are on a disk that cannot translate owners", async () => {
+    using tree = temporaryTree();
+    using disk = mountUntranslatedDisk();
+    const place = { home: tree.path, store: join(disk.path, "store"), users: "own" } as const;
+    expect(await probeOwnUsers(place)).toEqual({
+      ok: false,
+      reason: expect.stringMatching(/^root of a sandbox is root of this machine: /),
+    });
+    expect(await probeSandbox("runc", place)).toEqual({ ok: true, detail: expect.stringMatching(/^runc started a sandbox in \d+ ms/) });
+    expect([...readdirSync(tree.path), ...readdirSync(disk.path)]).toEqual([]);
+  });
+
+  it("says that root of sandboxes is root of the machine, if the operator has chosen so", async () => {
+    using tree = temporaryTree();
+    expect(await probeOwnUsers({ home: tree.path, users: "machine" })).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining("machine"),
+    });
+  });
+
   it("says what is missing", async () => {
     using tree = temporaryTree();
-    const result = await probeSandbox("runsc", tree.path, "/nowhere/runsc");
+    const result = await probeSandbox("runsc", { home: tree.path, users: "own" }, "/nowhere/runsc");
     expect(result).toEqual({ ok: false, reason: expect.stringContaining("no program '/nowhere/runsc'") });
     expect(readdirSync(tree.path)).toEqual([]);
   });

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { messageOf } from "@aenv/contract";
@@ -10,6 +11,7 @@ import { readDaemon, runtimeFor } from "../docker/daemon.ts";
 import type { SandboxRuntime } from "../engine.ts";
 import { ControlGroup, findHierarchy } from "../oci/cgroups/group.ts";
 import { LayerStore } from "../oci/images/layers.ts";
+import { findMapProblem, newUserMapping } from "../oci/overlay/mapped.ts";
 import { mountRoot, removeRoot, rootPath } from "../oci/overlay/root.ts";
 import { openRuntime } from "../oci/runtime/open.ts";
 import { removeGroups, tryRuntime } from "../oci/runtime/trial.ts";
@@ -67,16 +69,38 @@ export async function probeControlGroups(): Promise<ProbeResult> {
   });
 }
 
-/** Starts the init in an empty sandbox with the runtime, and removes it. */
-export async function probeSandbox(name: SandboxRuntime, home: string, program?: string): Promise<ProbeResult> {
+/** Where an engine keeps its files, and whose users its sandboxes with runc have. */
+export interface OciPlace {
+  readonly home: string;
+  /** The folder of images; below home by default. */
+  readonly store?: string | undefined;
+  readonly users: "own" | "machine";
+}
+
+/** Whether sandboxes with runc have users of their own, as the file systems of the home and of the images decide. */
+export async function probeOwnUsers({ home, store = home, users }: OciPlace): Promise<ProbeResult> {
   if (!isRootOnLinux()) return needsRoot();
-  return inNewFolder(home, async (folder) => {
-    const root = join(folder, "runtime");
-    const { program: chosen } = await openRuntime(name, { root, ...(program !== undefined && { program }) });
-    // By name: with the default, another program may start a sandbox with the users of the machine.
-    const runtime = await openRuntime(name, { root, program: chosen });
-    const tookMs = await tryRuntime(runtime, { folder });
-    const used = basename(runtime.program);
+  if (users === "machine") return { ok: false, reason: "sandboxUsers is 'machine': root of a sandbox is root of this machine" };
+  return inNewFolder(home, (folder) =>
+    inNewFolderOf(store, async (layers) => {
+      const problem = await findMapProblem(folder, layers);
+      if (problem !== null) throw new Error(`root of a sandbox is root of this machine: ${problem}`);
+      return "root of a sandbox is no user of this machine";
+    }),
+  );
+}
+
+/** Starts the init in an empty sandbox with the runtime, with the users that sandboxes have here, and removes it. */
+export async function probeSandbox(name: SandboxRuntime, place: OciPlace, program?: string): Promise<ProbeResult> {
+  if (!isRootOnLinux()) return needsRoot();
+  const isMapped = name === "runc" && (await probeOwnUsers(place)).ok;
+  // Root of such a sandbox cannot enter a home that only its owner can enter.
+  return inNewFolder(isMapped ? tmpdir() : place.home, async (folder) => {
+    const runtime = await openRuntime(name, { root: join(folder, "runtime"), ...(program !== undefined && { program }) });
+    const tookMs = await tryRuntime(runtime, { folder, ...(isMapped && { userMapping: newUserMapping() }) });
+    const own = basename(runtime.program);
+    // With users of the machine, another program than crun is used, unless it is the chosen one.
+    const used = name === "runc" && !isMapped && program === undefined ? "runc" : own;
     return `${used} started a sandbox in ${Math.round(tookMs)} ms${used === "runc" ? "; crun is faster, if it works here" : ""}`;
   });
 }
@@ -117,15 +141,17 @@ export async function probeUserNamespaces(): Promise<ProbeResult> {
   return ran.ok ? { ok: true, detail: "can be created" } : ran;
 }
 
-async function inNewFolder(home: string, act: (folder: string) => Promise<string>): Promise<ProbeResult> {
-  return attempt(async () => {
-    const folder = await mkdtemp(join(existing(home), ".probe-"));
-    try {
-      return await act(folder);
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
-  });
+function inNewFolder(home: string, act: (folder: string) => Promise<string>): Promise<ProbeResult> {
+  return attempt(() => inNewFolderOf(home, act));
+}
+
+async function inNewFolderOf<T>(home: string, act: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(existing(home), ".probe-"));
+  try {
+    return await act(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** The folder, or the nearest one above it that exists: it is on the same file system. */

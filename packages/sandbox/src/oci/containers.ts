@@ -29,7 +29,7 @@ import { removeLeftovers, removeSharedFolders } from "./container-leftovers.ts";
 import type { LayerStore } from "./images/layers.ts";
 import type { SandboxNetwork } from "./network/held-network.ts";
 import type { Networks } from "./network/networks.ts";
-import { canMapUsers, newUserMapping, type RootUser } from "./overlay/mapped.ts";
+import { findMapProblem, newUserMapping, type RootUser } from "./overlay/mapped.ts";
 import {
   mountRoot,
   type OverlayRoot,
@@ -61,6 +61,8 @@ export interface ContainersOptions {
   readonly self: ProcessIdentity;
   /** `own`: users of sandboxes with runc are not those of the machine, if its kernel can translate the owners of files. */
   readonly users: "own" | "machine";
+  /** Receives what the operator should know. */
+  readonly log?: ((line: string) => void) | undefined;
   readonly runtime: (name: SandboxRuntime) => Promise<OciRuntime>;
 }
 
@@ -77,6 +79,7 @@ export class Containers {
   readonly #homeKey: string;
   readonly #self: ProcessIdentity;
   #canMapUsers: Promise<boolean> | undefined;
+  #hasWarnedOfMounts = false;
 
   constructor(options: ContainersOptions) {
     this.#options = options;
@@ -395,6 +398,10 @@ export class Containers {
     } catch (error) {
       if (!isPlatformError(error, "sandbox.unsupported")) throw error;
       await removeRoot(root);
+      const folders = binds.map(({ source }) => source).join(", ");
+      if (!this.#hasWarnedOfMounts)
+        this.#warn(`users of sandboxes with a mounted folder (${folders}) are users of this machine, and root is root: ${error.message}`);
+      this.#hasWarnedOfMounts = true;
       await mountRoot(this.rootOf(await unmapped()), layers, plain);
     }
     return undefined;
@@ -412,8 +419,16 @@ export class Containers {
   #mapsUsers(): Promise<boolean> {
     const { users, folder, layers } = this.#options;
     if (users === "machine") return Promise.resolve(false);
-    this.#canMapUsers ??= canMapUsers(folder, layers.folder);
+    this.#canMapUsers ??= findMapProblem(folder, layers.folder).then((problem) => {
+      if (problem !== null)
+        this.#warn(`users of sandboxes with runc are users of this machine, and root is root behind all other walls: ${problem}`);
+      return problem === null;
+    });
     return this.#canMapUsers;
+  }
+
+  #warn(problem: string): void {
+    this.#options.log?.(`${problem}. For users of their own, use Linux 5.19 or newer with ext4, XFS or btrfs, or the runtime runsc`);
   }
 
   async #configOf(record: ContainerRecord, network: SandboxNetwork, limits: Limits, mounts: readonly SandboxMount[]): Promise<object> {

@@ -35,6 +35,8 @@ export interface OciEngineOptions {
   readonly onRefused?: (refused: RefusedConnection) => void;
   /** Called for limits that a sandbox reached while it went on: each once in ten minutes. */
   readonly onLimit?: (reached: ReachedLimit) => void;
+  /** Receives what the operator should know. */
+  readonly log?: (line: string) => void;
   /** Unused layers of images are removed after this time. */
   readonly keepImagesMs?: number;
   /** All snapshots of this home together. */
@@ -47,7 +49,9 @@ export interface OciEngineOptions {
 
 /** The options with their defaults. */
 export type OciSettings = OciEngineOptions &
-  Required<Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runcPath" | "runscPath" | "defaults" | "onRefused" | "onLimit">>;
+  Required<
+    Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runcPath" | "runscPath" | "defaults" | "onRefused" | "onLimit" | "log">
+  >;
 
 /** Enough for a build with many compilers, and far below the limit of the machine. */
 export const DEFAULT_PROCESSES = 1_024;

@@ -74,6 +74,7 @@ export async function openParts(surroundings: Surroundings): Promise<Parts> {
     processes,
     self,
     users: settings.users,
+    log: settings.log,
     runtime: surroundings.runtime,
   });
   const waiting = {

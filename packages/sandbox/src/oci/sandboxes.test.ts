@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { describeNeeding, limitMemoryAbove, temporaryTree } from "@aenv/testing";
+import { describeNeeding, limitMemoryAbove, mountUntranslatedDisk, type SmallDisk, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, expect, it } from "vitest";
 import type { Sandbox, SandboxSpec } from "../engine.ts";
 import { TEST_PROGRAM } from "../fixtures/test-root.ts";
@@ -23,6 +23,7 @@ afterAll(() => rmSync(storeFolder, { recursive: true, force: true }));
 
 const { signal } = new AbortController();
 const opened: { engine: OciEngine; home: string }[] = [];
+const disks: SmallDisk[] = [];
 
 afterEach(async () => {
   const left: string[] = [];
@@ -34,6 +35,7 @@ afterEach(async () => {
     left.push(...(await leftoversOf(home)));
     rmSync(home, { recursive: true, force: true });
   }
+  for (const disk of disks.splice(0)) disk[Symbol.dispose]();
   expect(left).toEqual([]);
 });
 
@@ -187,6 +189,25 @@ describeNeeding("runc", "the oci engine", () => {
   it("gives sandboxes the users of the machine if it is told so", async () => {
     const sandbox = await create(open({ users: "machine" }));
     expect(statSync(`/proc/${sandbox.pid}`).uid).toBe(0);
+  });
+
+  it("says once that sandboxes have the users of the machine, because a file system cannot translate owners", async () => {
+    const disk = mountUntranslatedDisk();
+    disks.push(disk);
+    const lines: string[] = [];
+    const engine = open({ storeFolder: disk.path, log: (line) => lines.push(line) });
+    for (const sandbox of [await create(engine), await create(engine)]) expect(statSync(`/proc/${sandbox.pid}`).uid).toBe(0);
+    expect(lines).toEqual([expect.stringMatching(/^users of sandboxes with runc are users of this machine, .* use Linux 5\.19 .* runsc$/)]);
+  });
+
+  it("says once that sandboxes with a folder of such a file system have the users of the machine", async () => {
+    const disk = mountUntranslatedDisk();
+    disks.push(disk);
+    const lines: string[] = [];
+    const mounts = [{ kind: "bind", source: disk.path, target: "/data", isReadOnly: true }] as const;
+    const engine = open({ base: async (layers) => ({ ...(await testBase(layers)), mounts }), log: (line) => lines.push(line) });
+    for (const sandbox of [await create(engine), await create(engine)]) expect(statSync(`/proc/${sandbox.pid}`).uid).toBe(0);
+    expect(lines).toEqual([expect.stringContaining(`sandboxes with a mounted folder (${disk.path}) are users of this machine`)]);
   });
 
   it("says that a program reached the limit of processes", async () => {

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { describeNeeding } from "@aenv/testing";
+import { describeNeeding, temporaryTree } from "@aenv/testing";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseMountinfo } from "../../mountinfo.ts";
@@ -35,6 +35,17 @@ describe("the trees of control groups", () => {
 
   it("are none in arbitrary text", () => {
     fc.assert(fc.property(fc.string(), (text) => parseHierarchy(text) === null));
+  });
+});
+
+describe("a tree of control groups that cannot be written", () => {
+  it("is an error that says what the server needs", async () => {
+    using tree = temporaryTree({ "cgroup.controllers": "memory", "cgroup.subtree_control/not-a-file": "" });
+    const group = new ControlGroup({ version: 2, mount: tree.path }, "/aenv/one");
+    await expect(group.create({ memoryBytes: 2 ** 20 })).rejects.toMatchObject({
+      code: "sandbox.unsupported",
+      message: expect.stringMatching(/\+memory.*cgroup\.subtree_control failed .*mount its \/sys\/fs\/cgroup writable/),
+    });
   });
 });
 

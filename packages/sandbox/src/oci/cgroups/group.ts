@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { PlatformError } from "@aenv/contract";
+import { messageOf, PlatformError } from "@aenv/contract";
 import { processesIn, removeGroup } from "../../process/control-groups.ts";
 import type { GroupLimits } from "../spec/limits.ts";
 import { foldersOf, type Hierarchy, parseHierarchy, usedFoldersOf } from "./hierarchy.ts";
@@ -193,7 +193,7 @@ export class ControlGroup {
       await writeFile(file, value).catch((cause) => {
         throw new PlatformError(
           "sandbox.unsupported",
-          `limits cannot be set: writing '${value}' to ${file} failed. The server needs a control group of its own: Delegate=yes in systemd`,
+          `limits cannot be set: writing '${value}' to ${file} failed (${messageOf(cause)}). ${adviceFor(cause)}`,
           { cause },
         );
       });
@@ -228,4 +228,16 @@ function number(text: string | undefined): number | null {
 
 function scaled(value: number | null, by: number): number | null {
   return value === null ? null : Math.round(value / by);
+}
+
+/** Groups of sandboxes are at the top of the tree, not in the group of the server. */
+function adviceFor({ code }: NodeJS.ErrnoException): string {
+  switch (code) {
+    case "EBUSY":
+      return "Processes are in the topmost group that this process sees: start the server with the control groups of the machine, in a container with --cgroupns host";
+    case "ENOENT":
+      return "The tree does not have these controllers: remove them from the option cgroup_disable of the kernel, and from those of version 1";
+    default:
+      return "The server needs to be root and to write to the control groups of the machine: in a container, mount its /sys/fs/cgroup writable, with --cgroupns host";
+  }
 }

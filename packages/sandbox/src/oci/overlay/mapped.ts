@@ -70,8 +70,8 @@ export function restackMapped(mount: MappedMount, { pid, isFileServer }: RootUse
   return call("restack_root", mount, { pid, is_file_server: isFileServer });
 }
 
-/** Whether owners can be translated for files in these folders. Mounts nothing. */
-export async function canMapUsers(folder: string, layers: string): Promise<boolean> {
+/** Why owners cannot be translated for files in these folders; null if they can. Mounts nothing. */
+export async function findMapProblem(folder: string, layers: string): Promise<string | null> {
   const changes = join(folder, "probe");
   const target = join(changes, "root");
   for (const name of ["upper", "work", "root"]) await mkdir(join(changes, name), { recursive: true });
@@ -83,9 +83,9 @@ export async function canMapUsers(folder: string, layers: string): Promise<boole
     users: newUserMapping(),
   };
   return call("mount_root", mount, { probe: true }).then(
-    () => true,
+    () => null,
     (error: unknown) => {
-      if (isPlatformError(error)) return false;
+      if (isPlatformError(error)) return error.message;
       throw error;
     },
   );

@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { LayerStore } from "../images/layers.ts";
 import { mountPoints } from "./mount.ts";
-import { mountRoot, type OverlayRoot, removeRoot, rootPath, snapshotRoot, type UpperStorage, unmountRoot } from "./root.ts";
+import { createDisk, mountRoot, type OverlayRoot, removeRoot, rootPath, snapshotRoot, type UpperStorage, unmountRoot } from "./root.ts";
 
 describeNeeding("overlay", "the root file system of a sandbox", () => {
   let home: ReturnType<typeof temporaryTree>;
@@ -63,6 +63,15 @@ describeNeeding("overlay", "the root file system of a sandbox", () => {
     const root = await open("empty", []);
     write(root, "a", "b");
     expect(read(root, "a")).toBe("b");
+  });
+
+  it("with a limit says which program is missing, and leaves no file", async () => {
+    using tree = temporaryTree();
+    await expect(createDisk(join(tree.path, "disk"), 16, "no-such-mkfs")).rejects.toMatchObject({
+      code: "sandbox.unsupported",
+      message: expect.stringMatching(/^the disk of a sandbox cannot be limited to 16 MB without the program 'no-such-mkfs': .*e2fsprogs/),
+    });
+    expect(readdirSync(tree.path)).toEqual([]);
   });
 
   it.each(["disk", "memory"] as const)("in %s has no room for more than its limit", async (kind) => {

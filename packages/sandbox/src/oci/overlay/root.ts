@@ -2,6 +2,7 @@ import { chmodSync, chownSync, mkdirSync, renameSync, rmSync, statSync } from "n
 import { open, rm, rmdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
+import { isInitError } from "../../init/error.ts";
 import type { LayerId, LayerStore } from "../images/layers.ts";
 import {
   type Bind,
@@ -211,7 +212,7 @@ async function mountStorage(root: OverlayRoot): Promise<void> {
 }
 
 /** Keeps a disk that exists: the root of a stopped sandbox is mounted again. */
-async function createDisk(image: string, sizeMb: number): Promise<void> {
+export async function createDisk(image: string, sizeMb: number, program = "mkfs.ext4"): Promise<void> {
   const file = await open(image, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "EEXIST") return null;
     throw error;
@@ -221,14 +222,21 @@ async function createDisk(image: string, sizeMb: number): Promise<void> {
   await file.close();
   try {
     await run(
-      "mkfs.ext4",
+      program,
       ["-q", "-F", "-m", "0", "-O", "^has_journal", "-E", "nodiscard", image],
       `a disk of ${sizeMb} MB could not be created`,
     );
   } catch (error) {
     await rm(image);
-    throw error;
+    throw isInitError(error, "no_program") ? noProgram(program, sizeMb) : error;
   }
+}
+
+function noProgram(program: string, sizeMb: number): PlatformError {
+  return new PlatformError(
+    "sandbox.unsupported",
+    `the disk of a sandbox cannot be limited to ${sizeMb} MB without the program '${program}': install it, on Debian with: apt-get install e2fsprogs; or remove the limit, or use the runtime runsc, which needs no such program`,
+  );
 }
 
 function createFolders(root: OverlayRoot): void {
