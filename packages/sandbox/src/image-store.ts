@@ -6,7 +6,7 @@ import { DockerImages, daemonName } from "./docker/images.ts";
 import { Images, imagesFolder } from "./oci/images/images.ts";
 import { LayerStore } from "./oci/images/layers.ts";
 import { formatReference, parseReference, skopeoSource } from "./oci/images/reference.ts";
-import { skopeoVariables } from "./oci/images/skopeo.ts";
+import { type MachineVariables, skopeoVariables } from "./oci/images/skopeo.ts";
 import type { Architecture } from "./oci/spec/seccomp.ts";
 
 /** The images of an engine, without the engine. */
@@ -22,6 +22,8 @@ export interface ImageStore extends AsyncDisposable {
 export type ImageStoreOptions = {
   /** Credentials of registries, in the format of `docker login`. */
   readonly authFile?: string;
+  /** For proxies, certificates and settings of skopeo. */
+  readonly variables?: MachineVariables;
 } & (
   | { readonly engine: "oci"; readonly folder: string; readonly insecureRegistries?: readonly string[] }
   | { readonly engine: "docker"; readonly socket: string }
@@ -42,7 +44,7 @@ function openOci({ folder, ...access }: ImageStoreOptions & { readonly engine: "
   };
 }
 
-function openDocker({ socket, authFile }: ImageStoreOptions & { readonly engine: "docker" }): ImageStore {
+function openDocker({ socket, authFile, variables }: ImageStoreOptions & { readonly engine: "docker" }): ImageStore {
   const api = new DockerApi(socket);
   const images = new DockerImages(api, authFile === undefined ? {} : { authFile });
   return {
@@ -52,7 +54,7 @@ function openDocker({ socket, authFile }: ImageStoreOptions & { readonly engine:
       const target = `docker-daemon:${formatReference(parseReference(image))}`;
       const from = skopeoSource(parseReference(source));
       const arguments_ = ["copy", "--quiet", "--dest-daemon-host", `unix://${socket}`, from, target];
-      await promisify(execFile)("skopeo", arguments_, { env: skopeoVariables(), signal }).catch((error: unknown) => {
+      await promisify(execFile)("skopeo", arguments_, { env: skopeoVariables(variables), signal }).catch((error: unknown) => {
         const reason = (error as { stderr?: string }).stderr?.trim().split("\n").at(-1) || messageOf(error);
         throw new PlatformError("sandbox.start_failed", `${source} could not be copied to the Docker daemon at ${socket}: ${reason}`);
       });

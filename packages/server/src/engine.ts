@@ -25,10 +25,14 @@ export interface OpenEngineOptions {
   readonly config: ServerConfig;
   /** Receives what the engine reports, such as the progress of pulls. */
   readonly log: (line: string) => void;
+  /** Receives what the operator should change; `log` by default. */
+  readonly warn?: (line: string) => void;
   readonly onRefused: (refused: RefusedConnection) => void;
   readonly onLimit: (reached: ReachedLimit) => void;
   /** With the engine kubernetes: the time from the request to a sandbox that answers. */
   readonly onReady?: (durationMs: number) => void;
+  /** Environment variables of this process: programs that pull images get those for proxies and certificates. */
+  readonly machineVariables?: Readonly<Record<string, string | undefined>> | undefined;
   /** The command line of the blank runner as a process of this machine. */
   readonly runner: readonly string[];
   /** The runner as one file of JavaScript, for sandboxes that do not see the files of this machine. */
@@ -80,13 +84,17 @@ function openOci(options: OpenEngineOptions): OciEngine {
     poolTotal,
     hasMemory: () => freemem() >= minAvailableMemoryMb * 2 ** 20,
     users: sandboxUsers,
-    log: options.log,
+    log: options.warn ?? options.log,
     onRefused: options.onRefused,
     onLimit: options.onLimit,
     ...(runc !== null && { runcPath: runc }),
     ...(runsc !== null && { runscPath: runsc }),
     ...(imageStore !== null && { storeFolder: imageStore }),
-    images: { insecureRegistries, ...(registryAuth !== null && { authFile: registryAuth }) },
+    images: {
+      insecureRegistries,
+      ...(registryAuth !== null && { authFile: registryAuth }),
+      ...(options.machineVariables !== undefined && { variables: options.machineVariables }),
+    },
     base: async (layers): Promise<RootFiles> => {
       const base = await openBase();
       await base.addTo(layers, AbortSignal.timeout(UNPACK_MS));

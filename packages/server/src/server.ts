@@ -65,6 +65,8 @@ export interface ServerParts {
   /** The command line of a worker; without it, the data port is served by this process. */
   readonly worker?: readonly string[];
   readonly version: string;
+  /** Environment variables of this process: programs that pull images get those for proxies and certificates. */
+  readonly machineVariables?: Readonly<Record<string, string | undefined>>;
   /** Instead of the one of the configuration. It runs the command `runner`. */
   readonly engine?: SandboxEngine;
 }
@@ -131,6 +133,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
       ? openEngine({
           ...parts,
           log: (line) => logger.info(line),
+          warn: (line) => logger.warn(line),
           onRefused: (refused) => {
             logger.warn(refused, "the egress policy of a sandbox refused an outgoing connection");
             instances.sandboxEvents.refused(refused).catch(logFailure("a refused connection could not be noted"));

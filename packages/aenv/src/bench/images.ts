@@ -27,7 +27,7 @@ export interface NeededImage {
 export function openStore(engine: ImageEngine, terminal: Terminal): ImageStore {
   const { flags, variables } = engineSettings(engine, terminal.env);
   const { imageStore, dockerSocket, registryAuth, insecureRegistries } = readServerConfig({ flags, variables });
-  const auth = registryAuth === null ? {} : { authFile: registryAuth };
+  const auth = { ...(registryAuth !== null && { authFile: registryAuth }), variables: terminal.env };
   return engine === "docker"
     ? openImageStore({ engine, socket: dockerSocket, ...auth })
     : openImageStore({ engine, folder: String(imageStore), insecureRegistries, ...auth });

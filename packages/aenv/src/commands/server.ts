@@ -64,7 +64,7 @@ async function serve(options: Options, terminal: Terminal): Promise<void> {
   const stop = terminal.stopSignal();
   // On a terminal the text below is enough, unless a log level is set.
   const isQuiet = terminal.stderr.isTty && !printer.isJson && sources.get("logLevel") === "default";
-  const server = await withSpinner(terminal, "Starting", () => start(isQuiet ? { ...config, logLevel: "warn" } : config));
+  const server = await withSpinner(terminal, "Starting", () => start(isQuiet ? { ...config, logLevel: "warn" } : config, terminal.env));
   try {
     const token = await server.firstToken();
     welcome(server, config, token, printer);
@@ -86,7 +86,7 @@ function readConfig(given: Parameters<typeof readServerConfig>[0]): ServerConfig
   }
 }
 
-async function start(config: ServerConfig): Promise<RunningServer> {
+async function start(config: ServerConfig, env: Terminal["env"]): Promise<RunningServer> {
   try {
     return await startServer({
       config,
@@ -94,6 +94,7 @@ async function start(config: ServerConfig): Promise<RunningServer> {
       runnerCode,
       worker: workerCommand(config.home),
       version: ownPackage().version,
+      machineVariables: env,
     });
   } catch (error) {
     const { problems, exit, code, cause } = toFailure(error);

@@ -42,7 +42,7 @@ export async function startEmbeddedServer(project: Project, options: EmbeddedOpt
   try {
     const config = { ...settings, home };
     const runner = [...runnerCommand(home), "--parent", String(process.pid)];
-    const server = await startServer({ config, runner, runnerCode, version: ownPackage().version });
+    const server = await startServer({ config, runner, runnerCode, version: ownPackage().version, machineVariables: options.env });
     const close = () => server.close().finally(remove);
     try {
       const hub = new HubClient(server.controlUrl);

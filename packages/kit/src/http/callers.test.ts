@@ -47,13 +47,20 @@ describe("a server for callers from outside", () => {
     .flatMap((all) => all ?? [])
     .find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 
+  const ownAddress: [string, string, string][] =
+    own === undefined
+      ? []
+      : [
+          ["the machine's own address", "0.0.0.0", own],
+          ["the machine's own address in an IPv6 address", "::", own],
+        ];
+
   it.each([
     ["loopback", "0.0.0.0", "127.0.0.1"],
     ["another loopback address", "0.0.0.0", "127.0.0.9"],
     ["loopback in an IPv6 address", "::", "127.0.0.1"],
     ["IPv6 loopback", "::", "::1"],
-    ...(own === undefined ? [] : [["the machine's own address", "0.0.0.0", own] as const]),
-    ...(own === undefined ? [] : [["the machine's own address in an IPv6 address", "::", own] as const]),
+    ...ownAddress,
   ])("refuses %s before it reads a request", async (_, host, to) => {
     const { port, requests } = await listen({ kind: "outside" }, host);
     const answer = await answerTo({ host: to, port }, GET("/episode/oracle"));

@@ -20,7 +20,7 @@ export interface OciEngineOptions {
    */
   readonly users?: "own" | "machine";
   /** Credentials and exceptions for registries. */
-  readonly images?: Pick<ImagesOptions, "authFile" | "insecureRegistries">;
+  readonly images?: Pick<ImagesOptions, "authFile" | "insecureRegistries" | "variables">;
   /** The images and their unpacked layers; several homes can share them. */
   readonly storeFolder?: string;
   /** Containers of each image in use that wait for a program. */

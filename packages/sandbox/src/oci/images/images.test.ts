@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeNeeding, missing, temporaryTree } from "@aenv/testing";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Architecture } from "../spec/seccomp.ts";
 import { layerTar, writeLayout } from "./fixtures/layout.ts";
 import { startRegistry } from "./fixtures/registry.ts";
@@ -150,23 +150,20 @@ describeNeeding("skopeo", "an image that skopeo reads", () => {
     const program = join(home.path, "bin/skopeo");
     home.write({ "bin/skopeo": `#!/bin/sh\nenv >> ${home.path}/variables\nexec ${real} "$@"\n` });
     chmodSync(program, 0o755);
-    vi.stubEnv("REGISTRY_AUTH_FILE", join(home.path, "auth.json"));
-    vi.stubEnv("XDG_RUNTIME_DIR", join(home.path, "run"));
-    vi.stubEnv("HOME", join(home.path, "user"));
-    vi.stubEnv("A_SECRET", "of the server");
-    vi.stubEnv("PATH", `${join(home.path, "bin")}:${process.env.PATH}`);
-    try {
-      const { images } = openImages(home.path, { insecureRegistries: [registry.host] });
-      await expect(images.get(`${registry.host}/ns/name`, get)).rejects.toThrow("could not be pulled");
-      expect(registry.requests).toEqual([]);
-      const names = readFileSync(join(home.path, "variables"), "utf8")
-        .split("\n")
-        .map((line) => line.split("=")[0]);
-      expect(names).toContain("HOME");
-      for (const name of ["A_SECRET", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR"]) expect(names).not.toContain(name);
-    } finally {
-      vi.unstubAllEnvs();
-    }
+    const variables = {
+      REGISTRY_AUTH_FILE: join(home.path, "auth.json"),
+      XDG_RUNTIME_DIR: join(home.path, "run"),
+      HOME: join(home.path, "user"),
+      A_SECRET: "of the server",
+      PATH: `${join(home.path, "bin")}:${process.env.PATH}`,
+    };
+    const { images } = openImages(home.path, { insecureRegistries: [registry.host], variables });
+    await expect(images.get(`${registry.host}/ns/name`, get)).rejects.toThrow("could not be pulled");
+    expect(registry.requests).toEqual([]);
+    const lines = readFileSync(join(home.path, "variables"), "utf8").split("\n");
+    const names = lines.map((line) => line.split("=")[0]);
+    expect(names).toContain("HOME");
+    for (const name of ["A_SECRET", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR"]) expect(names).not.toContain(name);
   });
 
   it("is read from an archive of docker", async () => {

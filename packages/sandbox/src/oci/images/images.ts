@@ -10,7 +10,7 @@ import type { DevicePolicy } from "./layer-tar.ts";
 import type { LayerId, LayerStore } from "./layers.ts";
 import { GO_ARCHITECTURES, type ImageConfig, readLayout } from "./layout.ts";
 import { formatReference, type ImageReference, parseReference, skopeoSource } from "./reference.ts";
-import { skopeoVariables } from "./skopeo.ts";
+import { type MachineVariables, skopeoVariables } from "./skopeo.ts";
 import { unpackLayer } from "./unpack.ts";
 
 /** An image whose layers are unpacked. */
@@ -34,6 +34,8 @@ export interface ImagesOptions {
   readonly authFile?: string;
   /** Registries whose certificates are not checked, or that have none, as `host:port`. */
   readonly insecureRegistries?: readonly string[];
+  /** For proxies, certificates and settings of skopeo. */
+  readonly variables?: MachineVariables;
   readonly devices?: DevicePolicy;
   /** A pull serves all that wait for it, so it ends by its own limit. */
   readonly pullTimeoutMs?: number;
@@ -148,20 +150,25 @@ export class Images {
 
   #skopeo(args: readonly string[], signal: AbortSignal): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      execFile("skopeo", args, { env: skopeoVariables(), signal, encoding: "buffer", maxBuffer: 16 * 2 ** 20 }, (error, stdout, stderr) => {
-        if (error === null) return resolve(stdout);
-        const source = args.find((arg) => /^(?:docker|docker-daemon|docker-archive):/.test(arg));
-        if (error.code === "ENOENT")
-          return reject(
-            new PlatformError("sandbox.unsupported", `${source} cannot be pulled: install skopeo, or use oci:PATH`, { cause: error }),
+      execFile(
+        "skopeo",
+        args,
+        { env: skopeoVariables(this.#options.variables), signal, encoding: "buffer", maxBuffer: 16 * 2 ** 20 },
+        (error, stdout, stderr) => {
+          if (error === null) return resolve(stdout);
+          const source = args.find((arg) => /^(?:docker|docker-daemon|docker-archive):/.test(arg));
+          if (error.code === "ENOENT")
+            return reject(
+              new PlatformError("sandbox.unsupported", `${source} cannot be pulled: install skopeo, or use oci:PATH`, { cause: error }),
+            );
+          const reason = stderr.toString("utf8").trim().split("\n").at(-1);
+          reject(
+            new PlatformError("sandbox.start_failed", `the image ${source} could not be pulled: ${reason || error.message}`, {
+              cause: error,
+            }),
           );
-        const reason = stderr.toString("utf8").trim().split("\n").at(-1);
-        reject(
-          new PlatformError("sandbox.start_failed", `the image ${source} could not be pulled: ${reason || error.message}`, {
-            cause: error,
-          }),
-        );
-      });
+        },
+      );
     });
   }
 
