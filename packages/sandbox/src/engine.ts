@@ -207,9 +207,10 @@ export interface SandboxSpec {
   readonly startsEarly?: boolean;
   /**
    * The program is the kit's runner. It refuses connections of programs in its own sandbox; an engine that connects from there appends the
-   * digest of a key: `--caller-digest HEX`, and sends the key first.
+   * digest of a key, `--caller-digest HEX`, and sends the key first. An engine that copies processes with their memory appends
+   * `--kernel-random`, so that copies have different random numbers.
    */
-  readonly checksCallers?: boolean;
+  readonly isRunner?: boolean;
   /** It is not needed yet, so it must not take the room of one that is. */
   readonly isAhead?: boolean;
   /** Only for engines that mount folders. */

@@ -104,6 +104,28 @@ describeNeeding("runsc", "a platform whose sandboxes can be copied", () => {
     for (const fork of forks) await fork.release();
   }, 240_000);
 
+  it("gives forks different random numbers, and so instances that are copies of a stored process", async () => {
+    await using parent = new Environment(await publish(platform, projects.dice), { systemUrl: platform.controlUrl });
+    const draw = async (env: Environment) => (await env.callTool("random", {})).json<string[]>();
+    expect(new Set(await draw(parent)).size).toBe(9);
+    const forks = await parent.fork(4, { fidelity: "memory" });
+    const [again] = (await (forks[0] as Environment).fork(1, { fidelity: "memory" })) as [Environment];
+    const all = [parent, ...forks, again];
+    const drawn = await Promise.all(all.map(draw));
+    for (const of of drawn[0]?.keys() ?? []) expect([of, new Set(drawn.map((one) => one[of])).size]).toEqual([of, all.length]);
+    for (const one of [...forks, again]) await one.release();
+
+    const ref = await publish(platform, projects.dice, { version: "1.0.1", deployConfig: { warmStart: true } });
+    const before = await copiesOf(platform);
+    const instances = [];
+    for (let n = 0; n < 3; n++) instances.push(new Environment(ref, { systemUrl: platform.controlUrl }));
+    const warm = [];
+    for (const one of instances) warm.push(await draw(one));
+    for (const of of warm[0]?.keys() ?? []) expect([of, new Set(warm.map((one) => one[of])).size]).toEqual([of, instances.length]);
+    await expect.poll(() => copiesOf(platform), { timeout: 60_000 }).toBeGreaterThan(before);
+    for (const one of instances) await one.release();
+  }, 240_000);
+
   it("gives forks with memory the limits of their environment", async () => {
     const ref = await publish(platform, projects.tally, { version: "1.0.2", deployConfig: { memory: "700Mi" } });
     const { id } = await platform.create(ref);
@@ -169,14 +191,15 @@ describeNeeding("runsc", "a platform whose sandboxes can be copied", () => {
 
   it("starts instances as copies of a stored process, if the environment asks for it", async () => {
     const ref = await publish(platform, projects.probe, { version: "1.0.1", deployConfig: { warmStart: true } });
+    const stored = snapshotsOf(platform);
     const first = await platform.create(ref);
-    expect(snapshotsOf(platform)).toBe(1);
+    expect(snapshotsOf(platform)).toBe(stored + 1);
     const before = await copiesOf(platform);
     const second = await platform.create(ref);
     for (const { id } of [first, second]) expect(await callTool(urlOf(platform, id), "count")).toMatchObject({ text: "1" });
     // The second one is a copy or, if a process was ready for it, that process is replaced by a copy.
     await expect.poll(() => copiesOf(platform), { timeout: 60_000 }).toBeGreaterThan(before);
-    expect(snapshotsOf(platform)).toBe(1);
+    expect(snapshotsOf(platform)).toBe(stored + 1);
   }, 120_000);
 
   it("starts instances of a program with the same variables as copies of one that answered, if the environment asks for it", async () => {

@@ -64,6 +64,8 @@ export const projects = {
   probe: fileURLToPath(new URL("fixtures/probe", import.meta.url)),
   /** The one-file style: its state is in its module. */
   tally: fileURLToPath(new URL("fixtures/tally", import.meta.url)),
+  /** Draws random numbers. */
+  dice: fileURLToPath(new URL("fixtures/dice", import.meta.url)),
   /** Tools that run commands in the sandbox of the task. */
   repair: fileURLToPath(new URL("fixtures/repair", import.meta.url)),
   /** The tools of the kit in the sandbox of the task. */

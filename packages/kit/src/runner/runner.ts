@@ -8,6 +8,7 @@ import type { OWN_CONNECTIONS_VARIABLE, runnerRoutes } from "@aenv/contract";
 import { firstLocation, type SourceLocation } from "../definition/source-location.ts";
 import { acceptOnly, type Callers } from "../http/callers.ts";
 import type { Served, ServeOptions } from "../serve/serve.ts";
+import { useKernelRandom } from "./kernel-random.ts";
 
 // The blank runner: a process that is started in advance and is bound to an environment later.
 //
@@ -60,6 +61,11 @@ class Runner {
     this.#place = place;
     this.#parent = parent;
     if (callers !== null) acceptOnly(this.#server, callers);
+  }
+
+  /** A copy of this process with its memory gets other random numbers before its first request: its connections are new. */
+  onConnection(listener: () => void): void {
+    this.#server.prependListener("connection", listener);
   }
 
   start(): void {
@@ -232,6 +238,7 @@ const { values } = parseArgs({
     port: { type: "string" },
     "compile-cache": { type: "string" },
     "caller-digest": { type: "string" },
+    "kernel-random": { type: "boolean" },
     parent: { type: "string" },
   },
 });
@@ -240,4 +247,9 @@ if (place === null) {
   console.error("the runner needs a socket to listen on: --socket <path>, or --host <address> --port <number>");
   process.exit(2);
 }
-new Runner(place, callersOf(place, values["caller-digest"]), values.parent === undefined ? null : Number(values.parent)).start();
+const runner = new Runner(place, callersOf(place, values["caller-digest"]), values.parent === undefined ? null : Number(values.parent));
+if (values["kernel-random"] === true) {
+  const random = useKernelRandom();
+  runner.onConnection(() => random.reseed());
+}
+runner.start();

@@ -184,7 +184,7 @@ export class DockerEngine implements SandboxEngine {
       memoryMb: spec.memoryMb ?? null,
       processes: spec.processes ?? DEFAULT_PROCESSES,
       port: listening.kind === "none" ? null : listening.kind === "port" ? listening.port : PROGRAM_PORT,
-      ...(spec.checksCallers === true && { checksCallers: true }),
+      ...(spec.isRunner === true && { checksCallers: true }),
       commandDefaults: { cwd: "/", env: {} },
       maker: this.#self,
       isReady: false,

@@ -29,7 +29,7 @@ export function programOf(spec: SandboxSpec, image: DockerImage, initKey: KeyObj
   const program = mainProgram(told, image.config);
   if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
   const where = listening.kind === "appended" ? ["--host", HOST, "--port", String(PROGRAM_PORT)] : [];
-  const callers = spec.checksCallers === true ? ["--caller-digest", callerDigest(initKey, spec.id)] : [];
+  const callers = spec.isRunner === true ? ["--caller-digest", callerDigest(initKey, spec.id)] : [];
   return { ...program, command: [...program.command, ...where, ...callers] };
 }
 

@@ -372,7 +372,7 @@ export class OciEngine implements SandboxEngine {
     }
     // A sandbox that only runs commands does not start the program of its image, which often is a shell that would end at once.
     if (listening.kind === "none" && spec.command.length === 0) return;
-    const program = mainProgram(withAddress(spec, listening), sandbox.container.record.files.config);
+    const program = mainProgram(withAddress(spec, listening, sandbox.container.record.runtime), sandbox.container.record.files.config);
     if (program === null) throw startFailed(spec, "neither the image nor the specification names a program", []);
     // A snapshot has the folder already, with the changes of its program, also if it was taken on another machine.
     const folder = spec.folder === undefined ? null : await sandbox.addProgramFolder(spec.folder, signal);

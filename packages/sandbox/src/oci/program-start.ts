@@ -1,5 +1,5 @@
 import { messageOf, PlatformError } from "@aenv/contract";
-import type { Listening, SandboxAddress, SandboxSpec } from "../engine.ts";
+import type { Listening, SandboxAddress, SandboxRuntime, SandboxSpec } from "../engine.ts";
 import { isInitError } from "../init/error.ts";
 import type { RemoteProcess } from "../init/process.ts";
 import { outsideOnly, tellAddress } from "../listening.ts";
@@ -81,11 +81,19 @@ export function addressOf(listening: Listening, { network }: Container): Sandbox
 }
 
 /** The command and the variables that tell the program where to listen. */
-export function withAddress(spec: SandboxSpec, listening: Listening): Pick<SandboxSpec, "command" | "variables"> {
-  const { command, variables } = spec;
+export function withAddress(spec: SandboxSpec, listening: Listening, runtime: SandboxRuntime): Pick<SandboxSpec, "command" | "variables"> {
+  const { command, variables, isRunner } = spec;
   switch (listening.kind) {
     case "appended":
-      return { command: [...command, "--host", ANY_HOST, "--port", String(PROGRAM_PORT)], variables };
+      return {
+        // Only runsc copies the memory of processes.
+        command: [
+          ...command,
+          ...["--host", ANY_HOST, "--port", String(PROGRAM_PORT)],
+          ...(isRunner === true && runtime === "runsc" ? ["--kernel-random"] : []),
+        ],
+        variables,
+      };
     case "port":
       return tellAddress({ command, variables: { ...outsideOnly, ...variables } }, { host: ANY_HOST, port: listening.port });
     case "none":

@@ -56,7 +56,7 @@ export function sandboxSpecOf(id: string, options: StartOptions, facts: RunnerFa
     ...(folder !== undefined && { folder }),
     ...(firstFolder !== undefined && { firstFolder }),
     variables: program === undefined ? variables : (options.variables ?? {}),
-    ...(program === undefined && { checksCallers: true }),
+    ...(program === undefined && { isRunner: true }),
     ...(program === undefined && folder === undefined && !hasSecrets && { startsEarly: true }),
     labels: { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "program", instance: instanceId }) },
     startTimeoutMs,
