@@ -57,7 +57,7 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
   const { diskMb } = spec;
   const mounts = (spec.mounts ?? []).map((mount) => ({ kind: "bind" as const, ...mount }));
   // Nothing can be mounted in a container that runs.
-  const waiting = canWait && mounts.length === 0 ? pools.running.take({ runtime, files, diskMb }) : null;
+  const waiting = canWait && mounts.length === 0 && !spec.isTemporarySnapshot ? pools.running.take({ runtime, files, diskMb }) : null;
   if (waiting !== null) return limited(pools.running, waiting);
   const filled = async (): Promise<Container | null> => {
     if (!canWait || mounts.length > 0 || diskMb !== undefined || !canBeFilled(files)) return null;

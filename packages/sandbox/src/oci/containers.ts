@@ -252,13 +252,12 @@ export class Containers {
     const record = this.current(container);
     const { id, files } = record;
     this.#records.write(id, { ...record, isRestacking: true });
-    const restacked = await restackRoot(this.rootOf(record), layers, container.process.pid);
+    const restacked = await restackRoot(this.rootOf(record), layers, { pid: container.process.pid, holder: id });
     if (restacked === null) {
       this.#records.write(id, record);
       return null;
     }
-    const after = { ...files, layers: restacked.layers };
-    await layers.use(id, after.layers);
+    const after = { ...files, layers: restacked };
     this.#records.write(id, { ...record, files: after });
     return after;
   }

@@ -22,7 +22,7 @@ import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
-import { type Container, groupPathOf, hasLostFiles, homeKey, mappedFolder, newContainerId } from "./container.ts";
+import { type Container, type ContainerSpec, groupPathOf, hasLostFiles, homeKey, mappedFolder, newContainerId } from "./container.ts";
 import { type ContainerSource, containerFor } from "./container-choice.ts";
 import type { Containers } from "./containers.ts";
 import { DEFAULT_PROCESSES, DEFAULTS, type OciEngineOptions, type OciSettings } from "./options.ts";
@@ -154,7 +154,11 @@ export class OciEngine implements SandboxEngine {
 
   async removeSnapshot(id: string): Promise<void> {
     const { snapshots, pools } = await this.#open();
-    await pools.restored.forget(snapshots.memoryFolder(id));
+    const checkpoint = snapshots.memoryFolder(id);
+    const layer = snapshots.highestLayerOf(id);
+    // Those that wait would keep its files.
+    const isRemoved = (spec: ContainerSpec) => spec.checkpoint === checkpoint || (layer !== null && spec.files.layers.at(-1) === layer);
+    for (const pool of Object.values(pools)) await pool.forget(isRemoved);
     await snapshots.remove(id);
   }
 

@@ -92,8 +92,10 @@ it("removes those of a checkpoint that is forgotten, also one that is just being
   for (const checkpoint of ["early", "late", "other"]) pool.take({ ...specOf("a"), checkpoint });
   const filled = pool.fill();
   await expect.poll(() => pool.size).toBe(2);
-  await Promise.all([pool.forget("early"), pool.forget("late")]);
+  const forgotten = Promise.all(["early", "late"].map((one) => pool.forget(({ checkpoint }) => checkpoint === one)));
   creating.resolve();
+  await forgotten;
+  expect(removed.sort()).toEqual(["early", "late"]);
   await filled;
   expect(removed.sort()).toEqual(["early", "late"]);
   expect(pool.size).toBe(1);

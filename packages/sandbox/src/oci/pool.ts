@@ -75,13 +75,15 @@ export class ContainerPool<T extends { readonly record: ContainerRecord }> {
     );
   }
 
-  /** Removes those that continue this checkpoint, which is about to be removed. */
-  async forget(checkpoint: string): Promise<void> {
+  /** Removes those of these kinds, because their checkpoint or their files are about to be removed. Waits for one that is being created. */
+  async forget(isRemoved: (spec: ContainerSpec) => boolean): Promise<void> {
     for (const [key, kind] of this.#kinds) {
-      if (kind.spec.checkpoint !== checkpoint) continue;
+      if (!isRemoved(kind.spec)) continue;
       this.#kinds.delete(key);
       kind.allowed = 0;
       await this.#drop(kind, 0);
+      // One that is being created is removed by `#fillKind`.
+      await kind.filling;
     }
   }
 

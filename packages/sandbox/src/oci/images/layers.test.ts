@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
@@ -46,9 +46,70 @@ describe("a store of layers", () => {
   it("takes a folder as a layer", async () => {
     using home = temporaryTree({ "changes/file": "x" });
     const store = new LayerStore(home.path);
-    const id = await store.adopt(join(home.path, "changes"));
+    await add(store, a);
+    const [below, id = ""] = await store.adopt(join(home.path, "changes"), "one", [a]);
+    expect(below).toBe(a);
     expect(readFileSync(join(store.folder, store.filesOf(id), "file"), "utf8")).toBe("x");
     expect(existsSync(join(home.path, "changes"))).toBe(false);
+  });
+
+  it("deletes a layer of a snapshot with its last use, and never a layer of an image", async () => {
+    using home = temporaryTree({ "changes/file": "x" });
+    const stores = [new LayerStore(home.path), new LayerStore(home.path)] as const;
+    await add(stores[0], a);
+    const ids = await stores[0].adopt(join(home.path, "changes"), "one", [a]);
+    const own = ids[1] ?? "";
+    await stores[1].use("two", ids);
+    await stores[0].release("one");
+    // The sweep for what crashed processes left does not take it either.
+    await stores[0].collect(later());
+    expect(stores[0].has(own)).toBe(true);
+    await stores[1].release("two");
+    expect(readdirSync(stores[0].folder)).toEqual(["a".repeat(32)]);
+    await expect(stores[1].use("three", ids)).rejects.toMatchObject({
+      code: "snapshot.not_found",
+      message: expect.stringContaining("its snapshot was removed"),
+    });
+    expect(await stores[0].holders()).toEqual([]);
+  });
+
+  it("sweeps a layer of a snapshot whose last user was killed while it released it, however young it is", async () => {
+    using home = temporaryTree({ "changes/file": "x" });
+    const store = new LayerStore(home.path);
+    const ids = await store.adopt(join(home.path, "changes"), "one", []);
+    rmSync(join(home.path, "uses", "one"));
+    expect((await store.collect(new Date(0))).layers).toEqual(ids);
+    expect(readdirSync(store.folder)).toEqual([]);
+  });
+
+  it("keeps layers of snapshots that are passed on from one user to the next while others release and collect", async () => {
+    using home = temporaryTree();
+    const stores = [0, 1, 2].map(() => new LayerStore(home.path));
+    const [first, ...others] = stores as [LayerStore, ...LayerStore[]];
+    const pass = async (number: number) => {
+      const part = await first.temporaryFolder();
+      mkdirSync(join(part, "files"));
+      writeFileSync(join(part, "files/id"), String(number));
+      const ids = await first.adopt(join(part, "files"), `user-${number}-0`, []);
+      for (let next = 1; next < 20; next++) {
+        const store = stores[next % stores.length] as LayerStore;
+        // Throws if the layer is gone at this moment.
+        await store.use(`user-${number}-${next}`, ids);
+        await store.release(`user-${number}-${next - 1}`);
+        expect(readFileSync(join(store.folder, store.filesOf(ids[0] ?? ""), "id"), "utf8")).toBe(String(number));
+      }
+      await first.release(`user-${number}-19`);
+      rmSync(part, { recursive: true });
+    };
+    let isPassing = true;
+    const collecting = others.map(async (store) => {
+      while (isPassing) await store.collect(later());
+    });
+    await Promise.all([0, 1, 2, 3].map(pass));
+    isPassing = false;
+    await Promise.all(collecting);
+    expect(readdirSync(first.folder)).toEqual([]);
+    expect(await first.holders()).toEqual([]);
   });
 
   it("collects layers that nobody uses and that were not used lately", async () => {

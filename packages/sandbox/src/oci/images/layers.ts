@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { PlatformError } from "@aenv/contract";
 import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../../process/process-table.ts";
 
-/** `sha256:…` is the digest of an image's uncompressed layer, `snapshot:…` a random id. */
+/** `sha256:…` is the digest of an image's uncompressed layer, `snapshot:…` a random id of a sandbox's changes. */
 export type LayerId = string;
 
 /** `layer.json` beside a layer's files. Its time of change is when the layer was last used. */
@@ -24,6 +24,7 @@ export interface Collected {
 
 const RECORD = "layer.json";
 const FILES = "diff";
+const SNAPSHOT = "snapshot:";
 /** Folders that are being filled or deleted, and layers that are about to be deleted. The process that does so is part of the name. */
 const PART = ".part-";
 const EVICTED = ".evicted-";
@@ -32,6 +33,9 @@ const EVICTED = ".evicted-";
  * The unpacked layers of one folder, shared by the sandboxes of several processes. Nothing is locked: a layer appears by a rename when
  * it is complete. A user first writes down what it uses and then checks that it is there; the collector first moves a layer away
  * and then reads what is used. So at least one of them sees the other.
+ *
+ * A layer of an image can be pulled again, and is kept for a while without users. A layer of a snapshot has the files of a sandbox: its use
+ * is written down before it appears, and it is deleted with its last use.
  */
 export class LayerStore {
   /** The folder in which relative paths of layers are resolved. */
@@ -102,30 +106,45 @@ export class LayerStore {
     return path;
   }
 
-  /** Makes a folder of the same file system a layer, by a rename. Returns its id. */
-  async adopt(files: string): Promise<LayerId> {
-    const id = `snapshot:${randomBytes(16).toString("hex")}`;
+  /** Makes a folder of the same file system a layer above `below`, by a rename. Returns all of these, which `holder` uses until `release`. */
+  async adopt(files: string, holder: string, below: readonly LayerId[]): Promise<readonly LayerId[]> {
+    const id = `${SNAPSHOT}${randomBytes(16).toString("hex")}`;
+    const ids = [...below, id];
+    this.announce(holder, ids);
     const part = await this.temporaryFolder();
     await rename(files, join(part, FILES));
     await this.#publish(id, part);
-    return id;
+    return ids;
   }
 
-  /** Protects layers from collection until `release`. Throws `bundle.not_found` if one is missing: pull the image again. */
-  async use(holder: string, ids: readonly LayerId[]): Promise<void> {
+  /** Protects layers until `release`, also those that are about to be added. */
+  announce(holder: string, ids: readonly LayerId[]): void {
     const part = join(this.#uses, `${PART}${randomBytes(6).toString("hex")}`);
     // Not through the thread pool, here and in `#touch`: every start of a sandbox waits for it.
     writeFileSync(part, JSON.stringify(ids));
     renameSync(part, this.#useOf(holder));
+  }
+
+  /** Protects layers until `release`. Throws if one is missing: `bundle.not_found` for one of an image, which can be pulled again. */
+  async use(holder: string, ids: readonly LayerId[]): Promise<void> {
+    this.announce(holder, ids);
     for (const id of ids) {
       if (await this.#keep(id)) continue;
       await this.release(holder);
+      if (isOfSnapshot(id))
+        throw new PlatformError("snapshot.not_found", `layer ${id} is not in ${this.folder}: its snapshot was removed; take it again`);
       throw new PlatformError("bundle.not_found", `layer ${id} is not in ${this.folder}; pull its image again`);
     }
   }
 
+  /** Idempotent. Deletes the layers of snapshots that nobody else uses. */
   async release(holder: string): Promise<void> {
+    const ids = (await this.#usedBy(holder)) ?? [];
     await rm(this.#useOf(holder), { force: true });
+    const own = ids.filter(isOfSnapshot).map(nameOf);
+    if (own.length === 0) return;
+    const used = await this.#used();
+    for (const name of own) if (!used.has(name)) await this.#evict(name);
   }
 
   /** Who uses layers. After a crash, the caller releases those that have ended. */
@@ -133,17 +152,24 @@ export class LayerStore {
     return (await readdir(this.#uses)).filter((name) => !name.startsWith(PART));
   }
 
-  /** Removes layers that nobody uses and that were last used before `idleSince`, and what processes that ended left unfinished. */
+  /**
+   * Removes layers of images that nobody uses and that were last used before `idleSince`, all layers of snapshots that nobody uses, and what
+   * processes that ended left unfinished.
+   */
   async collect(idleSince: Date): Promise<Collected> {
     const unfinished = await this.#removeUnfinished();
     const layers: LayerId[] = [];
+    // Before the uses are read: those of a snapshot's layer are older than the layer.
+    const names = await readdir(this.folder);
     const used = await this.#used();
-    for (const name of await readdir(this.folder)) {
+    for (const name of names) {
       if (name.startsWith(".") || used.has(name)) continue;
       const record = join(this.folder, name, RECORD);
       const [changed, text] = await Promise.all([stat(record), readFile(record, "utf8")]).catch(() => [null, ""] as const);
-      if (changed === null || changed.mtimeMs >= idleSince.getTime()) continue;
-      if (await this.#evict(name)) layers.push((JSON.parse(text) as LayerRecord).id);
+      if (changed === null) continue;
+      const { id } = JSON.parse(text) as LayerRecord;
+      if (!isOfSnapshot(id) && changed.mtimeMs >= idleSince.getTime()) continue;
+      if (await this.#evict(name)) layers.push(id);
     }
     return { layers, unfinished };
   }
@@ -198,12 +224,17 @@ export class LayerStore {
 
   /** The names of all layers in use. */
   async #used(): Promise<Set<string>> {
-    const used = new Set<string>();
-    for (const holder of await this.holders()) {
-      const text = await readFile(join(this.#uses, holder), "utf8").catch(() => "[]");
-      for (const id of JSON.parse(text) as LayerId[]) used.add(nameOf(id));
+    for (;;) {
+      const uses = await Promise.all((await this.holders()).map((holder) => this.#usedBy(holder)));
+      // One that ended meanwhile may have passed its layers on to one that was not listed yet.
+      if (!uses.includes(null)) return new Set(uses.flatMap((ids) => (ids ?? []).map(nameOf)));
     }
-    return used;
+  }
+
+  /** Null if it uses none. */
+  async #usedBy(holder: string): Promise<readonly LayerId[] | null> {
+    const text = await readFile(this.#useOf(holder), "utf8").catch(() => null);
+    return text === null ? null : (JSON.parse(text) as LayerId[]);
   }
 
   async #publish(id: LayerId, part: string): Promise<void> {
@@ -231,6 +262,10 @@ export class LayerStore {
       throw new PlatformError("request.invalid", `'${holder}' is not an id of a sandbox`);
     return join(this.#uses, holder);
   }
+}
+
+export function isOfSnapshot(id: LayerId): boolean {
+  return id.startsWith(SNAPSHOT);
 }
 
 /** Short, because the options of a mount have a limited length; `has` compares the whole id. */

@@ -111,41 +111,37 @@ export async function removeRoot(root: OverlayRoot): Promise<void> {
   await rm(root.folder, { recursive: true, force: true });
 }
 
-export interface RootSnapshot {
-  /** The layers of the snapshot, from the lowest to the highest. */
-  readonly layers: readonly LayerId[];
-  /** The root as it is mounted now. */
-  readonly root: OverlayRoot;
-}
-
 /**
- * Makes the changes of a root a new layer. All processes of the sandbox must be frozen or ended.
- *
- * `stopped`: no process of the sandbox is left. The changes become the layer by a rename, and the root is mounted again on it.
- * `frozen`: the sandbox goes on afterwards. Its mount keeps writing to the folder with the changes, whatever the folder's name is,
- * so the layer is a copy, which shares blocks with the original if the file system supports that.
+ * Makes the changes of a root a new layer. All processes of the sandbox must be frozen or ended. It goes on afterwards, and its mount keeps
+ * writing to the folder with the changes, whatever the folder's name is. So the layer is a copy, which shares blocks with the original if the
+ * file system supports that. Returns all layers, from the lowest to the highest, which `holder` uses.
  */
-export async function snapshotRoot(root: OverlayRoot, store: LayerStore, state: "stopped" | "frozen"): Promise<RootSnapshot> {
-  if (state === "frozen" || root.storage.kind !== "folder") return { layers: [...root.layers, await copyToLayer(root, store)], root };
-  await unmountRoot(root);
-  const layers = [...root.layers, await store.adopt(upper(root))];
-  const restacked = { ...root, layers };
-  await mountRoot(restacked, store);
-  return { layers, root: restacked };
+export async function copyRoot(root: OverlayRoot, store: LayerStore, holder: string): Promise<readonly LayerId[]> {
+  const part = await store.temporaryFolder();
+  try {
+    await run("cp", ["--archive", "--reflink=auto", upper(root), join(part, "files")], `the changes in ${root.folder} could not be copied`);
+    return await store.adopt(join(part, "files"), holder, root.layers);
+  } finally {
+    await rm(part, { recursive: true, force: true });
+  }
 }
 
 /**
  * Makes the changes of a root a new layer without a copy, while the sandbox goes on: it is frozen, and `pid`, its init, is its only process. The
- * process gets a root with a new folder for changes above the layer. Null if that is not possible here, or if the process has opened files of
- * its root: then nothing has changed. A failure in the middle is `sandbox.lost`.
+ * process gets a root with a new folder for changes above the layer. Returns its layers, which `holder` uses. Null if that is not possible here,
+ * or if the process has opened files of its root: then nothing has changed. A failure in the middle is `sandbox.lost`.
  */
-export async function restackRoot(root: OverlayRoot, store: LayerStore, pid: number): Promise<RootSnapshot | null> {
+export async function restackRoot(
+  root: OverlayRoot,
+  store: LayerStore,
+  { pid, holder }: { readonly pid: number; readonly holder: string },
+): Promise<readonly LayerId[] | null> {
   if (!(await exchangeRoot(root, [upper(root), ...lowerOf(root, store)], { pid, isFileServer: false }, {}))) return null;
   await unmount(rootPath(root), root.mapped != null);
-  const layers = [...root.layers, await store.adopt(upper(root))];
+  const layers = await store.adopt(upper(root), holder, root.layers);
   rmSync(changes(root), { recursive: true, force: true });
   renameSync(nextChanges(root), changes(root));
-  return { layers, root: { ...root, layers } };
+  return layers;
 }
 
 /**
@@ -184,16 +180,6 @@ async function exchangeRoot(root: OverlayRoot, lower: readonly string[], user: R
     rmSync(next, { recursive: true, force: true });
     if (isPlatformError(error, "sandbox.unsupported", "sandbox.start_failed")) return false;
     throw error;
-  }
-}
-
-async function copyToLayer(root: OverlayRoot, store: LayerStore): Promise<LayerId> {
-  const part = await store.temporaryFolder();
-  try {
-    await run("cp", ["--archive", "--reflink=auto", upper(root), join(part, "files")], `the changes in ${root.folder} could not be copied`);
-    return await store.adopt(join(part, "files"));
-  } finally {
-    await rm(part, { recursive: true, force: true });
   }
 }
 

@@ -16,6 +16,7 @@ import type {
 import { connectInit } from "../../init/connection.ts";
 import { ControlGroup, findHierarchy } from "../cgroups/group.ts";
 import { OciEngine } from "../engine.ts";
+import { isOfSnapshot } from "../images/layers.ts";
 import type { OciEngineOptions } from "../options.ts";
 import { testBase } from "../testing/base.ts";
 import { leftoversOf } from "../testing/leftovers.ts";
@@ -45,6 +46,10 @@ function openWorld(runtime: SandboxRuntime) {
   let home = "";
   let engine: OciEngine;
   let count = 0;
+  const layersFolder = join(storeFolder, "layers");
+  /** What is there of snapshots, complete or not. */
+  const snapshotLayers = () =>
+    readdirSync(layersFolder).filter((name) => name.startsWith(".") || isOfSnapshot(readRecord(join(layersFolder, name), "layer.json").id));
   const open = (more: Partial<OciEngineOptions> = {}) =>
     new OciEngine({ home, runtime, base: testBase, storeFolder, networkPoolSize: 0, ...more });
   beforeAll(() => {
@@ -59,8 +64,10 @@ function openWorld(runtime: SandboxRuntime) {
     await engine.close();
     rmSync(home, { recursive: true, force: true });
     expect(left).toEqual([]);
+    expect(snapshotLayers()).toEqual([]);
   });
   return {
+    snapshotLayers,
     engine: () => engine,
     reopen: async (more?: Partial<OciEngineOptions>) => {
       await engine.close();
@@ -83,6 +90,7 @@ function openWorld(runtime: SandboxRuntime) {
       const { container } = readRecord(join(home, "oci/sandboxes", id));
       return readRecord(join(home, "oci/containers", String(container))).files.layers;
     },
+    layersOfContainer: (id: string): readonly string[] => readRecord(join(home, "oci/containers", id)).files.layers,
     /** One that only runs commands. */
     createIdle: (snapshot?: string) =>
       engine.create(
@@ -117,8 +125,8 @@ function openWorld(runtime: SandboxRuntime) {
   };
 }
 
-function readRecord(folder: string) {
-  return JSON.parse(readFileSync(join(folder, "record.json"), "utf8"));
+function readRecord(folder: string, name = "record.json") {
+  return JSON.parse(readFileSync(join(folder, name), "utf8"));
 }
 
 async function ask(sandbox: Sandbox, path = "/"): Promise<string> {
@@ -127,7 +135,7 @@ async function ask(sandbox: Sandbox, path = "/"): Promise<string> {
 }
 
 for (const runtime of ["runc", "runsc"] as const) {
-  describeSnapshots(runtime, ({ engine, create, sh, reopen }) => {
+  describeSnapshots(runtime, ({ engine, create, sh, reopen, snapshotLayers, containers, containerOf, layersOfContainer }) => {
     it("have the files of the sandbox at that moment, and other sandboxes start with them", async () => {
       const parent = await create();
       await sh(parent, "echo one > /kept; echo two > /tmp/kept; rm /opt/test/program.js");
@@ -140,12 +148,33 @@ for (const runtime of ["runc", "runsc"] as const) {
       const next = await copy.snapshot?.("files", signal);
       // A copy keeps its files when the snapshots are gone, and a restarted engine knows those that are not.
       await engine().removeSnapshot(snapshot?.id ?? "");
+      expect(snapshotLayers()).toHaveLength(2);
       await reopen();
       expect(await sh((await engine().list()).find(({ id }) => id === copy.id) as Sandbox, "cat /kept")).toBe("one");
       expect(await sh(await create(next?.id), "cat /kept /tmp/kept")).toBe("one\ntwo");
       await engine().removeSnapshot(next?.id ?? "");
       await engine().removeSnapshot(next?.id ?? "");
       await expect(create(next?.id)).rejects.toMatchObject({ code: "snapshot.not_found" });
+      for (const sandbox of await engine().list()) await sandbox.destroy();
+      expect(snapshotLayers()).toEqual([]);
+    }, 120_000);
+
+    it("leave no files behind when they are removed, also if containers wait that have them", async () => {
+      await reopen({ poolSize: 1 });
+      const parent = await create();
+      await sh(parent, "echo one > /kept");
+      const snapshot = await parent.snapshot?.("files", signal);
+      await (await create(snapshot?.id)).destroy();
+      const isWaiting = () => containers().some((id) => id !== containerOf(parent) && layersOfContainer(id).some(isOfSnapshot));
+      await expect.poll(isWaiting, { timeout: 60_000 }).toBe(true);
+      await engine().removeSnapshot(snapshot?.id ?? "");
+      expect(snapshotLayers()).toEqual([]);
+      const temporary = await parent.snapshot?.("files", signal);
+      await (await create(temporary?.id, { isTemporarySnapshot: true })).destroy();
+      await engine().fillPools();
+      expect(isWaiting()).toBe(false);
+      await engine().removeSnapshot(temporary?.id ?? "");
+      await reopen();
     }, 120_000);
 
     it("of a frozen sandbox continue it, so that a call that continued it meanwhile is answered", async () => {
@@ -167,6 +196,7 @@ for (const runtime of ["runc", "runsc"] as const) {
         code: "quota.exceeded",
         message: expect.stringMatching(/has 1[23] MB, and the others on this server 0 MB of 8 MB/),
       });
+      expect(snapshotLayers()).toEqual([]);
       await reopen();
     }, 120_000);
   });

@@ -1,4 +1,5 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { readdirSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
@@ -14,12 +15,15 @@ function open(path: string, home: string, maker = self) {
   return { layers, store: new SnapshotStore({ folder: join(path, home), layers, maxBytes: 1_000, self: maker, processes }) };
 }
 
-async function take({ layers, store }: ReturnType<typeof open>, bytes: number) {
-  return store.add({ fidelity: "files", runtime: "runc", memory: null }, async () => {
+async function take({ layers, store }: ReturnType<typeof open>, bytes: number, expected = 0, below: readonly string[] = []) {
+  return store.add({ fidelity: "files", runtime: "runc", memory: null }, async ({ holder, expect }) => {
+    expect(expected);
     const part = await layers.temporaryFolder();
     await mkdir(join(part, "files"));
     await writeFile(join(part, "files", "one"), "one");
-    return { files: { layers: [await layers.adopt(join(part, "files"))], config: null }, bytes };
+    const files = { layers: await layers.adopt(join(part, "files"), holder, below), config: null };
+    await rm(part, { recursive: true });
+    return { files, bytes };
   });
 }
 
@@ -35,10 +39,19 @@ describe("a store of snapshots", () => {
     expect(one.store.get(id)).toMatchObject({ bytes: 10 });
     expect(() => other.store.get(id)).toThrow(`there is no snapshot '${id}'`);
     await one.store.remove(id);
-    await one.store.remove(id);
-    await one.layers.collect(new Date(Date.now() + 60_000));
-    expect(one.layers.has(files.layers[0] ?? "")).toBe(false);
+    expect(readdirSync(one.layers.folder)).toEqual([]);
     expect(one.store.list()).toEqual([]);
+  });
+
+  it("keeps the layers of a removed snapshot that another one is based on, and deletes them with that one", async () => {
+    using tree = temporaryTree();
+    const one = open(tree.path, "one");
+    const first = await take(one, 10);
+    const second = await take(one, 10, 0, first.files.layers);
+    await one.store.remove(first.id);
+    expect(second.files.layers.map((layer) => one.layers.has(layer))).toEqual([true, true]);
+    await one.store.remove(second.id);
+    expect(readdirSync(one.layers.folder)).toEqual([]);
   });
 
   it("refuses what is too large, and counts only what is there", async () => {
@@ -47,8 +60,24 @@ describe("a store of snapshots", () => {
     const { id } = await take(one, 900);
     await expect(take(one, 101)).rejects.toMatchObject({ code: "quota.exceeded" });
     expect(one.store.list()).toHaveLength(1);
+    expect(readdirSync(one.layers.folder)).toHaveLength(1);
     await one.store.remove(id);
     await take(one, 1_000);
+  });
+
+  it("refuses before anything is copied what is expected to be too large, also because of others that are being stored", async () => {
+    using tree = temporaryTree();
+    const one = open(tree.path, "one");
+    const about = { fidelity: "files", runtime: "runc", memory: null } as const;
+    const refused = one.store.add(about, async (large) => {
+      large.expect(600);
+      await expect(take(one, 1, 500)).rejects.toThrow("and the others on this server 1 MB of 1 MB");
+      expect(readdirSync(one.layers.folder)).toEqual([]);
+      large.expect(1_001);
+      throw new Error("must not be copied");
+    });
+    await expect(refused).rejects.toMatchObject({ code: "quota.exceeded" });
+    await take(one, 1, 500);
   });
 
   it("removes the snapshots of processes that have ended", async () => {
@@ -58,6 +87,7 @@ describe("a store of snapshots", () => {
     expect(next.store.get(id).id).toBe(id);
     await next.store.collect();
     expect(() => next.store.get(id)).toThrow("may have been removed");
+    expect(readdirSync(next.layers.folder)).toEqual([]);
     expect(() => next.store.get("../one")).toThrow("there is no snapshot");
   });
 });

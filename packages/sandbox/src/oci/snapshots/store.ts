@@ -4,7 +4,7 @@ import { PlatformError } from "@aenv/contract";
 import type { SandboxRuntime, SnapshotFidelity } from "../../engine.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../../process/process-table.ts";
 import { homeKey, type RootFiles } from "../container.ts";
-import type { LayerStore } from "../images/layers.ts";
+import { isOfSnapshot, type LayerId, type LayerStore } from "../images/layers.ts";
 import { launch } from "../launcher.ts";
 import { Records } from "../records.ts";
 
@@ -18,6 +18,8 @@ export interface SnapshotRecord {
   readonly createdAt: string;
   /** Size on disk of what was stored for it: changed files, and memory. Null until it is complete. */
   readonly bytes: number | null;
+  /** What is expected of one that is not complete. Missing in records of earlier versions, and if it is not known. */
+  readonly expectedBytes?: number;
   readonly runtime: SandboxRuntime;
   readonly files: RootFiles;
   /** Null for a snapshot of files. */
@@ -46,6 +48,15 @@ export interface SnapshotStoreOptions {
   readonly processes: ProcessTable;
 }
 
+/** One that is being stored. */
+export interface NewSnapshot {
+  readonly memoryFolder: string;
+  /** Uses its layers. */
+  readonly holder: string;
+  /** Called before anything is copied, if the size is known: refuses what is too large. */
+  expect(bytes: number): void;
+}
+
 /** The snapshots that the processes of one home have taken and not removed: layers of files that sandboxes share, and images of memory. */
 export class SnapshotStore {
   readonly #options: SnapshotStoreOptions;
@@ -59,12 +70,12 @@ export class SnapshotStore {
   }
 
   /**
-   * Stores a snapshot that `fill` completes: it writes memory into the folder, and returns the layers of the files and their new bytes.
-   * If it fails, or the snapshot is too large, nothing is left.
+   * Stores a snapshot that `fill` completes: it writes memory into the folder, and returns the layers of the files and their new bytes. New
+   * layers must be used by the holder before they appear. If it fails, or the snapshot is too large, nothing is left.
    */
   async add(
     about: Pick<SnapshotRecord, "fidelity" | "runtime" | "memory">,
-    fill: (memoryFolder: string) => Promise<{ readonly files: RootFiles; readonly bytes: number }>,
+    fill: (snapshot: NewSnapshot) => Promise<{ readonly files: RootFiles; readonly bytes: number }>,
   ): Promise<CompleteSnapshot> {
     const { layers, self } = this.#options;
     const id = randomBytes(12).toString("hex");
@@ -79,10 +90,16 @@ export class SnapshotStore {
     };
     this.#records.create(id, started);
     try {
-      const { files, bytes } = await fill(this.memoryFolder(id));
-      await layers.use(this.#holderOf(id), files.layers);
+      this.#assertFits(id, 0);
+      const holder = this.#holderOf(id);
+      const expect = (expectedBytes: number) => {
+        this.#assertFits(id, expectedBytes);
+        this.#records.write(id, { ...started, expectedBytes });
+      };
+      const { files, bytes } = await fill({ memoryFolder: this.memoryFolder(id), holder, expect });
+      await layers.use(holder, files.layers);
       const complete = { ...started, files, bytes };
-      this.#assertFits(complete);
+      this.#assertFits(id, bytes);
       this.#records.write(id, complete);
       return complete;
     } catch (error) {
@@ -96,10 +113,16 @@ export class SnapshotStore {
   }
 
   get(id: string): CompleteSnapshot {
-    const found = /^[0-9a-f]{24}$/.test(id) ? this.#records.find(id) : null;
+    const found = isId(id) ? this.#records.find(id) : null;
     if (found === null || !isComplete(found))
       throw new PlatformError("snapshot.not_found", `there is no snapshot '${id}' on this server; it may have been removed`);
     return found;
+  }
+
+  /** The highest layer of its files, if that is one of a snapshot; else null. */
+  highestLayerOf(id: string): LayerId | null {
+    const layer = (isId(id) ? this.#records.find(id) : null)?.files.layers.at(-1);
+    return layer !== undefined && isOfSnapshot(layer) ? layer : null;
   }
 
   list(): readonly CompleteSnapshot[] {
@@ -109,9 +132,9 @@ export class SnapshotStore {
     });
   }
 
-  /** Idempotent. Sandboxes that were started from it have their own copy of the memory, and hold its layers. */
+  /** Idempotent. Sandboxes that were started from it have their own copy of the memory, and use its layers, which are deleted with the last of them. */
   async remove(id: string): Promise<void> {
-    if (!/^[0-9a-f]{24}$/.test(id)) return;
+    if (!isId(id)) return;
     await this.#records.remove(id);
     await this.#options.layers.release(this.#holderOf(id));
   }
@@ -134,9 +157,11 @@ export class SnapshotStore {
     return `snapshot-${this.#homeKey}-${id}`;
   }
 
-  #assertFits({ id, bytes }: CompleteSnapshot): void {
+  /** Others count from the moment in which their size is known. */
+  #assertFits(id: string, bytes: number): void {
     const { maxBytes } = this.#options;
-    const others = this.list().reduce((sum, one) => sum + one.bytes, 0);
+    const sizeOf = (one: SnapshotRecord | null) => one?.bytes ?? one?.expectedBytes ?? 0;
+    const others = this.#records.ids().reduce((sum, other) => sum + (other === id ? 0 : sizeOf(this.#records.find(other))), 0);
     if (others + bytes <= maxBytes) return;
     const mb = (count: number) => Math.ceil(count / 2 ** 20);
     throw new PlatformError(
@@ -144,6 +169,10 @@ export class SnapshotStore {
       `snapshot ${id} has ${mb(bytes)} MB, and the others on this server ${mb(others)} MB of ${mb(maxBytes)} MB; remove snapshots that are not needed`,
     );
   }
+}
+
+function isId(id: string): boolean {
+  return /^[0-9a-f]{24}$/.test(id);
 }
 
 function isComplete(record: SnapshotRecord): record is CompleteSnapshot {

@@ -4,11 +4,11 @@ import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { SandboxSnapshot, SnapshotFidelity } from "../../engine.ts";
 import { type Container, INIT_PORT, type RootFiles } from "../container.ts";
 import type { LayerId, LayerStore } from "../images/layers.ts";
-import { type OverlayRoot, snapshotRoot, upper } from "../overlay/root.ts";
+import { copyRoot, type OverlayRoot, upper } from "../overlay/root.ts";
 import type { OciRuntime } from "../runtime/runtime.ts";
 import { unpackFolder } from "./archive.ts";
 import { outsideConnections } from "./connections.ts";
-import { diskBytes, type SnapshotStore } from "./store.ts";
+import { diskBytes, type NewSnapshot, type SnapshotStore } from "./store.ts";
 
 export interface Subject {
   readonly container: Container;
@@ -40,7 +40,7 @@ export async function takeSnapshot(
   await container.group.thaw();
   if (fidelity === "memory") return takeMemory(subject, snapshots, signal);
   const about = { fidelity, runtime: container.record.runtime, memory: null };
-  const { id, bytes } = await snapshots.add(about, () => storeFiles(subject, layers, signal));
+  const { id, bytes } = await snapshots.add(about, (snapshot) => storeFiles(subject, snapshot, layers, signal));
   return { id, fidelity, bytes };
 }
 
@@ -54,9 +54,9 @@ async function takeMemory(subject: Subject, snapshots: SnapshotStore, signal: Ab
     );
   const cut = await connectionsOf(container);
   const memory = { program, diskMb, initPath, cut };
-  const { id, bytes } = await snapshots.add({ fidelity: "memory", runtime: record.runtime, memory }, async (folder) => {
-    await runtime.checkpoint?.(record.id, folder, signal);
-    return { files: record.files, bytes: await diskBytes([folder]) };
+  const { id, bytes } = await snapshots.add({ fidelity: "memory", runtime: record.runtime, memory }, async ({ memoryFolder }) => {
+    await runtime.checkpoint?.(record.id, memoryFolder, signal);
+    return { files: record.files, bytes: await diskBytes([memoryFolder]) };
   });
   return { id, fidelity: "memory", bytes, cut };
 }
@@ -67,7 +67,12 @@ interface StoredFiles {
   readonly bytes: number;
 }
 
-async function storeFiles({ container, runtime, ...subject }: Subject, layers: LayerStore, signal: AbortSignal): Promise<StoredFiles> {
+async function storeFiles(
+  { container, runtime, ...subject }: Subject,
+  { holder, expect }: NewSnapshot,
+  layers: LayerStore,
+  signal: AbortSignal,
+): Promise<StoredFiles> {
   const { record, group } = container;
   const stored = async (files: RootFiles) => ({
     files,
@@ -75,19 +80,22 @@ async function storeFiles({ container, runtime, ...subject }: Subject, layers: L
   });
   const { writeChanges } = runtime;
   if (writeChanges !== undefined) {
-    const archive = (path: string) => writeChanges.call(runtime, record.id, path, signal);
-    return stored({ ...record.files, layers: [...record.files.layers, await unpackChanges(archive, layers, signal)] });
+    // The kernel of the sandbox keeps its changes in a file there.
+    expect(await diskBytes([upper(subject.root())]));
+    const write = (path: string) => writeChanges.call(runtime, record.id, path, signal);
+    return stored({ ...record.files, layers: await unpackChanges(write, { layers, holder, below: record.files.layers }, signal) });
   }
   await group.freeze();
   try {
     const root = subject.root();
     const bytes = await diskBytes([upper(root)]);
+    expect(bytes);
     const hasOnlyInit = group.processes().every((pid) => pid === record.process.pid);
     if (hasOnlyInit && bytes >= WORTH_RESTACKING_BYTES && root.layers.length < MOST_LAYERS) {
       const files = await subject.restack();
       if (files !== null) return { files, bytes };
     }
-    return await stored({ ...record.files, layers: (await snapshotRoot(root, layers, "frozen")).layers });
+    return await stored({ ...record.files, layers: await copyRoot(root, layers, holder) });
   } catch (error) {
     // It could write to the layer.
     if (isPlatformError(error, "sandbox.lost")) await group.kill();
@@ -98,14 +106,18 @@ async function storeFiles({ container, runtime, ...subject }: Subject, layers: L
 }
 
 /** The archive has the form of overlayfs already: deleted files are devices 0:0. */
-async function unpackChanges(write: (archive: string) => Promise<void>, layers: LayerStore, signal: AbortSignal): Promise<LayerId> {
+async function unpackChanges(
+  write: (archive: string) => Promise<void>,
+  { layers, holder, below }: { readonly layers: LayerStore; readonly holder: string; readonly below: readonly LayerId[] },
+  signal: AbortSignal,
+): Promise<readonly LayerId[]> {
   const part = await layers.temporaryFolder();
   try {
     const [archive, files] = [join(part, "changes.tar"), join(part, "files")];
     await write(archive);
     await mkdir(files);
     await unpackFolder(archive, files, signal);
-    return await layers.adopt(files);
+    return await layers.adopt(files, holder, below);
   } finally {
     await rm(part, { recursive: true, force: true });
   }

@@ -12,7 +12,7 @@ import type {
   SnapshotPart,
 } from "../../engine.ts";
 import type { RootFiles } from "../container.ts";
-import type { LayerId, LayerStore } from "../images/layers.ts";
+import { isOfSnapshot, type LayerId, type LayerStore } from "../images/layers.ts";
 import type { ImageConfig } from "../images/layout.ts";
 import type { OciRuntime } from "../runtime/runtime.ts";
 import type { SandboxMount } from "../spec/mounts.ts";
@@ -73,7 +73,7 @@ export async function exportSnapshot(id: string, site: Site): Promise<ExportedSn
     mounts: mounts.map(({ target }) => target),
     memory: await needsOf(snapshot, site),
   };
-  const parts: SnapshotPart[] = ids.map((layer) => ({ name: `${LAYER}${layer}`, isShared: layer.startsWith("sha256:") }));
+  const parts: SnapshotPart[] = ids.map((layer) => ({ name: `${LAYER}${layer}`, isShared: !isOfSnapshot(layer) }));
   if (snapshot.memory !== null) parts.push({ name: `${MEMORY}${id}`, isShared: false });
   return {
     facts: facts as unknown as Json,
@@ -99,7 +99,8 @@ export async function importSnapshot(
   const { fidelity, runtime, config, layers: ids, memory } = facts;
   const files: RootFiles = { layers: ids, config, ...(mounts.length > 0 && { mounts }) };
   const stored = memory === null ? null : { program: memory.program, diskMb: memory.diskMb, initPath: site.initPath, cut: memory.cut };
-  const { id, bytes } = await snapshots.add({ fidelity, runtime, memory: stored }, async (folder) => {
+  const { id, bytes } = await snapshots.add({ fidelity, runtime, memory: stored }, async ({ memoryFolder: folder, holder }) => {
+    layers.announce(holder, ids);
     for (const part of parts) {
       if (part.name.startsWith(LAYER))
         await layers.add(part.name.slice(LAYER.length), async (target) => unpackFolder(await open(part), target, signal));
@@ -108,7 +109,7 @@ export async function importSnapshot(
         await unpackFolder(await open(part), folder, signal);
       }
     }
-    const own = ids.filter((layer) => !layer.startsWith("sha256:")).map((layer) => join(layers.folder, layers.filesOf(layer)));
+    const own = ids.filter(isOfSnapshot).map((layer) => join(layers.folder, layers.filesOf(layer)));
     return { files, bytes: await diskBytes(memory === null ? own : [folder]) };
   });
   return { id, fidelity, bytes, ...(memory !== null && { cut: memory.cut }) };
