@@ -1,9 +1,11 @@
+import { PlatformError } from "@aenv/contract";
 import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
 import type { Container, PreparedContainer, RootFiles } from "./container.ts";
 import type { LayerStore } from "./images/layers.ts";
 import type { Parts } from "./parts.ts";
 import type { ContainerPool } from "./pool.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";
+import type { MemoryFacts } from "./snapshots/store.ts";
 import { groupLimits, type Limits } from "./spec/limits.ts";
 
 /** Where containers of new sandboxes come from. */
@@ -26,6 +28,7 @@ const MAX_WAITING_BYTES = 256 * 2 ** 20;
 export async function containerFor(spec: SandboxSpec, limits: Limits, source: ContainerSource, signal: AbortSignal): Promise<Container> {
   const { containers, pools, snapshots } = source.parts;
   const snapshot = spec.snapshot === undefined ? null : snapshots.get(spec.snapshot);
+  if (snapshot?.memory) assertLimited(spec, snapshot.memory);
   const runtime = spec.runtime ?? snapshot?.runtime ?? source.defaultRuntime;
   // Its absence is reported before an image is pulled for it.
   await source.runtime(runtime);
@@ -71,6 +74,16 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
     return blank === null ? null : containers.withFiles(await limited(pools.running, blank), files);
   };
   return (await filled()) ?? containers.create({ runtime, files, limits, diskMb, mounts }, signal);
+}
+
+/** The kernel of a continued sandbox has the disk limit that it was stored with. */
+function assertLimited({ diskMb: most }: SandboxSpec, { diskMb }: MemoryFacts): void {
+  if (most === undefined || (diskMb !== null && diskMb <= most)) return;
+  const had = diskMb === null ? "without a disk limit" : `with a disk limit of ${diskMb} MB`;
+  throw new PlatformError(
+    "sandbox.unsupported",
+    `processes of this snapshot were stored ${had}, which they keep, and this sandbox may write at most ${most} MB; take the snapshot again from a sandbox with that limit, or take one of files`,
+  );
 }
 
 async function filesFor({ id, image }: SandboxSpec, { parts, base, onPull }: ContainerSource, signal: AbortSignal): Promise<RootFiles> {
