@@ -201,6 +201,12 @@ export const serverConfig = z.strictObject({
   blobBytes: bytes.default(10 * 1024 ** 3).describe("storage quota for the bundles of one owner"),
   maxSnapshots: count.min(1).default(1_000).describe("most stored snapshots of one owner"),
   snapshotBytes: bytes.default(20 * 1024 ** 3).describe("storage quota for the snapshots of one owner"),
+  snapshotSpaceMb: count
+    .min(64)
+    .default(20_480)
+    .describe(
+      "disk space of the engine oci for snapshots of files and memory, also those of forks and warm starts, in MiB; copies of stored snapshots that are not in use give way",
+    ),
   startsAtOnce: count.min(1).default(64).describe("most concurrent starts; further ones are queued"),
   verifications: count.min(1).default(4).describe("most concurrent verifications of published bundles; further ones are queued"),
   verificationsPerOwner: count.min(1).default(2).describe("most concurrent verifications of one owner"),

@@ -75,7 +75,7 @@ export async function destroySandboxes(config: ServerConfig): Promise<void> {
 
 function openOci(options: OpenEngineOptions): OciEngine {
   const { home, dataDir, runtime, runc, runsc, sandboxesReady, poolTotal, minAvailableMemoryMb } = options.config;
-  const { registryAuth, insecureRegistries, sandboxUsers, imageStore } = options.config;
+  const { registryAuth, insecureRegistries, sandboxUsers, imageStore, snapshotSpaceMb } = options.config;
   const openBase = baseOf(options);
   return new OciEngine({
     home,
@@ -85,6 +85,7 @@ function openOci(options: OpenEngineOptions): OciEngine {
     hasMemory: () => freemem() >= minAvailableMemoryMb * 2 ** 20,
     users: sandboxUsers,
     log: options.warn ?? options.log,
+    snapshotSpaceMb,
     onRefused: options.onRefused,
     onLimit: options.onLimit,
     ...(runc !== null && { runcPath: runc }),

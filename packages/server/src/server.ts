@@ -43,6 +43,7 @@ import { PortLinks } from "./ports/links.ts";
 import { Presign } from "./ports/presign.ts";
 import { startRounds } from "./rounds.ts";
 import { SandboxClients } from "./sandboxes/client.ts";
+import { SnapshotSpace } from "./sandboxes/snapshot-space.ts";
 import { inUse } from "./services/in-use.ts";
 import { openServices } from "./services/open.ts";
 import { serviceRows } from "./services/row.ts";
@@ -165,9 +166,11 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     snapshotBytes: config.snapshotBytes,
   });
   const memoryGate = new MemoryGate({ minBytes: config.minAvailableMemoryMb * 1024 ** 2, availableBytes: freemem, pollMs: 250 });
+  const space = new SnapshotSpace();
   const { scheduler, pool, runtimes, verifier } = openPool({
     config,
     engine,
+    space,
     clients,
     runner,
     serverId,
@@ -202,6 +205,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   } = openInstances({
     store,
     engine,
+    space,
     clients,
     pool,
     runtimes,

@@ -35,6 +35,8 @@ export interface MemoryEngineOptions {
       "mounts" | "initCommand" | "freezes" | "egress" | "changesEgress" | "networks" | "images" | "snapshots" | "exportsSnapshots"
     >
   >;
+  /** Snapshots for which there is space; unlimited by default. */
+  readonly maxSnapshots?: number;
 }
 
 /** Sandboxes that are functions of this process, for tests: same lifecycle as in other engines, and they can be made to crash. */
@@ -45,10 +47,11 @@ export class MemoryEngine implements SandboxEngine {
   readonly #folder = mkdtempSync(join(tmpdir(), "aenv-memory-"));
   /** Null while it is being created. */
   readonly #sandboxes = new Map<string, MemorySandbox | null>();
-  readonly #snapshots = new MemorySnapshots();
+  readonly #snapshots: MemorySnapshots;
   #count = 0;
 
-  constructor({ start, can }: MemoryEngineOptions) {
+  constructor({ start, can, maxSnapshots = Number.POSITIVE_INFINITY }: MemoryEngineOptions) {
+    this.#snapshots = new MemorySnapshots(maxSnapshots);
     this.#start = start;
     this.can = { ...noAbilities, ...can };
   }

@@ -15,7 +15,15 @@ export interface MemoryContent {
 export class MemorySnapshots {
   readonly #stored = new Map<string, SandboxSnapshot & { readonly content: MemoryContent }>();
 
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
   add(fidelity: SnapshotFidelity, content: MemoryContent): SandboxSnapshot {
+    if (this.#stored.size >= this.#max)
+      throw new PlatformError("quota.exceeded", `the engine has ${this.#stored.size} snapshots and may have ${this.#max}; remove some`);
     const bytes = Buffer.byteLength(JSON.stringify(content));
     const snapshot = { id: randomBytes(12).toString("hex"), fidelity, bytes, ...(fidelity === "memory" && { cut: [] }) };
     this.#stored.set(snapshot.id, { ...snapshot, content: structuredClone(content) });

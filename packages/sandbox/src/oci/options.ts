@@ -39,8 +39,8 @@ export interface OciEngineOptions {
   readonly log?: (line: string) => void;
   /** Unused layers of images are removed after this time. */
   readonly keepImagesMs?: number;
-  /** All snapshots of this home together. */
-  readonly snapshotMb?: number;
+  /** For all snapshots of this home together. */
+  readonly snapshotSpaceMb?: number;
   /** Size at which the older half of a sandbox's log is dropped. */
   readonly logBytes?: number;
   /** Limits of sandboxes whose specification has none. */
@@ -64,7 +64,7 @@ export const DEFAULTS = {
   hasMemory: () => true,
   networkPoolSize: 2,
   keepImagesMs: 7 * 24 * 60 * 60_000,
-  snapshotMb: 20_480,
+  snapshotSpaceMb: 20_480,
   logBytes: 4 * 1024 * 1024,
   images: {},
 } as const;

@@ -53,7 +53,7 @@ const RESTORED_TOTAL = 8;
 
 export async function openParts(surroundings: Surroundings): Promise<Parts> {
   const { settings, folder, key, processes, self } = surroundings;
-  const { home, storeFolder, images: registries, poolSize, poolTotal, hasMemory, networkPoolSize, snapshotMb } = settings;
+  const { home, storeFolder, images: registries, poolSize, poolTotal, hasMemory, networkPoolSize, snapshotSpaceMb } = settings;
   const architecture = process.arch as Architecture;
   const store = storeFolder ?? join(folder, "store");
   const layers = new LayerStore(store);
@@ -114,7 +114,7 @@ export async function openParts(surroundings: Surroundings): Promise<Parts> {
   const snapshots = new SnapshotStore({
     folder: join(folder, "snapshots"),
     layers,
-    maxBytes: snapshotMb * 2 ** 20,
+    maxBytes: snapshotSpaceMb * 2 ** 20,
     self,
     processes,
   });

@@ -20,7 +20,7 @@ import { Targets } from "./targets.ts";
 export interface OpenInstancesOptions
   extends Omit<InstancesOptions, "rows" | "idempotency" | "slots" | "tasks" | "engine" | "snapshots">,
     Pick<MaintenanceOptions, "roundMs" | "onTakeOver" | "onFailure">,
-    Pick<SlotsOptions, "engine" | "clients" | "pool" | "runtimes" | "maxHosts" | "startTimeoutMs"> {
+    Pick<SlotsOptions, "engine" | "space" | "clients" | "pool" | "runtimes" | "maxHosts" | "startTimeoutMs"> {
   readonly store: Store;
   /** The machine and folder of the sandboxes. */
   readonly location: string;
@@ -55,6 +55,7 @@ export function openInstances(options: OpenInstancesOptions) {
   const connections = new InitConnections(options.engine);
   const tasks = new TaskRoom({
     engine: options.engine,
+    space: options.space,
     serverId,
     connections,
     limits: options.taskLimits,
@@ -78,6 +79,7 @@ export function openInstances(options: OpenInstancesOptions) {
   const slots = new Slots({
     tasks,
     engine: options.engine,
+    space: options.space,
     clients: options.clients,
     pool: options.pool,
     runtimes: options.runtimes,

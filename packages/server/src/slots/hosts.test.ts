@@ -2,6 +2,7 @@ import { PlatformError } from "@aenv/contract";
 import { MemoryEngine, type Sandbox } from "@aenv/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { SandboxClients } from "../sandboxes/client.ts";
+import { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import type { ClaimSpec } from "./claim-spec.ts";
 import { Hosts, type HostsOptions } from "./hosts.ts";
 import { Occupancy } from "./occupancy.ts";
@@ -27,6 +28,7 @@ function openHosts({ onStart, ...options }: TestOptions = {}) {
   const now = () => clock.now;
   const pool = new Pool({
     engine,
+    space: new SnapshotSpace(),
     clients,
     runner: ["runner"],
     variables: {},

@@ -2,6 +2,7 @@ import { noAbilities, type SandboxSpec } from "@aenv/sandbox";
 import { expect, it } from "vitest";
 import { readServerConfig } from "../config.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
+import { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { openPool } from "./open.ts";
 
 /** What the engine is asked for when the pool is filled, by a server that reports to this collector. */
@@ -14,6 +15,7 @@ async function specFor(otlpUrl: string): Promise<SandboxSpec> {
   const { pool } = openPool({
     config: readServerConfig({ flags: { otlpUrl, poolMin: 1 }, variables: {} }),
     engine: { name: "none", can: noAbilities, create } as never,
+    space: new SnapshotSpace(),
     clients: new SandboxClients(),
     runner: ["runner"],
     serverId: "r-1",

@@ -8,7 +8,7 @@ import { Verifier } from "./verifier.ts";
 import { workLimits } from "./work-limits.ts";
 
 export interface OpenPoolOptions
-  extends Pick<PoolOptions, "engine" | "clients" | "runner" | "serverId" | "versionStatus" | "onFillFailure"> {
+  extends Pick<PoolOptions, "engine" | "space" | "clients" | "runner" | "serverId" | "versionStatus" | "onFillFailure"> {
   readonly config: ServerConfig;
 }
 

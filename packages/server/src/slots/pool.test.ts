@@ -5,6 +5,7 @@ import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { kitRunner } from "../instances/fixtures/runner.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
+import { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import type { ClaimSpec } from "./claim-spec.ts";
 import { Pool, type PoolOptions, type VersionStatus } from "./pool.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -21,6 +22,7 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
   const failures: [string | null, string][] = [];
   const pool = new Pool({
     engine,
+    space: new SnapshotSpace(),
     clients,
     runner: ["runner"],
     variables: {},

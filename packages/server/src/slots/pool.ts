@@ -4,6 +4,7 @@ import { isPlatformError, PlatformError, runnerRoutes } from "@aenv/contract";
 import type { Sandbox, SandboxEngine, SandboxSpec } from "@aenv/sandbox";
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
+import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { allocate, type PoolLimits } from "./allocation.ts";
 import type { ClaimSpec } from "./claim-spec.ts";
 import { type EnvironmentLimits, environmentLimits, type LimitedEnvironment } from "./environment-limits.ts";
@@ -19,6 +20,7 @@ export type VersionStatus = "newest" | "superseded" | "gone";
 
 export interface PoolOptions extends RunnerFacts {
   readonly engine: SandboxEngine;
+  readonly space: SnapshotSpace;
   readonly clients: SandboxClients;
   /** Blank processes that are always kept ready. */
   readonly min: number;
@@ -52,7 +54,8 @@ export class Pool {
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#programs = new WarmPrograms({ engine: options.engine, onFailure: options.onFillFailure, now: options.now });
+    const { engine, space, onFillFailure: onFailure, now } = options;
+    this.#programs = new WarmPrograms({ engine, space, onFailure, now });
     this.#blank = newWarmSet(BLANK, null, options.min);
     this.#sets.set(BLANK, this.#blank);
     this.#retarget();
@@ -307,10 +310,12 @@ export class Pool {
 
   /** Stores the first process of a set that has loaded its bundle, before an instance is created in it. */
   async #store(set: WarmSet, sandbox: Sandbox): Promise<void> {
-    const { engine } = this.#options;
-    if (set.bundle?.environment.warmStart !== true || !engine.can.snapshots.includes("memory") || sandbox.snapshot === undefined) return;
+    const { engine, space } = this.#options;
+    const take = sandbox.snapshot?.bind(sandbox);
+    if (set.bundle?.environment.warmStart !== true || !engine.can.snapshots.includes("memory") || take === undefined) return;
     // Not aborted with the request: others wait for it too.
-    set.snapshot ??= sandbox.snapshot("memory", this.#stop.signal).then(
+    const store = () => space.use(() => take("memory", this.#stop.signal));
+    set.snapshot ??= store().then(
       ({ id }) => id,
       (error: unknown) => this.#giveUpStored(set, error),
     );

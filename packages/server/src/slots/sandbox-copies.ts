@@ -2,11 +2,13 @@ import { type ForkFidelity, fillPath, hostRoutes, PlatformError } from "@aenv/co
 import type { Sandbox, SandboxEngine, SandboxSnapshot, SnapshotFidelity } from "@aenv/sandbox";
 import type { SandboxRequest } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
+import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { type InitialState, parseInitialState } from "./initial-state.ts";
 import type { Slot } from "./slot.ts";
 
 export interface SandboxCopiesOptions {
   readonly engine: SandboxEngine;
+  readonly space: SnapshotSpace;
   readonly find: (sandboxId: string) => Promise<Sandbox | null>;
   /** Sends a request to the process of an instance. */
   readonly request: (slot: Slot, request: Omit<SandboxRequest, "timeoutMs">) => Promise<unknown>;
@@ -56,8 +58,9 @@ export class SandboxCopies {
   ): Promise<SandboxSnapshot> {
     this.assertCopyable(id, slot, fidelity, verb);
     const sandbox = await this.#options.find(slot.sandboxId);
-    if (sandbox?.snapshot === undefined) throw new PlatformError("sandbox.lost", `the sandbox of instance '${id}' has ended`);
-    return sandbox.snapshot(fidelity, signal);
+    const take = sandbox?.snapshot?.bind(sandbox);
+    if (take === undefined) throw new PlatformError("sandbox.lost", `the sandbox of instance '${id}' has ended`);
+    return this.#options.space.use(() => take(fidelity, signal));
   }
 
   /** Refuses what cannot be copied here, before anything is. `verb` is for errors. */

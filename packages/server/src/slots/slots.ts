@@ -5,6 +5,7 @@ import type { EnvironmentVersion } from "../hub/hub.ts";
 import { exitCauseOf, requestSandbox, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
 import { Disposal } from "../sandboxes/disposal.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
+import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { secondOf, type TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
 import type { TaskRoom } from "../task-sandboxes/room.ts";
 import { claimSpecFor } from "./claim-spec.ts";
@@ -20,6 +21,7 @@ import { subjectOf } from "./subject.ts";
 
 export interface SlotsOptions extends Omit<HostsOptions, "occupancy"> {
   readonly engine: SandboxEngine;
+  readonly space: SnapshotSpace;
   readonly clients: SandboxClients;
   readonly runtimes: RuntimePolicy;
   /** The environment's unpacked bundle. */
@@ -75,6 +77,7 @@ export class Slots {
     this.#hosts = new Hosts({ ...options, occupancy: this.#occupancy });
     this.sandboxCopies = new SandboxCopies({
       engine: options.engine,
+      space: options.space,
       find: (sandboxId) => this.find(sandboxId),
       request: (slot, request) => this.#request(slot, request),
     });

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { parsePublication } from "../hub/publishing/publication.ts";
 import { kitRunner } from "../instances/fixtures/runner.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
+import { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { Pool } from "./pool.ts";
 import { RuntimePolicy } from "./runtimes.ts";
 import { Scheduler, type WorkLimits } from "./scheduler.ts";
@@ -35,6 +36,7 @@ function openVerifier({ waitTimeoutMs = 5_000, ...limits }: Partial<WorkLimits> 
   const scheduler = new Scheduler({ verifications: { atOnce: 3, atOncePerOwner: 2, ...WAITING_VERIFICATIONS, ...limits } });
   const pool = new Pool({
     engine,
+    space: new SnapshotSpace(),
     clients,
     runner: ["runner"],
     variables: {},

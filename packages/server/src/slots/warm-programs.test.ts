@@ -1,5 +1,6 @@
 import type { Sandbox } from "@aenv/sandbox";
 import { expect, it } from "vitest";
+import { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { type WarmProgram, WarmPrograms } from "./warm-programs.ts";
 
 function open({ canStore = true }: { canStore?: boolean } = {}) {
@@ -13,6 +14,7 @@ function open({ canStore = true }: { canStore?: boolean } = {}) {
       can: { snapshots: canStore ? ["files", "memory"] : [] } as never,
       removeSnapshot: async (id) => void removed.push(id),
     },
+    space: new SnapshotSpace(),
     onFailure: (_, error) => failures.push(error),
     now: () => now,
   });

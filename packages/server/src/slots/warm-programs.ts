@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
+import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 
 export interface WarmProgramsOptions {
   readonly engine: Pick<SandboxEngine, "can" | "removeSnapshot">;
+  readonly space: SnapshotSpace;
   /** Called once for each kind of program that cannot be stored or copied. */
   readonly onFailure: (environment: string, error: unknown) => void;
   readonly now: () => number;
@@ -89,7 +91,7 @@ export class WarmPrograms {
   }
 
   async #startFirst(key: string, { environment, start }: WarmProgram): Promise<Sandbox> {
-    const { engine, onFailure, now } = this.#options;
+    const { engine, space, onFailure, now } = this.#options;
     if (!engine.can.snapshots.includes("memory") || this.#stop.signal.aborted) return start();
     const storing = Promise.withResolvers<string | null>();
     const stored: Stored = { snapshot: storing.promise, id: null, usedAt: now() };
@@ -107,7 +109,8 @@ export class WarmPrograms {
     }
     try {
       this.#stop.signal.throwIfAborted();
-      stored.id = (await sandbox.snapshot?.("memory", this.#stop.signal))?.id ?? null;
+      const taken = await space.use(async () => sandbox.snapshot?.("memory", this.#stop.signal));
+      stored.id = taken?.id ?? null;
       storing.resolve(stored.id);
     } catch (error) {
       storing.resolve(null);

@@ -1,11 +1,13 @@
-import { isPlatformError, PlatformError } from "@aenv/contract";
+import { PlatformError } from "@aenv/contract";
 import type { SandboxEngine, SandboxSnapshot } from "@aenv/sandbox";
+import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import type { SnapshotContent } from "./content.ts";
 import type { ReadySnapshot } from "./row.ts";
 
 export interface LocalCopiesOptions {
   readonly engine: SandboxEngine;
   readonly content: SnapshotContent;
+  readonly space: SnapshotSpace;
   /** A copy that was not used for this long is removed; the next start imports it again. */
   readonly idleMs: number;
   readonly now: () => number;
@@ -30,6 +32,7 @@ export class LocalCopies {
 
   constructor(options: LocalCopiesOptions) {
     this.#options = options;
+    options.space.setCache(() => this.#dropUnused());
   }
 
   /** A snapshot that this server has just taken. */
@@ -66,26 +69,21 @@ export class LocalCopies {
       if ((copy.uses === 0 && now() - copy.usedAt > idleMs) || !(await isStored(id))) await this.drop(id);
   }
 
-  /** Repeats work for which the engine had no space, after the copies that are not in use were removed. */
-  async withSpace<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      const unused = [...this.#copies].filter(([, { uses }]) => uses === 0);
-      if (!isPlatformError(error, "quota.exceeded") || unused.length === 0) throw error;
-      for (const [id] of unused) await this.drop(id);
-      return work();
-    }
-  }
-
   async close(): Promise<void> {
     this.#stop.abort(new PlatformError("server.draining", "the server is shutting down"));
     for (const id of [...this.#copies.keys()]) await this.drop(id);
   }
 
+  /** False if all are in use. */
+  async #dropUnused(): Promise<boolean> {
+    const unused = [...this.#copies].filter(([, { uses }]) => uses === 0);
+    for (const [id] of unused) await this.drop(id);
+    return unused.length > 0;
+  }
+
   /** All that need the snapshot wait for one import, so it does not end with a request. */
   #begin(snapshot: ReadySnapshot): Copy {
-    const imported = this.withSpace(() => this.#import(snapshot)).then(({ id }) => id);
+    const imported = this.#options.space.use(() => this.#import(snapshot)).then(({ id }) => id);
     const copy: Copy = { local: imported, uses: 0, usedAt: this.#options.now(), isDropped: false };
     this.#copies.set(snapshot.id, copy);
     imported.catch(() => {

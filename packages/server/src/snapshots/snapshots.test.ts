@@ -243,6 +243,30 @@ describe("a stored snapshot", () => {
     });
   });
 
+  it("gives way in the engine to forks, warm starts and other snapshots, and is imported again", async () => {
+    const world = openWorld({ snapshots: ["files", "memory"], exportsSnapshots: true }, undefined, { maxSnapshots: 1 });
+    await world.publish(ada, "shop", { isolation: "instance" });
+    await world.publish(ada, "warm", { isolation: "instance", warmStart: true });
+    const server = openTestServer(world);
+    const parent = await server.create("shop");
+    await server.count(parent);
+    await take(server, parent, { name: "one", fidelity: "files" });
+    expect(world.engine.snapshotCount).toBe(1);
+    for (const fidelity of ["files", "memory"] as const) {
+      const forks = await server.instances.fork(parent.id, 2, { caller: ada, signal: server.signal }, fidelity);
+      expect(forks).toHaveLength(2);
+      // Imports it.
+      expect(await server.count(await startFrom(server, "one"))).toBe(2);
+      expect(world.engine.snapshotCount).toBe(1);
+    }
+    await take(server, parent, { name: "two", fidelity: "files" });
+    await server.create("warm");
+    await server.create("warm");
+    expect(server.pool.copies).toBe(1);
+    // What is in use does not give way.
+    await expect(startFrom(server, "one")).rejects.toMatchObject({ code: "quota.exceeded" });
+  });
+
   it("is removed from the engine when it is not used for a while, and is imported again", async () => {
     const { world, server } = await open();
     await take(server, await server.create("shop"), { name: "one", fidelity: "memory" });

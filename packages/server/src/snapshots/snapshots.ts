@@ -208,11 +208,8 @@ export class Snapshots {
   }
 
   async #read({ id, fidelity }: SnapshotRow, { id: instance, slot }: Subject, signal: AbortSignal): Promise<Taken> {
-    const { slots, copies, engine } = this.#options;
-    const local =
-      fidelity === "state"
-        ? null
-        : await copies.withSpace(() => slots.sandboxCopies.takeSnapshot(instance, slot, fidelity, "stored", signal));
+    const { slots, engine } = this.#options;
+    const local = fidelity === "state" ? null : await slots.sandboxCopies.takeSnapshot(instance, slot, fidelity, "stored", signal);
     try {
       const parts: Taken["parts"][number][] = [];
       if (fidelity !== "memory" && slot.program === undefined) {

@@ -3,6 +3,7 @@ import { type EgressPolicy, type LinkParameters, PlatformError, TASK_SANDBOX } f
 import type { Sandbox, SandboxEngine, SandboxSubject } from "@aenv/sandbox";
 import { Disposal } from "../sandboxes/disposal.ts";
 import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections.ts";
+import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { admit, requireRoom } from "./admission.ts";
 import { InstanceSandboxes, instanceOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
 import { narrowed, noImages, noNetworks, specFor, type TaskSandboxLimits, type TaskSandboxPolicy, type TaskSandboxSpec } from "./policy.ts";
@@ -23,6 +24,7 @@ export interface TaskInstance {
 
 export interface TaskSandboxesOptions {
   readonly engine: SandboxEngine;
+  readonly space: SnapshotSpace;
   readonly serverId: string;
   readonly connections: InitConnections;
   readonly limits: Pick<TaskSandboxLimits, "perOwner" | "totalMemoryMb">;
@@ -119,14 +121,15 @@ export class TaskSandboxes {
 
   /** Stores the files of a sandbox, from which `open` makes copies until `removeSnapshot`. */
   async store(hostId: string, instanceId: string, id: string, signal: AbortSignal): Promise<string> {
-    const { engine } = this.#options;
+    const { engine, space } = this.#options;
     const { sandbox, spec } = this.#get(hostId, instanceId, id);
-    if (!engine.can.snapshots.includes("files") || sandbox.snapshot === undefined)
+    const take = sandbox.snapshot?.bind(sandbox);
+    if (!engine.can.snapshots.includes("files") || take === undefined)
       throw new PlatformError(
         "instance.unsupported",
         `an instance with open sandboxes cannot be forked: the engine '${engine.name}' does not store their files; use the engine oci`,
       );
-    const { id: snapshot } = await sandbox.snapshot("files", signal);
+    const { id: snapshot } = await space.use(() => take("files", signal));
     this.#stored.set(snapshot, { owner: this.#instances.get(instanceId)?.owner ?? "", hostId, spec });
     return snapshot;
   }

@@ -189,12 +189,12 @@ for (const runtime of ["runc", "runsc"] as const) {
     }, 120_000);
 
     it("are refused when they need more space than there is, and nothing of them is left", async () => {
-      await reopen({ snapshotMb: 8 });
+      await reopen({ snapshotSpaceMb: 8 });
       const parent = await create();
       await sh(parent, "dd if=/dev/urandom of=/large bs=1000000 count=12");
       await expect(parent.snapshot?.("files", signal)).rejects.toMatchObject({
         code: "quota.exceeded",
-        message: expect.stringMatching(/has 1[23] MB, and the others on this server 0 MB of 8 MB/),
+        message: expect.stringMatching(/has 1[23] MB, and the others on this server 0 MB of 8 MB.* snapshotSpaceMb$/),
       });
       expect(snapshotLayers()).toEqual([]);
       await reopen();

@@ -166,7 +166,7 @@ export class SnapshotStore {
     const mb = (count: number) => Math.ceil(count / 2 ** 20);
     throw new PlatformError(
       "quota.exceeded",
-      `snapshot ${id} has ${mb(bytes)} MB, and the others on this server ${mb(others)} MB of ${mb(maxBytes)} MB; remove snapshots that are not needed`,
+      `snapshot ${id} has ${mb(bytes)} MB, and the others on this server ${mb(others)} MB of ${mb(maxBytes)} MB; remove snapshots that are not needed, or raise the server's setting snapshotSpaceMb`,
     );
   }
 }
