@@ -337,6 +337,13 @@ export interface SandboxEngine {
   create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox>;
   /** The sandboxes that run, including those of an earlier server process on the same home. */
   list(): Promise<readonly Sandbox[]>;
+  /**
+   * Limits what an empty folder of this machine can hold, by a file system in the file `disk`, for engines with the ability `folders` that can do
+   * so. The folder keeps its content until `unmountDisk`, also if this process ends.
+   */
+  mountDisk?(disk: string, folder: string, sizeMb: number): Promise<void>;
+  /** Idempotent. The file stays. */
+  unmountDisk?(folder: string): Promise<void>;
   /** Deletes a snapshot. Idempotent; sandboxes that were started from it keep running. */
   removeSnapshot?(id: string): Promise<void>;
   /** Describes a snapshot for other engines of this kind, also on other machines. */

@@ -20,6 +20,7 @@ import {
 import { clusterAccess } from "./cluster-access.ts";
 import type { ServerConfig } from "./config.ts";
 import { lockHome } from "./peers/home-lock.ts";
+import { SharedFolders } from "./task-sandboxes/shared-folders.ts";
 
 export interface OpenEngineOptions {
   readonly config: ServerConfig;
@@ -67,6 +68,8 @@ export async function destroySandboxes(config: ServerConfig): Promise<void> {
   const { engine } = openEngine({ config, runner: [], runnerCode: async () => "", log: ignore, onRefused: ignore, onLimit: ignore });
   try {
     await Promise.all((await engine.list()).map((sandbox) => sandbox.destroy()));
+    const folders = new SharedFolders(config.home, engine);
+    for (const id of await folders.list()) await folders.remove(id);
   } finally {
     await engine.close();
     unlock();

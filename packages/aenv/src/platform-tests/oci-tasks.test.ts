@@ -63,7 +63,13 @@ describeNeeding("runc", "sandboxes that environment code opens, with the engine 
       ((await server.demand("POST", `/env-instance/${id}/exec`, { command, wait: true })) as { stdout: string }).stdout;
     const namesIn = (folder: string) => (existsSync(join(home, folder)) ? readdirSync(join(home, folder)) : []);
     const tasksLeft = () => namesIn("oci/sandboxes").filter((name) => name.startsWith("task-"));
-    const leftOver = () => [...tasksLeft(), ...namesIn("shared")];
+    const mounts = () => readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+    const sharedLeft = () => [
+      ...namesIn("shared"),
+      ...namesIn("shared-disks"),
+      ...mounts().filter((line) => line.includes(`${home}/shared`)),
+    ];
+    const leftOver = () => [...tasksLeft(), ...sharedLeft()];
     const end = async (id: string) => {
       await server.demand("DELETE", `/env-instance/${id}`);
       expect(leftOver()).toEqual([]);
@@ -146,6 +152,40 @@ describeNeeding("runc", "sandboxes that environment code opens, with the engine 
         await expect.poll(leftOver, { timeout: 20_000 }).toEqual([]);
       });
     });
+
+    for (const [runtime, version] of [
+      ["runc", "1.0.1"],
+      ["runsc", "1.0.2"],
+    ] as const)
+      describeNeeding(runtime, `the folder of two containers of ${runtime} with a disk limit`, () => {
+        it("has that limit too, and ends with its instance, also if the server was killed meanwhile", async () => {
+          const deployConfig = {
+            podTemplate: "dualContainer",
+            imagePrefix: `${registry.host}/team/tasks`,
+            ephemeralStorage: "32Mi",
+            runtime,
+          };
+          const ref = await publish(server, projects.repair, { version, deployConfig });
+          const { id } = await server.create(ref, { datasource: "one" });
+          expect(await bash(id, "ls -A /shared; echo from the agent > /shared/note; cat /shared/note")).toMatchObject({
+            stdout: "from the agent\n",
+          });
+          expect(await bash(id, "head -c 50000000 /dev/zero > /shared/large")).toMatchObject({
+            stderr: expect.stringMatching(/no space left/i),
+          });
+          expect(
+            await exec(`${id}.main`, ["sh", "-c", "cat /shared/note; (echo more > /shared/more) 2>&1 | grep -o -i 'no space'"]),
+          ).toMatch(/^from the agent\n(no space\n)?$/i);
+          await bash(id, "rm /shared/large");
+          expect(await callFunction(server, id, "shared")).toBe("from the agent\n");
+          await server.kill();
+          server = await start();
+          expect(await outputOf(id, "cat /shared/note")).toBe("from the agent\n");
+          await server.demand("POST", `/env-instance/${id}/reset`, {});
+          expect(await outputOf(id, "cat /shared/note")).toBe("from the agent\n");
+          await end(id);
+        }, 120_000);
+      });
 
     describe("sandboxes of instances that share a process", () => {
       let ref: string;

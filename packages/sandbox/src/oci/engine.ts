@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import type { Readable } from "node:stream";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
@@ -26,6 +26,8 @@ import { type Container, type ContainerSpec, groupPathOf, hasLostFiles, homeKey,
 import { type ContainerSource, containerFor } from "./container-choice.ts";
 import type { Containers } from "./containers.ts";
 import { DEFAULT_PROCESSES, DEFAULTS, type OciEngineOptions, type OciSettings } from "./options.ts";
+import { mountDisk } from "./overlay/disk.ts";
+import { unmount } from "./overlay/mount.ts";
 import { openParts, type Parts } from "./parts.ts";
 import { APPENDED, addressOf, assertValid, cancelled, startFailed, startProgram, untilReady, withAddress } from "./program-start.ts";
 import { Records } from "./records.ts";
@@ -150,6 +152,14 @@ export class OciEngine implements SandboxEngine {
   async list(): Promise<readonly Sandbox[]> {
     await this.#adopt();
     return [...this.#sandboxes.values()].filter(({ hasExited }) => !hasExited);
+  }
+
+  async mountDisk(disk: string, folder: string, sizeMb: number): Promise<void> {
+    await mountDisk(disk, realpathSync(folder), sizeMb);
+  }
+
+  async unmountDisk(folder: string): Promise<void> {
+    if (existsSync(folder)) await unmount(realpathSync(folder));
   }
 
   async removeSnapshot(id: string): Promise<void> {

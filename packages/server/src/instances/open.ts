@@ -63,7 +63,7 @@ export function openInstances(options: OpenInstancesOptions) {
     startTimeoutMs,
     commandTimeoutMs: options.commandTimeoutMs,
     commandsAtOnce: options.commandsAtOnce,
-    sharedFolders: new SharedFolders(options.home),
+    sharedFolders: new SharedFolders(options.home, options.engine),
     start: (owner, work, signal) => options.scheduler.run({ kind: "task sandboxes", owner }, work, signal),
     findInstance: async (id) => {
       const row = (await rows.find(id))?.value;

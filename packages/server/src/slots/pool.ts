@@ -76,10 +76,14 @@ export class Pool {
     return [...this.#sets.values()].filter(({ failure }) => failure !== null).length;
   }
 
+  /** Of processes whose environment asks for no others. */
+  get sandboxLimits(): NonNullable<PoolOptions["sandboxLimits"]> {
+    return this.#options.sandboxLimits ?? {};
+  }
+
   /** The limits that an environment asks for; undefined for those of blank processes. More than the operator allows is an error. */
   limitsFor(environment: LimitedEnvironment): EnvironmentLimits | undefined {
-    const { engine, sandboxLimits = {} } = this.#options;
-    return environmentLimits(environment, engine, sandboxLimits);
+    return environmentLimits(environment, this.#options.engine, this.sandboxLimits);
   }
 
   /** Fills all sets once. */

@@ -149,7 +149,8 @@ export class Slots {
     const isolation = isolationOf(environment.config);
     const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes, pool.limitsFor(environment), engine);
     const { tasks } = this.#options;
-    const mounts = await tasks.createFolders(initial.id, initial.taskSandboxes);
+    const diskMb = needed.limits?.diskMb ?? pool.sandboxLimits.diskMb;
+    const mounts = await tasks.createFolders(initial.id, initial.taskSandboxes, diskMb);
     const spec = { ...needed, folder: await bundleFolder(needed.digest), mounts };
     let sandbox: Sandbox;
     let group: string | undefined;

@@ -24,10 +24,18 @@ export class TaskRoom {
     this.links = new Links({ answer: (...request) => requests.answer(...request), onFailure: options.onFailure });
   }
 
-  /** The folders that the sandbox of an instance has in common with its second container; undefined if there are none. */
-  async createFolders(instanceId: string, policy: TaskSandboxPolicy | undefined): Promise<readonly FolderMount[] | undefined> {
+  /**
+   * The folders that the sandbox of an instance has in common with its second container; undefined if there are none. They are limited like the files
+   * of the sandbox (`diskMb`), or of the second container.
+   */
+  async createFolders(
+    instanceId: string,
+    policy: TaskSandboxPolicy | undefined,
+    diskMb: number | undefined,
+  ): Promise<readonly FolderMount[] | undefined> {
     if (policy?.hasSharedFolder !== true) return undefined;
-    return [{ source: await this.#folders.create(instanceId), target: SHARED_PATH, isReadOnly: false }];
+    const source = await this.#folders.create(instanceId, diskMb ?? policy.diskMb);
+    return [{ source, target: SHARED_PATH, isReadOnly: false }];
   }
 
   /** Removes all of an instance that has ended. Its own sandbox is gone already, and writes to the folder no more. Never fails. */

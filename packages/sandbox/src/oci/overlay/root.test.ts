@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { LayerStore } from "../images/layers.ts";
+import { createDisk } from "./disk.ts";
 import { mountPoints } from "./mount.ts";
-import { copyRoot, createDisk, mountRoot, type OverlayRoot, removeRoot, rootPath, type UpperStorage, unmountRoot } from "./root.ts";
+import { copyRoot, mountRoot, type OverlayRoot, removeRoot, rootPath, type UpperStorage, unmountRoot } from "./root.ts";
 
 describeNeeding("overlay", "the root file system of a sandbox", () => {
   let home: ReturnType<typeof temporaryTree>;

@@ -1,9 +1,9 @@
 import { chmodSync, chownSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { open, rm, rmdir } from "node:fs/promises";
+import { rm, rmdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
-import { isInitError } from "../../init/error.ts";
 import type { LayerId, LayerStore } from "../images/layers.ts";
+import { checkSize, mountDisk } from "./disk.ts";
 import {
   type Bind,
   type MappedMount,
@@ -55,9 +55,6 @@ const MACHINE_USERS: UserMapping = { hostId: 0, size: 0 };
 
 /** What a root contains that takes the place of another one. Other mounts are kept. */
 export type ReplacedContent = Partial<Pick<RootContent, "files" | "keepsTemporary">>;
-
-/** ext4 needs some space for itself. */
-const MIN_DISK_MB = 4;
 
 const OVERLAY_OPTIONS = [
   // Attributes that depend on other layers would make a snapshot unusable elsewhere.
@@ -188,41 +185,9 @@ async function mountStorage(root: OverlayRoot): Promise<void> {
   const target = changes(root);
   mkdirSync(target, { recursive: true });
   if (storage.kind === "folder") return;
-  if (!Number.isSafeInteger(storage.sizeMb) || storage.sizeMb < MIN_DISK_MB)
-    throw new PlatformError("request.invalid", `the disk limit is ${storage.sizeMb} MB; it must be an integer of at least ${MIN_DISK_MB}`);
-  if (storage.kind === "memory")
-    return mount({ type: "tmpfs", source: "tmpfs", target, options: [`size=${storage.sizeMb}m`, "mode=700", "nodev"] });
-  const image = join(root.folder, "disk");
-  await createDisk(image, storage.sizeMb);
-  await mount({ type: "ext4", source: image, target, options: ["loop", "nodev", "noatime"] });
-}
-
-/** Keeps a disk that exists: the root of a stopped sandbox is mounted again. */
-export async function createDisk(image: string, sizeMb: number, program = "mkfs.ext4"): Promise<void> {
-  const file = await open(image, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "EEXIST") return null;
-    throw error;
-  });
-  if (file === null) return;
-  await file.truncate(sizeMb * 2 ** 20);
-  await file.close();
-  try {
-    await run(
-      program,
-      ["-q", "-F", "-m", "0", "-O", "^has_journal", "-E", "nodiscard", image],
-      `a disk of ${sizeMb} MB could not be created`,
-    );
-  } catch (error) {
-    await rm(image);
-    throw isInitError(error, "no_program") ? noProgram(program, sizeMb) : error;
-  }
-}
-
-function noProgram(program: string, sizeMb: number): PlatformError {
-  return new PlatformError(
-    "sandbox.unsupported",
-    `the disk of a sandbox cannot be limited to ${sizeMb} MB without the program '${program}': install it, on Debian with: apt-get install e2fsprogs; or remove the limit, or use the runtime runsc, which needs no such program`,
-  );
+  if (storage.kind === "disk") return mountDisk(join(root.folder, "disk"), target, storage.sizeMb);
+  checkSize(storage.sizeMb);
+  return mount({ type: "tmpfs", source: "tmpfs", target, options: [`size=${storage.sizeMb}m`, "mode=700", "nodev"] });
 }
 
 function createFolders(root: OverlayRoot): void {
