@@ -36,7 +36,6 @@ func afterRestore(s *server, on *stream, r restoredRequest) (any, error) {
 	}
 	answer.Generation = s.generation.Add(1)
 	s.closeOthers(on.connection)
-	s.announce(change{Event: "restored", Generation: answer.Generation})
 	return answer, nil
 }
 
@@ -74,18 +73,5 @@ func (s *server) closeOthers(but *connection) {
 			other.cancel()
 			other.socket.Close()
 		}
-	}
-}
-
-// announce tells open watches.
-func (s *server) announce(c change) {
-	s.mu.Lock()
-	watches := make([]*watch, 0, len(s.watches))
-	for w := range s.watches {
-		watches = append(watches, w)
-	}
-	s.mu.Unlock()
-	for _, w := range watches {
-		w.send(c) // fails for a watch whose connection is gone
 	}
 }

@@ -31,13 +31,12 @@ type server struct {
 
 	mu          sync.Mutex
 	connections map[*connection]struct{}
-	watches     map[*watch]struct{}
 }
 
 func newServer(key ed25519.PublicKey) *server {
 	s := &server{
 		key: key, processes: newProcessTable(), listeners: &listeners{waiting: map[int]*arrival{}}, exit: make(chan int, 1),
-		connections: map[*connection]struct{}{}, watches: map[*watch]struct{}{},
+		connections: map[*connection]struct{}{},
 	}
 	s.touch()
 	return s

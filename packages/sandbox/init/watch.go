@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"unsafe"
 )
@@ -22,7 +21,6 @@ type watch struct {
 	in        tree
 	recursive bool
 	inotify   *os.File
-	mu        sync.Mutex // guards sending: changes and announcements come from two goroutines
 	on        *stream
 	folders   map[int32]watched
 }
@@ -30,9 +28,8 @@ type watch struct {
 type watched struct{ name, shown string }
 
 type change struct {
-	Event      string `json:"event"` // create, modify, remove, rename_from, rename_to, overflow, restored
-	Path       string `json:"path,omitempty"`
-	Generation int64  `json:"generation,omitempty"`
+	Event string `json:"event"` // create, modify, remove, rename_from, rename_to, overflow
+	Path  string `json:"path,omitempty"`
 }
 
 const watchedChanges = syscall.IN_CREATE | syscall.IN_MODIFY | syscall.IN_ATTRIB | syscall.IN_DELETE | syscall.IN_DELETE_SELF |
@@ -56,8 +53,6 @@ func watchFiles(s *server, on *stream, r watchRequest) (any, error) {
 	if err := on.answer(struct{}{}); err != nil {
 		return nil, err
 	}
-	s.addWatch(w)
-	defer s.removeWatch(w)
 	go func() {
 		<-on.context.Done()
 		w.inotify.Close()
@@ -163,20 +158,6 @@ func (w *watch) send(c change) error {
 	if err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	_, err = w.on.Write(append(line, '\n'))
 	return err
-}
-
-func (s *server) addWatch(w *watch) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watches[w] = struct{}{}
-}
-
-func (s *server) removeWatch(w *watch) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.watches, w)
 }

@@ -71,6 +71,7 @@ export { OciEngine } from "./oci/engine.ts";
 export type { LayerStore } from "./oci/images/layers.ts";
 export { isRegistryReference } from "./oci/images/reference.ts";
 export type { OciEngineOptions } from "./oci/options.ts";
+export { describeCut } from "./oci/snapshots/connections.ts";
 export type { Architecture } from "./oci/spec/seccomp.ts";
 export { waitUntilReady } from "./probe.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { type AddressInfo, createConnection, createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { loadavg, tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -333,19 +333,22 @@ describeNeeding("go", "the init, through its client", () => {
   });
 
   it("reports load and idleness", async () => {
+    const loads = [loadavg()[0] ?? 0];
     const stats = await connection.stats();
+    loads.push(loadavg()[0] ?? 0);
     expect(stats.processes).toBeGreaterThan(0);
     expect(stats.memoryKb).toBeGreaterThan(0);
+    expect(loads.some((load) => Math.abs(load - stats.load) < 0.02)).toBe(true);
+    // Here, the processes of the whole machine count. Tests of sandboxes show what an idle one reports.
+    if (stats.runnable > 0) expect(stats.idleMs).toBe(0);
+    else expect(stats.idleMs).toBeGreaterThanOrEqual(0);
   });
 
-  it("reseeds after a restore, closes older connections and tells watches", async () => {
+  it("reseeds after a restore, and closes older connections", async () => {
     await using older = await init.connect();
-    const changes = await connection.files.watch({ path: newFolder() });
     const report = await connection.restored({ entropy: randomBytes(64) });
     expect(report).toMatchObject({ hostname: "kept", clock: "kept", randomness: expect.stringMatching(/^(reseeded|mixed)$/) });
     await older.closed;
-    expect((await changes.next()).value).toEqual({ event: "restored", path: "" });
-    await changes.return();
     await using newer = await init.connect();
     expect(newer.hello.generation).toBe(report.generation);
   });

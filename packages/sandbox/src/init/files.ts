@@ -25,8 +25,8 @@ export interface FileInfo {
 }
 
 export interface FileChange {
-  /** `overflow`: changes were lost, list again. `restored`: the sandbox continues from a snapshot. */
-  readonly event: "create" | "modify" | "remove" | "rename_from" | "rename_to" | "overflow" | "restored";
+  /** `overflow`: changes were lost, list again. */
+  readonly event: "create" | "modify" | "remove" | "rename_from" | "rename_to" | "overflow";
   /** Relative to the watched folder; empty for the folder itself. */
   readonly path: string;
 }

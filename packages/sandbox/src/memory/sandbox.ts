@@ -19,6 +19,8 @@ export class MemorySandbox implements Sandbox {
   readonly files = new Map<string, string>();
   /** Set by a program that can be stored with its memory; what it returns is `restored` of the copies. */
   saveMemory: (() => Promise<Json>) | undefined;
+  /** Open connections to other machines, as the program simulates them. */
+  connections: readonly string[] = [];
   /** The memory to continue with; null for a new program. */
   readonly restored: Json;
   readonly #variables: Readonly<Record<string, string>>;
@@ -85,7 +87,7 @@ export class MemorySandbox implements Sandbox {
     if (fidelity === "memory" && this.saveMemory === undefined)
       throw new PlatformError("sandbox.unsupported", `the memory of sandbox '${this.id}' cannot be stored`);
     const memory = fidelity === "memory" ? ((await this.saveMemory?.()) ?? null) : null;
-    return this.#snapshots.add(fidelity, { files: Object.fromEntries(this.files), memory });
+    return this.#snapshots.add(fidelity, { files: Object.fromEntries(this.files), memory, cut: this.connections });
   }
 
   /** Resolves when the sandbox is not frozen. */

@@ -9,6 +9,8 @@ export interface MemoryContent {
   readonly files: Readonly<Record<string, string>>;
   /** What the program returned; null in a snapshot of files. */
   readonly memory: Json;
+  /** Connections that copies do not have. */
+  readonly cut?: readonly string[];
 }
 
 /** The snapshots of one engine in memory. */
@@ -25,7 +27,7 @@ export class MemorySnapshots {
     if (this.#stored.size >= this.#max)
       throw new PlatformError("quota.exceeded", `the engine has ${this.#stored.size} snapshots and may have ${this.#max}; remove some`);
     const bytes = Buffer.byteLength(JSON.stringify(content));
-    const snapshot = { id: randomBytes(12).toString("hex"), fidelity, bytes, ...(fidelity === "memory" && { cut: [] }) };
+    const snapshot = { id: randomBytes(12).toString("hex"), fidelity, bytes, ...(fidelity === "memory" && { cut: content.cut ?? [] }) };
     this.#stored.set(snapshot.id, { ...snapshot, content: structuredClone(content) });
     return snapshot;
   }

@@ -46,8 +46,10 @@ export async function connectNew(
   const init = await connect(container, signal);
   if (!isRestored) return init;
   // Before anything else runs a command in it.
-  await init.restored({ entropy: randomBytes(64) });
-  await writeNetworkFiles(init, container.current().id, container.network);
+  const { generation } = await init.restored({ entropy: randomBytes(64) });
+  await writeFiles(init, networkFiles(container.current().id, container.network));
+  // Last: programs that watch it expect that the others have changed.
+  await writeFiles(init, [generationFile(generation)]);
   return init;
 }
 
@@ -86,8 +88,13 @@ export function networkFiles(name: string, { resolvConf }: SandboxNetwork): Root
   ];
 }
 
+/** By which programs of a sandbox that can be stored with its memory notice that they go on as a copy: how many copies lie behind it. */
+export function generationFile(generation: number): RootFile {
+  return { path: "/.aenv/generation", text: `${generation}\n` };
+}
+
 /** For a sandbox that was restored, and has those of another one. */
-async function writeNetworkFiles(init: InitConnection, name: string, network: SandboxNetwork): Promise<void> {
+async function writeFiles(init: InitConnection, files: readonly RootFile[]): Promise<void> {
   const write = ({ path, text }: RootFile) => init.files.write({ path, root: "/", content: Buffer.from(text), mode: 0o644, mkdirs: true });
-  await Promise.all(networkFiles(name, network).map(write));
+  await Promise.all(files.map(write));
 }

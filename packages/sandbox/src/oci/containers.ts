@@ -24,7 +24,7 @@ import {
   type PreparedContainer,
   type RootFiles,
 } from "./container.ts";
-import { type Connectable, connect, connectNew, connectStarting, networkFiles } from "./container-connection.ts";
+import { type Connectable, connect, connectNew, connectStarting, generationFile, networkFiles } from "./container-connection.ts";
 import { removeLeftovers, removeSharedFolders } from "./container-leftovers.ts";
 import type { LayerStore } from "./images/layers.ts";
 import type { SandboxNetwork } from "./network/held-network.ts";
@@ -407,7 +407,8 @@ export class Containers {
   }
 
   #contentOf({ id, runtime }: ContainerRecord, network: SandboxNetwork) {
-    return { files: networkFiles(id, network), keepsTemporary: runtime === "runsc" };
+    const hasMemory = runtime === "runsc";
+    return { files: [...networkFiles(id, network), ...(hasMemory ? [generationFile(0)] : [])], keepsTemporary: hasMemory };
   }
 
   /** Of a process that may have ended already. */

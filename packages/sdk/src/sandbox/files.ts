@@ -6,8 +6,8 @@ import type { StreamCall } from "../platform/control-client.ts";
 import type { SandboxTarget } from "./target.ts";
 
 export interface SandboxFileChange {
-  /** `overflow`: changes were lost, list again. `restored`: the sandbox continues from a snapshot. */
-  readonly event: "create" | "modify" | "remove" | "rename_from" | "rename_to" | "overflow" | "restored";
+  /** `overflow`: changes were lost, list again. */
+  readonly event: "create" | "modify" | "remove" | "rename_from" | "rename_to" | "overflow";
   /** Relative to the watched folder. */
   readonly path: string;
 }

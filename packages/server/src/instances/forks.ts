@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type ForkFidelity, instancePrefix, isPlatformError, newInstanceId, PlatformError } from "@aenv/contract";
+import { describeCut, type SandboxSnapshot } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
@@ -12,7 +13,7 @@ import { assertRemembered, type Idempotency } from "./idempotency.ts";
 import type { InstanceTable } from "./instance-table.ts";
 import { newForkRow } from "./new-row.ts";
 import type { RequestContext } from "./request-context.ts";
-import { type InstanceRow, isSettled, slotOf } from "./row.ts";
+import { type InstanceRow, isSettled, slotOf, withEvent } from "./row.ts";
 import { hideIn, type Starter } from "./starter.ts";
 
 export interface ForksOptions {
@@ -134,7 +135,7 @@ export class Forks {
       );
     if (fidelity === "files")
       return slots.sandboxCopies.withSnapshot(parent.id, slot, fidelity, context.signal, (snapshot) =>
-        this.#occupyOwn(parent, slot, rows, context, snapshot),
+        this.#occupyOwn(parent, slot, rows, context, snapshot.id),
       );
     if (slot.isOwnSandbox) return this.#occupyOwn(parent, slot, rows, context);
     return this.#forkInSandbox(parent, slot, rows, context.signal);
@@ -144,10 +145,12 @@ export class Forks {
     parent: InstanceRow,
     slot: Slot,
     rows: readonly InstanceRow[],
-    snapshot: string,
+    { id: snapshot, cut = [] }: SandboxSnapshot,
     { caller, signal }: RequestContext,
   ): Promise<Slot[]> {
-    const { slots } = this.#options;
+    const { slots, table } = this.#options;
+    const lost = describeCut(cut);
+    if (lost !== null) await all(rows.map(({ id }) => table.change(id, (row, now) => withEvent(row, lost, now))));
     // A fork needs no bundle, so the version may be deleted. Only a program has to be looked up.
     const resolved = this.#environmentOf(parent, caller);
     const environment = slot.program === undefined ? await resolved.catch(() => null) : await resolved;

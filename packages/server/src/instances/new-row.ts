@@ -8,7 +8,7 @@ import {
   PlatformError,
   parseDuration,
 } from "@aenv/contract";
-import type { SandboxEngine } from "@aenv/sandbox";
+import { describeCut, type SandboxEngine } from "@aenv/sandbox";
 import { imageOf } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { isolationOf } from "../slots/isolation.ts";
@@ -103,15 +103,16 @@ export function newInstanceRow(
 }
 
 /** The row of an instance that continues from a stored snapshot, with its task and seed. */
-export function asContinued(row: InstanceRow, { id, name, fidelity, task, seed, secretVariables }: SnapshotRow): InstanceRow {
-  const what = `starts from the snapshot ${name} with its ${fidelity}`;
+export function asContinued(row: InstanceRow, snapshot: SnapshotRow): InstanceRow {
+  const { id, name, fidelity, task, seed, secretVariables, cut } = snapshot;
+  const events = [`starts from the snapshot ${name} with its ${fidelity}`, describeCut(cut)].filter((what) => what !== null);
   return {
     ...row,
     task,
     seed,
     startedFrom: { id, name, fidelity },
     ...(secretVariables !== undefined && { secretVariables }),
-    events: [...row.events, { at: row.createdAt, what }],
+    events: [...row.events, ...events.map((what) => ({ at: row.createdAt, what }))],
   };
 }
 

@@ -36,12 +36,12 @@ export class SandboxCopies {
     slot: Slot,
     fidelity: SnapshotFidelity,
     signal: AbortSignal,
-    use: (snapshot: string) => Promise<T>,
+    use: (snapshot: SandboxSnapshot) => Promise<T>,
   ): Promise<T> {
     const { engine } = this.#options;
     const snapshot = await this.takeSnapshot(id, slot, fidelity, "forked", signal);
     try {
-      return await use(snapshot.id);
+      return await use(snapshot);
     } finally {
       // One that is left costs disk space only, and is removed with the server's other snapshots.
       await engine.removeSnapshot?.(snapshot.id).catch(() => {});

@@ -267,6 +267,22 @@ describe("a stored snapshot", () => {
     await expect(startFrom(server, "one")).rejects.toMatchObject({ code: "quota.exceeded" });
   });
 
+  it("of memory has no connections to other machines, which the events of its instances name, and those of forks", async () => {
+    const { server } = await open();
+    const parent = await server.create("shop");
+    const whatOf = ({ events }: InstanceRow) => events.map(({ what }) => what);
+    const forkOf = async (fidelity: "files" | "memory") =>
+      (await server.instances.fork(parent.id, 1, { caller: ada, signal: server.signal }, fidelity))[0] as InstanceRow;
+    (await sandboxOf(server, parent)).connections = ["10.0.0.7:443", "10.0.0.8:80"];
+    const lost = "This sandbox is a copy. Its connections to 10.0.0.7:443, 10.0.0.8:80 were cut: only the original has them.";
+    expect(whatOf(await forkOf("memory"))).toContain(lost);
+    expect(whatOf(await forkOf("files"))).not.toContain(lost);
+    expect((await take(server, parent, { name: "one", fidelity: "memory" })).cut).toEqual(["10.0.0.7:443", "10.0.0.8:80"]);
+    expect(whatOf(await startFrom(server, "one"))).toContain(lost);
+    (await sandboxOf(server, parent)).connections = [];
+    expect(whatOf(await forkOf("memory"))).toEqual([`forked from ${parent.id} with its memory`, "running"]);
+  });
+
   it("is removed from the engine when it is not used for a while, and is imported again", async () => {
     const { world, server } = await open();
     await take(server, await server.create("shop"), { name: "one", fidelity: "memory" });

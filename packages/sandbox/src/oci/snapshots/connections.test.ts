@@ -6,19 +6,21 @@ const row = (local: string, remote: string, state: string) =>
   `   0: ${local} ${remote} ${state} 00000000:00000000 00:00000000 00000000 0 0 1 1 0`;
 
 describe("connections of a sandbox to the outside", () => {
-  it("are those that are open, to other addresses, and not the platform's own, which are also those to ports of the sandbox", () => {
+  it("are those that are open or half open or are being opened, to other addresses, and not the platform's own, which are also those to ports of the sandbox", () => {
     const table = [
       header,
       row("0200000A:9000", "0700000A:01BB", "01"),
       row("0200000A:9001", "0700000A:01BB", "01"),
       row("0200000A:9002", "0800000A:0050", "06"),
+      row("0200000A:9006", "0B00000A:0050", "02"),
+      row("0200000A:9007", "0C00000A:0050", "08"),
       row("0100007F:1F90", "0100007F:9003", "01"),
       row("0200000A:0001", "0100000A:9004", "01"),
       row("00000000:1F90", "00000000:0000", "0A"),
       row("0200000A:1F90", "0100000A:9005", "01"),
       "damaged",
     ].join("\n");
-    expect(outsideConnections([table], new Set([1]))).toEqual(["10.0.0.7:443"]);
+    expect(outsideConnections([table], new Set([1]))).toEqual(["10.0.0.11:80", "10.0.0.12:80", "10.0.0.7:443"]);
   });
 
   it("are also those of sockets for IPv6, which have IPv4 addresses too", () => {

@@ -1,9 +1,9 @@
-/** States in `/proc/net/tcp` and `/proc/net/tcp6`. */
-const ESTABLISHED = "01";
+/** States in `/proc/net/tcp` and `/proc/net/tcp6`: ESTABLISHED, SYN_SENT, and CLOSE_WAIT, in which the other end sends no more. */
+const OPEN: ReadonlySet<string> = new Set(["01", "02", "08"]);
 const LISTENING = "0A";
 
 /**
- * The other ends of open TCP connections, from a sandbox's `/proc/net/tcp` and `/proc/net/tcp6`, without those inside of the sandbox,
+ * The other ends of TCP connections that are open or are being opened, from a sandbox's `/proc/net/tcp` and `/proc/net/tcp6`, without those inside of the sandbox,
  * those of `ownPorts`, and those to ports on which the sandbox listens: only the platform connects to these. Sorted, each once, such as
  * `10.0.0.7:443`.
  */
@@ -13,7 +13,7 @@ export function outsideConnections(tables: readonly string[], ownPorts: Readonly
   const served = new Set(ownPorts);
   for (const [, local = "", , state] of rows) if (state === LISTENING) served.add(parse(local)?.port ?? 0);
   for (const [, local = "", remote = "", state] of rows) {
-    if (state !== ESTABLISHED) continue;
+    if (!OPEN.has(state ?? "")) continue;
     const from = parse(local);
     const to = parse(remote);
     if (from === null || to === null || served.has(from.port) || isLoopback(to.host) || to.host === from.host) continue;
@@ -22,7 +22,7 @@ export function outsideConnections(tables: readonly string[], ownPorts: Readonly
   return [...found].toSorted();
 }
 
-/** A line for the log of a copy; null if it has lost nothing. */
+/** A line for the log and the events of a copy; null if it has lost nothing. */
 export function describeCut(cut: readonly string[]): string | null {
   if (cut.length === 0) return null;
   return `This sandbox is a copy. Its connections to ${cut.join(", ")} were cut: only the original has them.`;

@@ -17,6 +17,7 @@ import { connectInit } from "../../init/connection.ts";
 import { ControlGroup, findHierarchy } from "../cgroups/group.ts";
 import { OciEngine } from "../engine.ts";
 import { isOfSnapshot } from "../images/layers.ts";
+import { OtherMachine } from "../network/testing/other-machine.ts";
 import type { OciEngineOptions } from "../options.ts";
 import { testBase } from "../testing/base.ts";
 import { leftoversOf } from "../testing/leftovers.ts";
@@ -33,6 +34,7 @@ let count = 0;
 const port = process.argv.at(-1);
 require("node:http").createServer((request, response) => {
   if (request.url === "/exit") process.exit(7);
+  if (request.url === "/now") return response.end(String(Date.now()));
   response.end(request.url === "/health" ? "" : String(++count));
 }).listen(port);
 console.log("listening on", port);
@@ -366,6 +368,16 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     const copies = [await create(snapshot?.id), await create(snapshot?.id)];
     expect(await Promise.all(copies.map((copy) => ask(copy)))).toEqual(["3", "3"]);
     expect(await ask(parent)).toBe("3");
+    // The time that has passed since then has passed for them too.
+    for (const copy of copies) {
+      // As the program sees it that goes on, and a new one.
+      for (const read of [() => ask(copy, "/now"), () => sh(copy, "node -p 'Date.now()'")]) {
+        const before = Date.now();
+        const now = Number(await read());
+        expect(now).toBeGreaterThan(before - 100);
+        expect(now).toBeLessThan(Date.now() + 100);
+      }
+    }
     const names = await Promise.all([parent, ...copies].map((one) => sh(one, "cat /etc/hosts /proc/sys/kernel/hostname; cat /kept")));
     expect(new Set(names).size).toBe(3);
     expect(names.every((text) => text.endsWith("\none"))).toBe(true);
@@ -413,6 +425,68 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     });
     await engine().removeSnapshot(snapshot.id);
   }, 180_000);
+
+  it("continue without connections to other machines, which the snapshot and the log of a copy name", async () => {
+    await using other = await OtherMachine.start();
+    const script = `
+      const [, host, ...ports] = process.argv;
+      const datagrams = require("node:dgram").createSocket("udp4");
+      datagrams.on("message", (text) => console.log(String(text)));
+      for (const [at, name] of ["open", "half open"].entries()) {
+        const socket = require("node:net").connect({ host, port: ports[at], allowHalfOpen: true }, () => console.log(name));
+        socket.on("end", () => console.log(name, "ended")).on("error", ({ code }) => console.log(name, code)).resume();
+      }
+      const server = require("node:http").createServer(({ url }, response) => {
+        datagrams.send("answer to " + url);
+        response.end();
+      });
+      datagrams.connect(ports[2], host, () => server.listen(process.argv.at(-1)));
+    `;
+    const [first, second, udp] = [other.port, other.silentPort, other.udpPort].map((port) => `${other.address}:${port}`) as [
+      string,
+      string,
+      string,
+    ];
+    const egress = { allow: [first, second, udp] };
+    const ports = [other.port, other.silentPort, other.udpPort].map(String);
+    const parent = await create(undefined, { command: ["/usr/bin/node", "-e", script, "--", other.address, ...ports], egress });
+    const linesOf = async (sandbox: Sandbox) => (await sandbox.tail(20)).filter((line) => line !== "answer to /health").toSorted();
+    const before = ["half open", "half open ended", "open"];
+    await expect.poll(() => linesOf(parent)).toEqual(before);
+    const snapshot = await parent.snapshot?.("memory", signal);
+    expect(snapshot?.cut).toEqual([first, second].toSorted());
+    const copy = await create(snapshot?.id, { egress });
+    const named = `This sandbox is a copy. Its connections to ${snapshot?.cut?.join(", ")} were cut: only the original has them.`;
+    await expect.poll(() => linesOf(copy)).toEqual([named, "open ended"]);
+    // Datagrams have no connection that could be cut.
+    await ask(copy, "/copy");
+    await expect.poll(() => linesOf(copy)).toContain("answer to /copy");
+    expect(await linesOf(parent)).toEqual(before);
+    await engine().removeSnapshot(snapshot?.id ?? "");
+  }, 120_000);
+
+  it("tell programs in a copy by a file that they are one", async () => {
+    const watch = `
+      const fs = require("node:fs");
+      const read = () => fs.readFileSync("/.aenv/generation", "utf8").trim();
+      console.log("generation", read());
+      fs.watch("/.aenv", (_, name) => name === "generation" && console.log("generation", read()));
+      require("node:http").createServer((_, response) => response.end("here")).listen(process.argv.at(-1));
+    `;
+    const parent = await create(undefined, { command: ["/usr/bin/node", "-e", watch, "--"] });
+    const lastOf = async (sandbox: Sandbox) => (await sandbox.tail(1))[0];
+    expect(await lastOf(parent)).toBe("generation 0");
+    const first = await parent.snapshot?.("memory", signal);
+    const copy = await create(first?.id);
+    await expect.poll(() => lastOf(copy)).toBe("generation 1");
+    const second = await copy.snapshot?.("memory", signal);
+    await expect.poll(async () => lastOf(await create(second?.id))).toBe("generation 2");
+    expect(await lastOf(parent)).toBe("generation 0");
+    // Files alone are a start from the beginning.
+    const files = await copy.snapshot?.("files", signal);
+    expect(await sh(await create(files?.id), "cat /.aenv/generation")).toBe("0");
+    for (const one of [first, second, files]) await engine().removeSnapshot(one?.id ?? "");
+  }, 120_000);
 
   it("are not continued where the disk limit is lower than theirs, and their files start there", async () => {
     const [unlimited, limited] = [await create(), await create(undefined, { diskMb: 64 })];
