@@ -233,7 +233,10 @@ export class LayerStore {
 
   /** Null if it uses none. */
   async #usedBy(holder: string): Promise<readonly LayerId[] | null> {
-    const text = await readFile(this.#useOf(holder), "utf8").catch(() => null);
+    const text = await readFile(this.#useOf(holder), "utf8").catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return null;
+      throw error;
+    });
     return text === null ? null : (JSON.parse(text) as LayerId[]);
   }
 
