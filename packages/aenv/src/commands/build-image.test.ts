@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { initProgram, openBaseRoot } from "@aenv/sandbox";
+import { Environment } from "@aenv/sdk";
 import { type DockerDaemon, describeNeeding, type ImageRegistry, startDocker, startImageRegistry, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPlatform } from "../platform-tests/platform.ts";
@@ -139,6 +140,8 @@ describe("build --image", () => {
         const { code: exit, stdout, stderr } = await aenv(argv, { cwd: tree.path, env: variables(tree.path) });
         expect(exit, stderr).toBe(0);
         expect(stdout).toContain("bundled:2.0.0");
+        expect(stdout).toContain("Publish it: aenv push --image-only");
+        expect(JSON.parse(readFileSync(join(tree.path, "config.json"), "utf8")).deployConfig).toEqual({ port: 8081 });
         expect((await inspect("bundled:2.0.0")).Config).toMatchObject({
           Cmd: ["node", "/opt/aenv/bundle/main.js", "--host", "0.0.0.0", "--port", "8081"],
           ExposedPorts: { "8081/tcp": {} },
@@ -147,6 +150,44 @@ describe("build --image", () => {
 
       describeNeeding("runc", "and sandboxes", () => {
         describeNeeding("skopeo", "of images", () => {
+          it("runs a TypeScript project from its image with the engines oci and docker", { timeout: 300_000 }, async () => {
+            const code = `
+              import { existsSync } from "node:fs";
+              import { registerReward, registerTool } from "aenvironment";
+              registerTool({ name: "add" }, ({ a, b }) => a + b);
+              registerTool({ name: "isImage" }, () => existsSync("/from-image"));
+              registerReward({ name: "good" }, () => 0.5);
+            `;
+            using tree = installedTree({
+              "config.json": { name: "typed", version: "1.0.0", deployConfig: { port: 9100 } },
+              "src/index.ts": code,
+              "base/Dockerfile":
+                "FROM scratch\nADD root.tar /\nENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nCOPY Dockerfile /from-image\n",
+              ...settings(),
+            });
+            const base = await openBaseRoot({ folder: join(tree.path, "cache"), runner: "" });
+            await pipeline(base.archive(), createWriteStream(join(tree.path, "base/root.tar")));
+            const docker = promisify(execFile);
+            const own = variables(tree.path);
+            await docker("docker", ["build", "--tag", "node-base:24", join(tree.path, "base")], { env: { ...own, DOCKER_BUILDKIT: "0" } });
+            const built = await aenv(["build", "--image", "--push", "--build-arg", "BASE=node-base:24"], { cwd: tree.path, env: own });
+            expect(built.code, built.stderr).toBe(0);
+            const publish = /Publish it: aenv (.*)/.exec(built.stdout)?.[1]?.split(" ") ?? [];
+            expect(publish).toEqual(["push", "--image-only"]);
+            const { host: insecure = "", authFile = "" } = registry ?? {};
+            const flags = { registryAuth: authFile, insecureRegistries: [insecure], startTimeout: "2m" };
+            for (const engine of [{ engine: "docker", dockerSocket: daemon?.socket }, { engine: "oci" }]) {
+              await using platform = await startPlatform({ flags: { ...flags, ...engine } });
+              const env = { ...own, AENV_SYSTEM_URL: platform.controlUrl };
+              const pushed = await aenv(publish, { cwd: tree.path, env });
+              expect(pushed.code, pushed.stderr).toBe(0);
+              await using typed = await Environment.create("typed@1.0.0", { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl });
+              expect((await typed.callTool("add", { a: 2, b: 3 })).text, engine.engine).toBe("5");
+              expect((await typed.callTool("isImage")).text).toBe("true");
+              expect(await typed.callReward()).toBe(0.5);
+            }
+          });
+
           it("gives an image that is published with push, and runs with the engines oci and docker", { timeout: 300_000 }, async () => {
             using tree = temporaryTree({
               "config.json": { name: "served", version: "1.0.0", deployConfig: { port: 9000, healthPath: "/ready" } },

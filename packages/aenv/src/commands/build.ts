@@ -7,11 +7,12 @@ import { contentText, leftOutText } from "../bundle/summary.ts";
 import { writeImageArtifact } from "../image/artifact.ts";
 import { buildImage, chooseBuilder } from "../image/build-image.ts";
 import { type BuilderName, builderNames } from "../image/builder.ts";
-import { type BundleContext, createBundleContext } from "../image/bundle-context.ts";
+import { type BundleContext, createBundleContext, DEFAULT_PORT } from "../image/bundle-context.ts";
 import { type ImageOptions, planImage } from "../image/plan.ts";
 import { examples } from "../options/examples.ts";
 import { collect, collectPair } from "../options/pairs.ts";
 import { readSettings, settingsPath } from "../platform/settings.ts";
+import { hasCode } from "../project/has-code.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { type Project, readProject } from "../project/project.ts";
 import { createPrinter } from "../terminal/printer.ts";
@@ -74,26 +75,51 @@ async function buildProjectImage(options: Options, terminal: Terminal): Promise<
   const plan = planImage({ root, config, options, settings, exists: existsSync });
   const builder = await withSpinner(terminal, "Looking for an image builder", () => chooseBuilder(options.builder, plan, terminal));
   const started = performance.now();
-  using bundled = plan.dockerfile === null ? await bundleContext(project, options, terminal) : null;
+  // The server of a bundle listens where config.json says, or config.json learns where it listens.
+  const named = config.deployConfig?.service?.port ?? config.deployConfig?.port;
+  const port = named ?? DEFAULT_PORT;
+  using bundled = plan.dockerfile === null ? await bundleContext(project, port, options, terminal) : null;
   const dockerfile = plan.dockerfile ?? bundled?.dockerfile ?? "";
   const built = await buildImage({ plan, settings, builder, dockerfile, context: bundled?.context ?? plan.context }, terminal);
   const [image = ""] = plan.references;
-  writeImageArtifact(join(root, "config.json"), image);
+  const isServer = bundled !== null && config.runtime === undefined;
+  writeImageArtifact(join(root, "config.json"), { image, port: isServer && named === undefined ? port : null });
+  const publish = await publishCommand(project, options);
   const durationMs = Math.round(performance.now() - started);
-  printer.json({ image, references: plan.references, id: built.id, builder, pushed: plan.isPushed, platforms: plan.platforms, durationMs });
+  printer.json({
+    image,
+    references: plan.references,
+    id: built.id,
+    builder,
+    pushed: plan.isPushed,
+    platforms: plan.platforms,
+    publish,
+    durationMs,
+  });
   const { colors } = printer.output;
   printer.print(
     `${colors.green("✔")} ${colors.bold(formatRef(config))} ${colors.dim(`built with ${builder} in ${Math.ceil(durationMs / 1_000)} s`)}`,
   );
   for (const reference of plan.references) printer.print(`  ${colors.cyan(reference)}${plan.isPushed ? colors.dim(" (pushed)") : ""}`);
   printer.print();
-  printer.print(`  ${colors.dim("config.json names the image. Publish it:")} aenv push`);
+  if (!isServer && named === undefined && config.runtime === undefined)
+    printer.print(
+      `  ${colors.dim("If the image has a server, write its port as deployConfig.port into config.json. Without it, instances run only commands.")}`,
+    );
+  printer.print(`  ${colors.dim("config.json names the image. Publish it:")} ${publish}`);
 }
 
-async function bundleContext(project: Project, options: Options, terminal: Terminal): Promise<BundleContext> {
+/** The project's code would be published as a bundle, and the image not used. */
+async function publishCommand(project: Project, { workDir }: Options): Promise<string> {
+  return ["aenv push", ...((await hasCode(project)) ? ["--image-only"] : []), ...(workDir === "." ? [] : ["--work-dir", workDir])].join(
+    " ",
+  );
+}
+
+async function bundleContext(project: Project, port: number, options: Options, terminal: Terminal): Promise<BundleContext> {
   const loading = { timeoutMs: options.loadTimeout, onOutput: (text: string) => terminal.stderr.write(text) };
   return withSpinner(terminal, `Bundling ${project.config.name}`, async () =>
-    createBundleContext((await bundleProject(project, loading)).bytes),
+    createBundleContext((await bundleProject(project, loading)).bytes, port),
   );
 }
 

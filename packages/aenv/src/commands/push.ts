@@ -1,5 +1,4 @@
 import { type EnvironmentConfig, formatRef, isObject, isPlatformError, messageOf, type Visibility, visibilities } from "@aenv/contract";
-import { findEntries } from "@aenv/kit";
 import { type Command, Option } from "commander";
 import { bundleProject } from "../bundle/bundle.ts";
 import { contentText, leftOutText } from "../bundle/summary.ts";
@@ -14,6 +13,7 @@ import {
   type PlatformOptions,
   withServerHint,
 } from "../platform/platform.ts";
+import { hasCode } from "../project/has-code.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { type Project, readProject, withName, withVersion } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
@@ -130,7 +130,7 @@ export async function push(options: Options, terminal: Terminal): Promise<void> 
     return;
   }
   printer.print(`${colors.green("✔")} ${colors.bold(ref)} is published at ${colors.cyan(platform.hubUrl)}`);
-  if (image !== null) printer.print(`  ${colors.dim(`image ${image}`)}`);
+  if (image !== null) printer.print(`  ${colors.dim(imageText(image, bundle !== null, config))}`);
   if (bundle !== null)
     printer.print(`  ${colors.dim(`${contentText(bundle.manifest)}; ${bytesText(size)}; sha256:${bundle.digest.slice(0, 12)}`)}`);
   if (bundle !== null && bundle.leftOut.length > 0) printer.print(`  ${colors.dim(leftOutText(bundle.leftOut))}`);
@@ -161,17 +161,22 @@ async function findPublished({ hub }: Platform, ref: string, digest: string | nu
 }
 
 /** Whether only the image is published: because that was asked for, or because the project has no code that could be bundled. */
-async function isImageOnly({ root, config }: Project, { imageOnly = false }: Options): Promise<boolean> {
+async function isImageOnly(project: Project, { imageOnly = false }: Options): Promise<boolean> {
+  const { config } = project;
   if (!config.artifacts?.some(({ type }) => type === "image")) {
     if (!imageOnly) return false;
     throw new Failure("config.json names no image", { exit: "usage", hint: "Build and push one first: aenv build --image --push" });
   }
   if (imageOnly) return true;
-  if (config.runtime !== undefined) return false;
-  return findEntries(root, config).then(
-    () => false,
-    () => config.main === undefined,
-  );
+  return config.runtime === undefined && !(await hasCode(project));
+}
+
+/** What the image of config.json is for. An instance does not say it: it runs either way. */
+function imageText(image: string, isBundled: boolean, { runtime, deployConfig = {} }: EnvironmentConfig): string {
+  if (isBundled && runtime === undefined)
+    return `instances run the bundle, not the image ${image}; to publish the image: aenv push --image-only`;
+  const hasServer = runtime !== undefined || (deployConfig.service?.port ?? deployConfig.port) !== undefined;
+  return hasServer ? `image ${image}` : `image ${image}, without a server: config.json has no deployConfig.port`;
 }
 
 function describeContent(isUploaded: boolean, size: number, image: string | null): string {

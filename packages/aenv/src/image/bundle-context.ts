@@ -7,22 +7,22 @@ import { unpackArchive } from "../bundle/archive.ts";
 export const DEFAULT_BASE = "node:24-bookworm-slim";
 
 /** The port on which the original's images listen too. */
-const PORT = 8081;
+export const DEFAULT_PORT = 8081;
 
 export interface BundleContext extends Disposable {
   readonly dockerfile: string;
   readonly context: string;
 }
 
-/** A folder with the bundle and a Dockerfile for it. Leaving the scope deletes it. */
-export async function createBundleContext(bundle: Uint8Array): Promise<BundleContext> {
+/** A folder with the bundle and a Dockerfile for it, whose server listens on the port. Leaving the scope deletes it. */
+export async function createBundleContext(bundle: Uint8Array, port: number): Promise<BundleContext> {
   const folder = mkdtempSync(join(tmpdir(), "aenv-image-"));
   const dispose = () => rmSync(folder, { recursive: true, force: true });
   try {
     const context = join(folder, "context");
     await unpackArchive(bundle, join(context, "bundle"));
     const dockerfile = join(context, "Dockerfile");
-    writeFileSync(dockerfile, text);
+    writeFileSync(dockerfile, dockerfileText(port));
     return { dockerfile, context, [Symbol.dispose]: dispose };
   } catch (error) {
     dispose();
@@ -30,10 +30,12 @@ export async function createBundleContext(bundle: Uint8Array): Promise<BundleCon
   }
 }
 
-const text = `ARG BASE=${DEFAULT_BASE}
+function dockerfileText(port: number): string {
+  return `ARG BASE=${DEFAULT_BASE}
 FROM \${BASE}
 COPY bundle /opt/aenv/bundle
 WORKDIR /opt/aenv/bundle
-EXPOSE ${PORT}
-CMD ["node", "/opt/aenv/bundle/main.js", "--host", "0.0.0.0", "--port", "${PORT}"]
+EXPOSE ${port}
+CMD ["node", "/opt/aenv/bundle/main.js", "--host", "0.0.0.0", "--port", "${port}"]
 `;
+}

@@ -89,9 +89,14 @@ describe("the image in config.json", () => {
 
   it("is added or replaced, and all else stays, also the format", () => {
     const text = '{\n    "name": "a",\n    "tags": ["x", "y"],\n    "version": "1.0.0"\n}\n';
-    const added = withImageArtifact(text, "a:1");
+    const added = withImageArtifact(text, { image: "a:1", port: null });
     expect(added.startsWith('{\n    "name": "a",\n    "tags": ["x", "y"],\n    "version": "1.0.0",\n    "artifacts": [\n')).toBe(true);
-    expect(added.replace('"a:1"', '"a:2"')).toBe(withImageArtifact(added, "a:2"));
+    expect(added.replace('"a:1"', '"a:2"')).toBe(withImageArtifact(added, { image: "a:2", port: null }));
+  });
+
+  it("is written with the port of its server, beside other fields of deployConfig", () => {
+    const after = withImageArtifact('{ "name": "a", "deployConfig": { "cpu": "2" } }', { image: "a:1", port: 8081 });
+    expect(JSON.parse(after).deployConfig).toEqual({ cpu: "2", port: 8081 });
   });
 
   it("is one, whatever the artifacts were", () => {
@@ -99,7 +104,7 @@ describe("the image in config.json", () => {
     fc.assert(
       fc.property(fc.uniqueArray(artifact, { selector: ({ type }) => type }), fc.integer({ min: 0, max: 8 }), (artifacts, indent) => {
         const before = { name: "a", artifacts, version: "1.0.0" };
-        const after = withImageArtifact(JSON.stringify(before, null, indent), "r/a:1");
+        const after = withImageArtifact(JSON.stringify(before, null, indent), { image: "r/a:1", port: null });
         expect(image(after)).toEqual([expect.objectContaining({ content: "r/a:1" })]);
         const others = (list: readonly { type: string }[]) => list.filter(({ type }) => type !== "image");
         expect(others(JSON.parse(after).artifacts)).toEqual(others(artifacts));
