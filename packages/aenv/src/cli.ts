@@ -24,6 +24,7 @@ const commands: Readonly<Record<string, { summary: string; alias?: string; isHid
   export: { summary: "write the trajectories of a run as training data", load: () => import("./commands/export.ts") },
   trainer: { summary: "play episodes for a trainer that hands them out or takes them", load: () => import("./commands/trainer/index.ts") },
   build: { summary: "bundle the environment into one archive, or build its image", load: () => import("./commands/build.ts") },
+  image: { summary: "load images into a server's store", load: () => import("./commands/image/index.ts") },
   server: { summary: "start the platform: hub, instances and gateway", alias: "up", load: () => import("./commands/server.ts") },
   push: { summary: "publish the environment of this folder", load: () => import("./commands/push.ts") },
   pull: { summary: "download a published environment", load: () => import("./commands/pull.ts") },

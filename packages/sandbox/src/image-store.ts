@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { messageOf, PlatformError } from "@aenv/contract";
 import { DockerApi } from "./docker/api.ts";
 import { DockerImages, daemonName } from "./docker/images.ts";
-import { Images, imagesFolder } from "./oci/images/images.ts";
+import { Images, storeFolders } from "./oci/images/images.ts";
 import { LayerStore } from "./oci/images/layers.ts";
 import { formatReference, parseReference, skopeoSource } from "./oci/images/reference.ts";
 import { type MachineVariables, skopeoVariables } from "./oci/images/skopeo.ts";
@@ -25,17 +26,34 @@ export type ImageStoreOptions = {
   /** For proxies, certificates and settings of skopeo. */
   readonly variables?: MachineVariables;
 } & (
-  | { readonly engine: "oci"; readonly folder: string; readonly insecureRegistries?: readonly string[] }
-  | { readonly engine: "docker"; readonly socket: string }
+  | {
+      readonly engine: "oci";
+      /** The home of the engine. */
+      readonly home: string;
+      /** A store that engines share, if it is not in the home. */
+      readonly folder?: string;
+      readonly insecureRegistries?: readonly string[];
+      /** Of the daemon that `docker-daemon:NAME` means. */
+      readonly dockerSocket?: string;
+    }
+  | { readonly engine: "docker"; readonly socket: string; readonly dockerSocket?: string }
 );
 
 export function openImageStore(options: ImageStoreOptions): ImageStore {
   return options.engine === "oci" ? openOci(options) : openDocker(options);
 }
 
-function openOci({ folder, ...access }: ImageStoreOptions & { readonly engine: "oci" }): ImageStore {
-  const layers = new LayerStore(folder);
-  const images = new Images({ ...access, folder: imagesFolder(folder), layers, architecture: process.arch as Architecture });
+/** The full name of an image in a registry. Throws for what is no such name. */
+export function imageName(text: string): string {
+  const reference = parseReference(text);
+  if (reference.from === "registry") return formatReference(reference);
+  throw new PlatformError("request.invalid", `'${text}' is a place of an image and not a name, such as my-env:1.0.0`);
+}
+
+function openOci({ home, folder, ...access }: ImageStoreOptions & { readonly engine: "oci" }): ImageStore {
+  const folders = storeFolders(join(home, "oci"), folder);
+  const layers = new LayerStore(folders.store);
+  const images = new Images({ ...access, folder: folders.images, layers, architecture: process.arch as Architecture });
   return {
     has: (image) => images.has(image),
     pull: async (image, signal) => void (await images.get(image, { pull: "missing", signal })),
@@ -44,7 +62,7 @@ function openOci({ folder, ...access }: ImageStoreOptions & { readonly engine: "
   };
 }
 
-function openDocker({ socket, authFile, variables }: ImageStoreOptions & { readonly engine: "docker" }): ImageStore {
+function openDocker({ socket, authFile, variables, dockerSocket = socket }: ImageStoreOptions & { readonly engine: "docker" }): ImageStore {
   const api = new DockerApi(socket);
   const images = new DockerImages(api, authFile === undefined ? {} : { authFile });
   return {
@@ -52,8 +70,9 @@ function openDocker({ socket, authFile, variables }: ImageStoreOptions & { reado
     pull: async (image, signal) => void (await images.get(image, signal)),
     load: async (image, source, signal) => {
       const target = `docker-daemon:${formatReference(parseReference(image))}`;
-      const from = skopeoSource(parseReference(source));
-      const arguments_ = ["copy", "--quiet", "--dest-daemon-host", `unix://${socket}`, from, target];
+      const from = parseReference(source);
+      const access = from.from === "docker-daemon" ? ["--src-daemon-host", `unix://${dockerSocket}`] : [];
+      const arguments_ = ["copy", "--quiet", ...access, "--dest-daemon-host", `unix://${socket}`, skopeoSource(from), target];
       await promisify(execFile)("skopeo", arguments_, { env: skopeoVariables(variables), signal }).catch((error: unknown) => {
         const reason = (error as { stderr?: string }).stderr?.trim().split("\n").at(-1) || messageOf(error);
         throw new PlatformError("sandbox.start_failed", `${source} could not be copied to the Docker daemon at ${socket}: ${reason}`);

@@ -25,7 +25,7 @@ export {
   type SnapshotFidelity,
   type SnapshotPart,
 } from "./engine.ts";
-export { type ImageStore, type ImageStoreOptions, openImageStore } from "./image-store.ts";
+export { type ImageStore, type ImageStoreOptions, imageName, openImageStore } from "./image-store.ts";
 export {
   connectInit,
   type InitConnection,

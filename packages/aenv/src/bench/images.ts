@@ -1,14 +1,14 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { messageOf } from "@aenv/contract";
 import type { BenchModule, ImageSource } from "@aenv/kit";
 import { type ImageStore, openImageStore } from "@aenv/sandbox";
 import { readServerConfig } from "@aenv/server";
 import { buildImage, chooseBuilder, saveImage } from "../image/build-image.ts";
+import { fileSource } from "../image/source.ts";
 import type { EngineName } from "../rollout/engine-option.ts";
 import { engineSettings } from "../rollout/engine-settings.ts";
-import { Failure } from "../terminal/failure.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
@@ -26,11 +26,11 @@ export interface NeededImage {
 /** The store of the engine that a command with this engine uses, with the settings of its variables. */
 export function openStore(engine: ImageEngine, terminal: Terminal): ImageStore {
   const { flags, variables } = engineSettings(engine, terminal.env);
-  const { imageStore, dockerSocket, registryAuth, insecureRegistries } = readServerConfig({ flags, variables });
+  const { home, imageStore, dockerSocket, registryAuth, insecureRegistries } = readServerConfig({ flags, variables });
   const auth = { ...(registryAuth !== null && { authFile: registryAuth }), variables: terminal.env };
   return engine === "docker"
     ? openImageStore({ engine, socket: dockerSocket, ...auth })
-    : openImageStore({ engine, folder: String(imageStore), insecureRegistries, ...auth });
+    : openImageStore({ engine, home, folder: String(imageStore), insecureRegistries, ...auth });
 }
 
 export interface ListedTasks {
@@ -122,9 +122,6 @@ async function buildOne(source: ImageSource, store: ImageStore, terminal: Termin
 /** Loads `IMAGE=PATH[:NAME]`: an archive of `docker save`, or a folder with an OCI layout; `NAME` selects one of several images in it. */
 export async function loadImage(pair: readonly [image: string, path: string], store: ImageStore, terminal: Terminal): Promise<void> {
   const [image, path] = pair;
-  const [, file = "", name = ""] = /^([^:]*)(:.*)?$/.exec(resolve(terminal.cwd, path)) ?? [];
-  const found = statSync(file, { throwIfNoEntry: false });
-  if (found === undefined) throw new Failure(`there is no ${file} for the image ${image}`, { exit: "usage" });
-  const source = `${found.isDirectory() ? "oci" : "docker-archive"}:${file}${name}`;
+  const { source } = fileSource(path, terminal.cwd);
   await withSpinner(terminal, `Loading ${image}`, () => store.load(image, source, terminal.stopSignal()));
 }

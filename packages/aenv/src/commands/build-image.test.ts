@@ -5,7 +5,15 @@ import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { initProgram, openBaseRoot } from "@aenv/sandbox";
 import { Environment } from "@aenv/sdk";
-import { type DockerDaemon, describeNeeding, type ImageRegistry, startDocker, startImageRegistry, temporaryTree } from "@aenv/testing";
+import {
+  type DockerDaemon,
+  describeNeeding,
+  type ImageRegistry,
+  startDocker,
+  startImageRegistry,
+  temporaryTree,
+  writeSmallRoot,
+} from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPlatform } from "../platform-tests/platform.ts";
 import { aenv, installedTree } from "../testing/cli.ts";
@@ -126,6 +134,16 @@ describe("build --image", () => {
         expect(stderr).toMatch(/my-env:1\.0\.0 could not be built: .*COPY.*missing/s);
       });
 
+      it("finds Docker at the socket of the settings, and pushes nothing with --no-push", { timeout: 120_000 }, async () => {
+        const build_config = { build_args: { socket: `unix://${daemon?.socket}` } };
+        using tree = temporaryTree({ ...project, ".aenv/cli_config.json": { build_config } });
+        const { DOCKER_HOST: _, ...env } = variables(tree.path);
+        const { code, stdout, stderr } = await aenv(["build", "--image-tag", "2.0.0", "--no-push", "--json"], { cwd: tree.path, env });
+        expect(code, stderr).toBe(0);
+        expect(JSON.parse(stdout)).toMatchObject({ image: "docker.io/my-env:2.0.0", pushed: false });
+        expect((await inspect("my-env:2.0.0")).Config).toMatchObject({ Cmd: ["/serve"] });
+      });
+
       it("refuses several platforms without buildx", { timeout: 120_000 }, async () => {
         using tree = temporaryTree(project);
         const argv = ["build", "--builder", "docker", "--platform", "linux/amd64,linux/arm64"];
@@ -150,6 +168,30 @@ describe("build --image", () => {
 
       describeNeeding("runc", "and sandboxes", () => {
         describeNeeding("skopeo", "of images", () => {
+          it("gives an image that a server of this machine runs without a registry", { timeout: 300_000 }, async () => {
+            using tree = temporaryTree({
+              "config.json": { name: "local", version: "1.0.0" },
+              Dockerfile: 'FROM scratch\nADD root.tar /\nENV PATH=/usr/bin:/bin\nCMD ["sh"]\n',
+            });
+            await writeSmallRoot(tree.path, "root.tar", { "etc/greeting": "hello" });
+            await using platform = await startPlatform({ flags: { engine: "oci" } });
+            const env = { ...variables(tree.path), AENV_SYSTEM_URL: platform.controlUrl };
+            const built = await aenv(["build", "--image"], { cwd: tree.path, env });
+            expect(built.code, built.stderr).toBe(0);
+            expect(built.stdout).toMatch(/Publish it: aenv push$/m);
+            const load = /engine oci of a server here: aenv (.*)/.exec(built.stdout)?.[1]?.split(" ") ?? [];
+            expect(load).toEqual(["image", "load", "docker-daemon:docker.io/local:1.0.0"]);
+            const pushed = await aenv(["push"], { cwd: tree.path, env });
+            expect(pushed.code, pushed.stderr).toBe(0);
+            await expect(platform.create("local@1.0.0")).rejects.toThrow("aenv image load SOURCE --name NAME");
+            const loaded = await aenv([...load, "--home", platform.home], { cwd: tree.path, env });
+            expect(loaded.code, loaded.stderr).toBe(0);
+            expect(loaded.stdout).toContain("docker.io/library/local:1.0.0 is loaded for the engine oci");
+            const { id } = await platform.create("local@1.0.0");
+            const { code, stdout, stderr } = await aenv(["exec", id, "--", "cat", "/etc/greeting"], { cwd: tree.path, env });
+            expect([code, stdout], stderr).toEqual([0, "hello"]);
+          });
+
           it("runs a TypeScript project from its image with the engines oci and docker", { timeout: 300_000 }, async () => {
             const code = `
               import { existsSync } from "node:fs";

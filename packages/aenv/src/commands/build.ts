@@ -8,10 +8,11 @@ import { writeImageArtifact } from "../image/artifact.ts";
 import { buildImage, chooseBuilder } from "../image/build-image.ts";
 import { type BuilderName, builderNames } from "../image/builder.ts";
 import { type BundleContext, createBundleContext, DEFAULT_PORT } from "../image/bundle-context.ts";
+import { saveCommand } from "../image/command-lines.ts";
 import { type ImageOptions, planImage } from "../image/plan.ts";
 import { examples } from "../options/examples.ts";
 import { collect, collectPair } from "../options/pairs.ts";
-import { readSettings, settingsPath } from "../platform/settings.ts";
+import { dockerHost, readSettings, settingsPath } from "../platform/settings.ts";
 import { hasCode } from "../project/has-code.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { type Project, readProject } from "../project/project.ts";
@@ -40,12 +41,13 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--image", "build a container image; the options below imply it")
     .option("-n, --image-name <name>", "its name; else `buildConfig.image_name`, else the environment's")
     .option("-t, --image-tag <tag>", "its tag; else `buildConfig.image_tag`, else the version; may be repeated", collect)
-    .option("-r, --registry <host>", "the registry; else the setting `build_config.registry.host`")
+    .option("-r, --registry <host>", "the registry; else the setting `build_config.registry.host`, else docker.io")
     .option("-s, --namespace <name>", "the part before the name; else the setting `build_config.registry.namespace`")
     .option("-p, --platform <platform>", "such as linux/arm64; several separated by commas need buildx and --push")
     .option("-f, --dockerfile <file>", "relative to the project; else `buildConfig.dockerfile`, else Dockerfile")
     .option("--build-arg <NAME=VALUE>", "an ARG of the Dockerfile; may be repeated", collectPair)
     .option("--push", "push it to the registry")
+    .option("--no-push", "do not push it, which is the default")
     .addOption(new Option("--builder <name>", "the program that builds it; if not given, the first that works").choices(builderNames))
     .option("--json", "print JSON")
     .addHelpText(
@@ -66,12 +68,14 @@ function isImage(options: Options): boolean {
   return [image, imageName, imageTag, registry, namespace, platform, dockerfile, buildArg, push, builder].some((one) => one !== undefined);
 }
 
-async function buildProjectImage(options: Options, terminal: Terminal): Promise<void> {
+async function buildProjectImage(options: Options, caller: Terminal): Promise<void> {
+  const own = readSettings(settingsPath(caller).path);
+  const terminal = { ...caller, env: withDockerHost(caller.env, dockerHost(own)) };
   const printer = createPrinter(terminal, options.json === true);
   const project = readProject(options.workDir, terminal.cwd);
   warnProblems(terminal, project.warnings);
   const { root, config } = project;
-  const { registry: settings = {} } = readSettings(settingsPath(terminal).path).build_config ?? {};
+  const { registry: settings = {} } = own.build_config ?? {};
   const plan = planImage({ root, config, options, settings, exists: existsSync });
   const builder = await withSpinner(terminal, "Looking for an image builder", () => chooseBuilder(options.builder, plan, terminal));
   const started = performance.now();
@@ -82,8 +86,9 @@ async function buildProjectImage(options: Options, terminal: Terminal): Promise<
   const dockerfile = plan.dockerfile ?? bundled?.dockerfile ?? "";
   const built = await buildImage({ plan, settings, builder, dockerfile, context: bundled?.context ?? plan.context }, terminal);
   const [image = ""] = plan.references;
-  const isServer = bundled !== null && config.runtime === undefined;
-  writeImageArtifact(join(root, "config.json"), { image, port: isServer && named === undefined ? port : null });
+  const isBundleServer = bundled !== null && config.runtime === undefined;
+  const hasServer = isBundleServer || named !== undefined || config.runtime !== undefined;
+  writeImageArtifact(join(root, "config.json"), { image, port: isBundleServer && named === undefined ? port : null });
   const publish = await publishCommand(project, options);
   const durationMs = Math.round(performance.now() - started);
   printer.json({
@@ -96,17 +101,36 @@ async function buildProjectImage(options: Options, terminal: Terminal): Promise<
     publish,
     durationMs,
   });
+  const hints = [
+    ...(hasServer ? [] : [NO_SERVER]),
+    ...(plan.isPushed ? [] : [NOT_PUSHED, ["For the engine oci of a server here:", loadCommand(builder, image)]]),
+    ["config.json names the image. Publish it:", publish],
+  ];
   const { colors } = printer.output;
   printer.print(
     `${colors.green("✔")} ${colors.bold(formatRef(config))} ${colors.dim(`built with ${builder} in ${Math.ceil(durationMs / 1_000)} s`)}`,
   );
   for (const reference of plan.references) printer.print(`  ${colors.cyan(reference)}${plan.isPushed ? colors.dim(" (pushed)") : ""}`);
   printer.print();
-  if (!isServer && named === undefined && config.runtime === undefined)
-    printer.print(
-      `  ${colors.dim("If the image has a server, write its port as deployConfig.port into config.json. Without it, instances run only commands.")}`,
-    );
-  printer.print(`  ${colors.dim("config.json names the image. Publish it:")} ${publish}`);
+  for (const [text = "", command = ""] of hints) printer.print(`  ${colors.dim(text)} ${command}`.trimEnd());
+}
+
+const NO_SERVER = [
+  "If the image has a server, write its port as deployConfig.port into config.json. Without it, instances run only commands.",
+];
+const NOT_PUSHED = ["It is only on this machine. With --push, servers elsewhere can pull it."];
+
+/** The variable before the setting, as for everything else. */
+function withDockerHost(env: Terminal["env"], socket: string | null): Terminal["env"] {
+  if (socket === null || env.DOCKER_HOST || env.DOCKER_CONTEXT) return env;
+  return { ...env, DOCKER_HOST: socket };
+}
+
+/** How a server of this machine gets an image that was not pushed. */
+function loadCommand(builder: BuilderName, image: string): string {
+  if (builder === "buildx" || builder === "docker") return `aenv image load docker-daemon:${image}`;
+  const { program, args } = saveCommand(builder, image, "image.tar");
+  return `${program} ${args.join(" ")} && aenv image load image.tar --name ${image}`;
 }
 
 /** The project's code would be published as a bundle, and the image not used. */

@@ -16,8 +16,8 @@ function plan(
 describe("the plan of an image", () => {
   it("is named after the environment and its version", () => {
     expect(plan()).toEqual({
-      references: ["my-env:1.2.0"],
-      registry: null,
+      references: ["docker.io/my-env:1.2.0"],
+      registry: "docker.io",
       dockerfile: "/p/Dockerfile",
       context: "/p",
       platforms: [],
@@ -57,7 +57,19 @@ describe("the plan of an image", () => {
 
 describe("the command line of a builder", () => {
   const one = plan({ imageTag: ["1", "2"], platform: "linux/arm64", buildArg: { WHO: "me" } });
-  const args = ["--tag", "my-env:1", "--tag", "my-env:2", "--build-arg", "WHO=me", "--platform", "linux/arm64", "--file", "D", "C"];
+  const args = [
+    "--tag",
+    "docker.io/my-env:1",
+    "--tag",
+    "docker.io/my-env:2",
+    "--build-arg",
+    "WHO=me",
+    "--platform",
+    "linux/arm64",
+    "--file",
+    "D",
+    "C",
+  ];
 
   it.each([
     ["buildx", "docker", ["buildx", "build", "--progress=plain", "--load"]],

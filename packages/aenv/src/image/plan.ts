@@ -36,6 +36,8 @@ export interface ImagePlan {
   readonly isPushed: boolean;
 }
 
+/** Written into the name, because builders disagree about names without a registry. */
+const DEFAULT_REGISTRY = "docker.io";
 const NAME = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/;
 const TAG = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 const HOST = /^[A-Za-z0-9.-]+(?::\d+)?$/;
@@ -52,7 +54,7 @@ export interface PlanInput {
 /** Command line before config.json before settings. Throws for names that no registry accepts. */
 export function planImage({ root, config, options, settings, exists }: PlanInput): ImagePlan {
   const { buildConfig = {} } = config;
-  const registry = options.registry ?? settings.host ?? "";
+  const registry = options.registry ?? settings.host ?? DEFAULT_REGISTRY;
   const namespace = options.namespace ?? settings.namespace ?? "";
   const name = options.imageName ?? (buildConfig.image_name || config.name);
   const tags = options.imageTag ?? [buildConfig.image_tag || config.version];

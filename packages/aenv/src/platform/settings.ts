@@ -14,13 +14,17 @@ const timeout = z.union([z.number().positive(DURATION_ERROR), z.string().refine(
 /** Where `aenv build --image` pushes to. */
 const registry = z.looseObject({ host: z.string(), namespace: z.string(), username: z.string(), password: z.string() });
 
+/** Where the original's command looks for Docker. */
+const DEFAULT_SOCKET = "unix:///var/run/docker.sock";
+const buildConfig = z.looseObject({ build_args: z.looseObject({ socket: z.string() }).partial(), registry: registry.partial() });
+
 /** The settings of this command. Other fields of the file are kept: the original's command may use them. */
 const settings = z
   .looseObject({
     system_url: z.string().nullable(),
     owner: z.string().nullable(),
     hub_config: z.looseObject({ hub_backend: z.string().nullable(), api_key: z.string(), timeout }).partial(),
-    build_config: z.looseObject({ registry: registry.partial() }).partial(),
+    build_config: buildConfig.partial(),
   })
   .partial();
 export type Settings = z.infer<typeof settings>;
@@ -30,7 +34,10 @@ export const defaultSettings = {
   system_url: "http://localhost:8080",
   owner: null,
   hub_config: { hub_backend: null, api_key: "", timeout: "30s" },
-  build_config: { registry: { host: "", namespace: "", username: "", password: "" } },
+  build_config: {
+    build_args: { socket: DEFAULT_SOCKET },
+    registry: { host: "docker.io", namespace: "", username: "", password: "" },
+  },
 } satisfies Settings;
 
 /** The default that the original's command writes into every new file; it does not name a hub. */
@@ -46,16 +53,23 @@ export function hubTimeoutMs({ hub_config: hub = {} }: Settings): number {
   return typeof given === "number" ? given * 1_000 : parseDuration(given);
 }
 
+/** The socket of Docker, if the settings name another than Docker's own default. */
+export function dockerHost({ build_config: build = {} }: Settings): string | null {
+  const { socket = DEFAULT_SOCKET } = build.build_args ?? {};
+  return socket === DEFAULT_SOCKET || socket === "" ? null : socket;
+}
+
 /** Only the settings that have an effect here; a file of the original's command has more. */
 export function effectiveSettings(own: Settings): Settings {
   const { system_url, owner, hub_config, build_config } = withDefaults(own);
   const { hub_backend: _, api_key = "" } = hub_config ?? {};
+  const { socket = "" } = build_config?.build_args ?? {};
   const { host = "", namespace = "", username = "", password = "" } = build_config?.registry ?? {};
   return {
     system_url,
     owner,
     hub_config: { hub_backend: separateHub(own), api_key, timeout: formatDuration(hubTimeoutMs(own)) },
-    build_config: { registry: { host, namespace, username, password } },
+    build_config: { build_args: { socket }, registry: { host, namespace, username, password } },
   };
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { PlatformError } from "@aenv/contract";
 import { abortable } from "../abortable.ts";
 import type { BaseRoot } from "../base-root/base-root.ts";
+import { LOAD_HINT } from "../oci/images/images.ts";
 import { type ImageConfig, parseConfig } from "../oci/images/layout.ts";
 import { formatReference, type ImageReference, parseReference } from "../oci/images/reference.ts";
 import { type DockerApi, isDockerError, type Json } from "./api.ts";
@@ -86,7 +87,8 @@ export class DockerImages {
   async #pull(name: string, reference: ImageReference & { readonly from: "registry" }): Promise<void> {
     const { authFile, log = () => undefined, pullTimeoutMs = PULL_TIMEOUT_MS } = this.#options;
     const auth = authFile === undefined ? null : registryAuth(readFileSync(authFile, "utf8"), reference.registry, authFile);
-    const refused = (reason: string) => new PlatformError("sandbox.start_failed", `the image '${name}' could not be pulled: ${reason}`);
+    const refused = (reason: string) =>
+      new PlatformError("sandbox.start_failed", `the image '${name}' could not be pulled: ${reason}${LOAD_HINT}`);
     try {
       log(`pulling ${name}`);
       const body = await this.#api.stream("POST", "/images/create", {

@@ -6,7 +6,7 @@ import type { ProcessIdentity, ProcessTable } from "../process/process-table.ts"
 import { findHierarchy } from "./cgroups/group.ts";
 import type { Container, PreparedContainer } from "./container.ts";
 import { Containers } from "./containers.ts";
-import { Images, imagesFolder } from "./images/images.ts";
+import { Images, storeFolders } from "./images/images.ts";
 import { LayerStore } from "./images/layers.ts";
 import { Networks, type NetworksOptions } from "./network/networks.ts";
 import type { OciSettings } from "./options.ts";
@@ -55,7 +55,7 @@ export async function openParts(surroundings: Surroundings): Promise<Parts> {
   const { settings, folder, key, processes, self } = surroundings;
   const { home, storeFolder, images: registries, poolSize, poolTotal, hasMemory, networkPoolSize, snapshotSpaceMb } = settings;
   const architecture = process.arch as Architecture;
-  const store = storeFolder ?? join(folder, "store");
+  const { store, images: imageRecords } = storeFolders(folder, storeFolder);
   const layers = new LayerStore(store);
   const [hierarchy, initPath] = await Promise.all([findHierarchy(), initProgram(architecture)]);
   const networks = await Networks.open({
@@ -106,7 +106,7 @@ export async function openParts(surroundings: Surroundings): Promise<Parts> {
     }),
   };
   const images = new Images({
-    folder: storeFolder === undefined ? join(folder, "images") : imagesFolder(store),
+    folder: imageRecords,
     layers,
     architecture,
     ...registries,

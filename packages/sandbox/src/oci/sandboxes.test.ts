@@ -110,8 +110,7 @@ for (const runtime of ["runc", "runsc"] as const) {
       const sandboxes = [await create(engine), await create(engine)];
       for (const sandbox of sandboxes) {
         // Without the filter it could: that needs no capability.
-        if (runtime === "runc")
-          expect((await run(engine, sandbox, "unshare --user true")).stderr.toString()).toMatch(/unshare failed: \w/);
+        if (runtime === "runc") expect((await run(engine, sandbox, "unshare --user true")).stderr.toString()).toMatch(/unshare failed: \w/);
         const folder = join(home, "oci/containers", filesOf(home).containerOf(sandbox));
         expect(readFileSync(join(folder, "init-log"), "utf8")).toBe("listening\n");
       }

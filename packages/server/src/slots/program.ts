@@ -38,7 +38,9 @@ export function programOf(
     );
   // Not a file of the server, nor an image of its Docker.
   if (image !== undefined && !isImageReference(image))
-    throw unsupported(`names the image '${image}', which is not a name in a registry, such as host/team/name:tag`);
+    throw unsupported(
+      `names the image '${image}', which is not a name in a registry, such as host/team/name:tag; an image elsewhere is loaded under such a name with: aenv image load`,
+    );
   const listening = runtime === undefined ? listeningOfImage(config) : listeningOfCommand(runtime);
   const isOwnProgram = runtime === undefined && listening.kind !== "none";
   if (args.length > 0 && runtime === undefined && !(isOwnProgram && engine.can.templates))

@@ -125,7 +125,10 @@ describe("config", () => {
       system_url: "http://localhost:8080",
       owner: null,
       hub_config: { hub_backend: null, api_key: "", timeout: "30s" },
-      build_config: { registry: { host: "", namespace: "", username: "", password: "" } },
+      build_config: {
+        build_args: { socket: "unix:///var/run/docker.sock" },
+        registry: { host: "docker.io", namespace: "", username: "", password: "" },
+      },
     });
     expect((await config(tree, "init")).code).toBe(1);
     const path = await config(tree, "path", "--json");

@@ -36,6 +36,8 @@ export interface ImagesOptions {
   readonly insecureRegistries?: readonly string[];
   /** For proxies, certificates and settings of skopeo. */
   readonly variables?: MachineVariables;
+  /** The socket of the Docker daemon for `docker-daemon:NAME`; that of `DOCKER_HOST` or Docker's default if absent. */
+  readonly dockerSocket?: string;
   readonly devices?: DevicePolicy;
   /** A pull serves all that wait for it, so it ends by its own limit. */
   readonly pullTimeoutMs?: number;
@@ -51,9 +53,13 @@ export interface GetOptions {
 
 const PULL_TIMEOUT_MS = 15 * 60_000;
 
-/** Where what is known of images is kept, in the folder of their layers. */
-export function imagesFolder(store: string): string {
-  return join(store, "images");
+/** For an image that was built and not pushed. */
+export const LOAD_HINT = "; if it is in no registry, load it on the server's machine: aenv image load SOURCE --name NAME";
+
+/** Where an engine keeps layers, and what is known of images: in its own folder, or in a store that several share. */
+export function storeFolders(own: string, shared: string | undefined): { readonly store: string; readonly images: string } {
+  const store = shared ?? join(own, "store");
+  return { store, images: join(shared ?? own, "images") };
 }
 
 /** Images by reference. Registries, daemons and archives are read with skopeo, OCI layouts directly. */
@@ -139,8 +145,9 @@ export class Images {
   }
 
   #access(reference: ImageReference, prefix: string): string[] {
+    const { authFile, insecureRegistries = [], dockerSocket } = this.#options;
+    if (reference.from === "docker-daemon" && dockerSocket !== undefined) return [`--${prefix}daemon-host=unix://${dockerSocket}`];
     if (reference.from !== "registry") return [];
-    const { authFile, insecureRegistries = [] } = this.#options;
     return [
       // Without one, skopeo would use the credentials of the user of this process.
       authFile === undefined ? `--${prefix}no-creds` : `--authfile=${authFile}`,
@@ -159,13 +166,17 @@ export class Images {
           const source = args.find((arg) => /^(?:docker|docker-daemon|docker-archive):/.test(arg));
           if (error.code === "ENOENT")
             return reject(
-              new PlatformError("sandbox.unsupported", `${source} cannot be pulled: install skopeo, or use oci:PATH`, { cause: error }),
+              new PlatformError("sandbox.unsupported", `${source} cannot be pulled: install skopeo on the server's machine`, {
+                cause: error,
+              }),
             );
           const reason = stderr.toString("utf8").trim().split("\n").at(-1);
           reject(
-            new PlatformError("sandbox.start_failed", `the image ${source} could not be pulled: ${reason || error.message}`, {
-              cause: error,
-            }),
+            new PlatformError(
+              "sandbox.start_failed",
+              `the image ${source} could not be pulled: ${reason || error.message}${source?.startsWith("docker://") ? LOAD_HINT : ""}`,
+              { cause: error },
+            ),
           );
         },
       );
