@@ -1,4 +1,4 @@
-import { describeNeeding, type Script, scriptedOpenAi } from "@aenv/testing";
+import { describeNeeding, type Script, scriptedOpenAi, temporaryTree } from "@aenv/testing";
 import { freePort, type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runPython } from "./python.ts";
@@ -15,15 +15,19 @@ const solves: Script = ({ model, turn }) => {
 describeNeeding("python-rl", "the Python client", () => {
   let platform: Platform;
   let port: number;
+  const secrets = temporaryTree({ "default/my-key": "sesame\n" });
 
   beforeAll(async () => {
-    platform = await startPlatform();
+    platform = await startPlatform({ flags: { secretsDir: secrets.path } });
     port = await freePort();
     await publish(platform, projects.echo, { isolation: "shared" });
     await publish(platform, projects.probe);
     await publish(platform, projects.window, { ports: [port] });
   });
-  afterAll(() => platform?.close());
+  afterAll(async () => {
+    await platform?.close();
+    secrets[Symbol.dispose]();
+  });
 
   const report = (kind: string, part: string, ...rest: string[]) => runPython("use_client.py", [platform.controlUrl, kind, part, ...rest]);
   /** Instances that a client left behind. Those of rollouts stay for the next ones. */
@@ -72,6 +76,14 @@ describeNeeding("python-rl", "the Python client", () => {
         deleted: expect.objectContaining({ raised: "NotFound", code: "instance.not_found" }),
       });
       expect(await running()).toEqual([]);
+    });
+
+    it("narrows the connections of an instance, and gives it a secret of its owner", LONG, async () => {
+      expect(await report(kind, "access")).toEqual({
+        value: "sesame",
+        warnings: [expect.stringContaining("egress ignored")],
+        wide: expect.objectContaining({ raised: "InvalidRequest", message: expect.stringContaining("egress allows 'example.com:443'") }),
+      });
     });
 
     it("raises typed errors with the platform's codes", LONG, async () => {

@@ -127,6 +127,15 @@ async def port(client):
     return {"url": url, "status": answer.status_code, "body": [answer.json()[key] for key in ("method", "url", "host", "body")]}
 
 
+async def access(client):
+    """What an instance may connect to, and a secret of its owner."""
+    instance = await of(client.instances.create(PROBE, egress="none", secrets={"API_KEY": "my-key"}))
+    value = (await of(instance.call_tool("variable", {"name": "API_KEY"}))).text
+    await of(instance.delete())
+    wide = await error_of(lambda: client.instances.create(PROBE, egress={"allow": ["example.com:443"]}))
+    return {"value": value, "warnings": instance.record["warnings"], "wide": wide}
+
+
 async def many(client):
     """As many instances at once as a small batch has."""
 

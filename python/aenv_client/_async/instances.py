@@ -38,11 +38,14 @@ class AsyncInstances:
         labels: Mapping[str, str] | None = None,
         datasource: str | None = None,
         snapshot: Any = None,
+        egress: str | Mapping[str, Any] | None = None,
+        secrets: Mapping[str, str] | None = None,
     ) -> AsyncInstance:
         """
         Creates an instance and waits until it runs. Without a `ttl` it ends after the environment's own, or 30 minutes. The
         instance is deleted by `async with`, or by `delete`. `snapshot` is what it continues from: a stored snapshot by name or id, or a
-        state that `snapshot` of an instance has returned.
+        state that `snapshot` of an instance has returned. `egress` narrows where its programs may connect to: `"none"`, `"open"` or
+        `{"allow": ["api.example.com:443"]}`. `secrets` are variables and the names of your secrets that they get.
         """
         body = {
             "envName": environment,
@@ -55,6 +58,8 @@ class AsyncInstances:
             "task": task,
             "seed": seed,
             "snapshot": snapshot,
+            "egress": egress if egress is None or isinstance(egress, str) else dict(egress),
+            "secrets": None if secrets is None else dict(secrets),
         }
         # With the key each call creates one instance, also when the request is sent again.
         headers = {"idempotency-key": uuid.uuid4().hex}

@@ -1,4 +1,4 @@
-import { isObject, parseDuration, tryJson } from "@aenv/contract";
+import { type EgressPolicy, egressPolicy, isObject, parseDuration, tryJson } from "@aenv/contract";
 import { InvalidArgumentError } from "commander";
 
 /** A whole number between two bounds, for commander. */
@@ -39,4 +39,12 @@ export function jsonObject(text: string): Record<string, unknown> {
   const value = tryJson(text);
   if (!isObject(value)) throw new InvalidArgumentError(`It must be a JSON object, such as '{"n": 3}'.`);
   return value;
+}
+
+/** `none`, `open`, or the destinations of an allow list, separated by commas. */
+export function egress(text: string): EgressPolicy {
+  const given = text === "none" || text === "open" ? text : { allow: text.split(",").map((one) => one.trim()) };
+  const parsed = egressPolicy.safeParse(given);
+  if (parsed.success) return parsed.data;
+  throw new InvalidArgumentError("Write none, open, or destinations such as api.example.com:443,*.example.com,10.1.0.0/16:5432.");
 }

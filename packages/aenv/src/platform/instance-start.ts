@@ -1,3 +1,4 @@
+import type { EgressPolicy } from "@aenv/contract";
 import type { EnvironmentOptions } from "@aenv/sdk";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
@@ -15,6 +16,8 @@ export interface StartOptions {
   readonly task?: string;
   readonly seed?: number;
   readonly snapshot?: string;
+  readonly egress?: EgressPolicy;
+  readonly secret?: Record<string, string>;
   readonly mount?: Record<string, string>[];
   readonly initCommand?: string;
   readonly skipHealth?: boolean;
@@ -47,6 +50,8 @@ export function environmentOptions(options: StartOptions, platform: Platform, te
     ...(options.task && { task: options.task }),
     ...(options.seed !== undefined && { seed: options.seed }),
     ...(options.snapshot && { snapshot: options.snapshot }),
+    ...(options.egress && { egress: options.egress }),
+    ...(options.secret && { secrets: options.secret }),
     ...(options.mount && { mountPoints: options.mount }),
     ...(options.initCommand && { initCommand: options.initCommand }),
     ...(options.skipHealth && { skipHealthCheck: true }),

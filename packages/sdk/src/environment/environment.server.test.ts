@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
+import { temporaryTree } from "@aenv/testing";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { HttpRequest, Transport } from "../http/http.ts";
@@ -20,11 +21,15 @@ async function freePort(): Promise<number> {
 
 describe("against a real server", () => {
   let platform: Platform;
+  const secrets = temporaryTree({ "default/my-key": "sesame" });
   beforeAll(async () => {
-    platform = await startPlatform();
+    platform = await startPlatform({ flags: { secretsDir: secrets.path } });
     for (const project of [projects.echo, projects.probe]) await publish(platform, project);
   });
-  afterAll(() => platform?.close());
+  afterAll(async () => {
+    await platform?.close();
+    secrets[Symbol.dispose]();
+  });
 
   const options = (more: EnvironmentOptions = {}): EnvironmentOptions => ({
     controlUrl: platform.controlUrl,
@@ -104,6 +109,16 @@ describe("against a real server", () => {
     expect(warnings).toEqual([expect.stringContaining("mount_points"), expect.stringContaining("init_command")]);
     expect(told).toEqual(warnings);
     expect(await Environment.use("echo@1.0.0", options(), (env) => env.warnings)).toEqual([]);
+  });
+
+  it("gives the instance the caller's secret, and asks for no more connections than the environment allows", async () => {
+    const more = { secrets: { API_KEY: "my-key" }, egress: "none" } as const;
+    const [value, warnings] = await Environment.use("probe@1.0.0", options(more), async (env) => {
+      return [(await env.callTool("variable", { name: "API_KEY" })).text, env.warnings];
+    });
+    expect([value, warnings]).toEqual(["sesame", [expect.stringContaining("egress ignored")]]);
+    const wide = options({ egress: { allow: ["example.com:443"] } });
+    await expect(Environment.create("probe@1.0.0", wide)).rejects.toThrow("egress allows 'example.com:443'");
   });
 
   it("keeps the variables of the environment's config if the options set none, or others", async () => {

@@ -1,5 +1,6 @@
 import {
   type CreateInstanceRequest,
+  type EgressPolicy,
   type Json,
   messageOf,
   parseDuration,
@@ -35,6 +36,10 @@ export interface InstanceOptions {
    * returned it. Task, seed and arguments are those of the snapshot.
    */
   readonly snapshot?: string | SnapshotRef | SnapshotRecord | Json;
+  /** Where its programs may connect to. It may only narrow what the environment allows. */
+  readonly egress?: EgressPolicy;
+  /** Variables whose values are secrets of the caller, by the secrets' names: `{ API_KEY: "my-key" }`. */
+  readonly secrets?: Readonly<Record<string, string>>;
   /** Storages to mount into the sandbox, in the format of the server's engine. An engine without mounts answers with a warning. */
   readonly mountPoints?: readonly MountPoint[];
   /** A command that the sandbox runs instead of its image's. An engine that does not support it answers with a warning. */
@@ -110,6 +115,8 @@ export function toCreateRequest(ref: string, options: EnvironmentOptions): Creat
     ...(options.task !== undefined && { task: options.task }),
     ...(options.seed !== undefined && { seed: options.seed }),
     ...(options.snapshot !== undefined && { snapshot: toWireSnapshot(options.snapshot) }),
+    ...(options.egress !== undefined && { egress: options.egress }),
+    ...(options.secrets !== undefined && { secrets: { ...options.secrets } }),
     ...(options.mountPoints !== undefined && { mount_points: options.mountPoints.map((one) => ({ ...one })) }),
     ...(options.initCommand !== undefined && { init_command: options.initCommand }),
   };

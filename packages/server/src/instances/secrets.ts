@@ -28,7 +28,7 @@ export class Secrets {
     if (missing.length > 0)
       throw new PlatformError(
         "request.invalid",
-        `${environment.name}@${environment.version} of another publisher needs secrets as ${missing.join(", ")}; name yours in 'secrets' of the request, for example { "${missing[0]}": "name-of-your-secret" }`,
+        `${environment.name}@${environment.version} of another publisher needs secrets as ${missing.join(", ")}; name yours in 'secrets' of the request, for example { "${missing[0]}": "name-of-your-secret" }, or with aenv instance create --secret ${missing[0]}=name-of-your-secret`,
       );
     const values: Record<string, string> = {};
     for (const [variable, secret] of Object.entries({ ...wanted, ...given })) {

@@ -5,7 +5,7 @@ import { type Command, Option } from "commander";
 import { examples } from "../../options/examples.ts";
 import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
 import { collect, collectMount, collectPair } from "../../options/pairs.ts";
-import { duration, integer } from "../../options/values.ts";
+import { duration, egress, integer } from "../../options/values.ts";
 import { createMany } from "../../platform/instance-batch.ts";
 import { environmentOptions, type StartOptions, stoppedBefore } from "../../platform/instance-start.ts";
 import { instanceFacts, usageLines } from "../../platform/instance-view.ts";
@@ -34,6 +34,12 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--task <id>", "the task of its first episode")
     .option("--seed <number>", "the seed of its first episode", integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER))
     .option("--snapshot <name>", "start from this stored snapshot, by name or id; see: aenv snapshot list")
+    .option(
+      "--egress <destinations>",
+      "where it may connect to, within what the environment allows: none, open, or a list such as a.com:443,*.b.org",
+      egress,
+    )
+    .option("--secret <VARIABLE=NAME>", "a variable that gets the value of your secret of this name; may be repeated", collectPair)
     .option("--mount <KEY=VALUE,...>", "storage to mount, e.g. remote_dir=/sets/a,local_dir=/data; may be repeated", collectMount)
     .option("--init-command <command>", "the command of its sandbox, instead of that of its image")
     .option("-c, --count <number>", "start this many instances with one request, and print a table", integer(1, 10_000))
@@ -50,6 +56,7 @@ export function define(command: Command, terminal: Terminal): void {
         "aenv instance create my-env@1.0.0 --ttl 2h --env DEBUG=1 --task t1 --seed 7",
         "aenv instance create my-env --keep-alive --output json",
         "aenv instance create my-env --snapshot prepared",
+        "aenv instance create my-env --egress none --secret API_KEY=weather-key",
         "aenv instance create my-env --count 32 --keep-alive",
       ),
     )

@@ -1,16 +1,21 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
+import { temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Platform, projects, publish, startPlatform } from "../../platform-tests/platform.ts";
 import { aenv } from "../../testing/cli.ts";
 import { type CommandOptions, RunningCommand, run, runJson } from "../../testing/command.ts";
 
 let platform: Platform;
+const secrets = temporaryTree({ "default/my-key": "sesame" });
 beforeAll(async () => {
-  platform = await startPlatform();
+  platform = await startPlatform({ flags: { secretsDir: secrets.path } });
   await publish(platform, projects.probe);
 });
-afterAll(() => platform?.close());
+afterAll(async () => {
+  await platform?.close();
+  secrets[Symbol.dispose]();
+});
 
 const at = (options: CommandOptions = {}) => ({
   ...options,
@@ -117,6 +122,29 @@ describe("instance create --count", { timeout: 60_000 }, () => {
     expect(code).toBe(1);
     const failed = { id: null, status: "Failed", error: { message: expect.stringContaining("told to fail in setup") } };
     expect(JSON.parse(stdout)).toMatchObject([failed, failed]);
+  });
+});
+
+describe("instance create with access", { timeout: 60_000 }, () => {
+  it("gives the instance a secret, and narrows where it may connect to", async () => {
+    const argv = ["instance", "create", "probe", "--secret", "API_KEY=my-key", "--egress", "none", "--keep-alive", "--json"];
+    const { code, stdout, stderr } = await run(argv, at());
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/^! egress ignored/);
+    const { id } = JSON.parse(stdout);
+    const called = await aenv(["call", "variable", "name=API_KEY", "--url", `${platform.dataUrl}/env-instance/${id}`], at());
+    expect([called.code, called.stdout.trim()], called.stderr).toEqual([0, "sesame"]);
+    expect((await aenv(["instance", "delete", id, "--yes"], at())).code).toBe(0);
+  });
+
+  it("is refused for a destination that is none", async () => {
+    const { code, stderr } = await aenv(["instance", "create", "probe", "--egress", "https://example.com"], at());
+    expect([code, stderr]).toEqual([2, expect.stringContaining("Write none, open, or destinations such as api.example.com:443")]);
+  });
+
+  it("is refused for more connections than the environment allows", async () => {
+    const { code, stderr } = await aenv(["instance", "create", "probe", "--egress", "a.example:443,*.b.example"], at());
+    expect([code, stderr]).toEqual([2, expect.stringContaining("egress allows 'a.example:443'")]);
   });
 });
 
