@@ -108,7 +108,7 @@ export type ResetResult = z.infer<typeof resetResult>;
 export const forkRequest = knownFields({
   count: z.number().int().min(1).max(1_000).optional(),
   ids: z.array(instanceId).min(1).max(1_000).optional(),
-  /** The default is `state`. */
+  /** If absent: `state`, and for programs the most that can be copied of their sandbox. */
   fidelity: z.enum(forkFidelities).optional(),
 }).refine(({ count, ids }) => (count === undefined) !== (ids === undefined), { message: "give either 'count' or 'ids'" });
 

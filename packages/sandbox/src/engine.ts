@@ -289,6 +289,8 @@ export interface Sandbox {
   cpuMs?(): Promise<number>;
   /** The variables that its program was started with, as far as the program has not changed them. None without a program. */
   programVariables?(): Promise<Readonly<Record<string, string>>>;
+  /** What can be stored of it; `EngineAbilities.snapshots` if absent. */
+  readonly snapshots?: readonly SnapshotFidelity[];
   /** Stores the sandbox as it is now, and lets it go on, also if it was frozen. */
   snapshot?(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot>;
   /** Ends the sandbox and all its children, and removes what it left behind. Idempotent. */

@@ -219,13 +219,15 @@ class Instance:
         found: dict[str, Any] = self._send("get the status of the episode", "GET", "/episode/status")
         return found
 
-    def fork(self, count: int = 1, fidelity: str = "state") -> list[Instance]:
+    def fork(self, count: int = 1, fidelity: str | None = None) -> list[Instance]:
         """Copies that continue from the current state; each is an instance of its own and must be deleted.
 
-        With the fidelity `files` they also have the files of the sandbox, with `memory` its processes and their memory.
+        With the fidelity `files` they also have the files of the sandbox, with `memory` its processes and their memory. Without one, copies
+        of an environment in TypeScript have its `state`, and those of a program its `memory`, or its `files` where memory cannot be copied.
+        `record["fork_fidelity"]` of a copy says what it has.
         """
         doing = f"fork instance '{self.id}'"
-        body = {"count": count, "fidelity": fidelity}
+        body = wire.without_none({"count": count, "fidelity": fidelity})
         call = Call(doing, "POST", f"{_path(self.id)}/fork", body, rule="keyed", headers={"idempotency-key": uuid.uuid4().hex})
         records = self._http.send(call)
         instances = Instances(self._http)

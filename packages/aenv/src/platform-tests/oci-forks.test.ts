@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { openImageStore } from "@aenv/sandbox";
 import type { SandboxProcess } from "@aenv/sdk";
-import { describeNeeding } from "@aenv/testing";
+import { describeNeeding, temporaryTree, writeSmallImage } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Environment } from "../index.ts";
+import { aenv } from "../testing/cli.ts";
 import { callTool, urlOf } from "./calls.ts";
 import { askCounting, countingProgram } from "./fixtures/counting-program.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
@@ -184,9 +186,32 @@ describeNeeding("runsc", "a platform whose sandboxes can be copied", () => {
       await platform.demand("DELETE", `/env-instance/${id}`);
       await platform.demand("DELETE", `/snapshots/its-${fidelity}`);
     }
-    const refused = await platform.ask("POST", `/env-instance/${left}/fork`, { count: 1 });
+    const unsaid = (await platform.demand("POST", `/env-instance/${left}/fork`, { count: 1 })) as [{ id: string }];
+    expect(unsaid).toEqual([expect.objectContaining({ fork_fidelity: "memory" })]);
+    expect(await count(unsaid[0].id)).toEqual({ count: 5, inFile: 4, greeting: "hello" });
+    await platform.demand("DELETE", `/env-instance/${unsaid[0].id}`);
+    const refused = await platform.ask("POST", `/env-instance/${left}/fork`, { count: 1, fidelity: "state" });
     expect(refused).toMatchObject({ error: { code: "instance.unsupported" }, message: expect.stringContaining("files or memory") });
     for (const id of [left, parent]) await platform.demand("DELETE", `/env-instance/${id}`);
+  }, 240_000);
+
+  it("forks a plain image with its running shell, if the request does not say with what", async () => {
+    using tree = temporaryTree();
+    await using store = openImageStore({ engine: "oci", home: platform.home });
+    const archive = await writeSmallImage(tree.path, {});
+    await store.load("plain:1", `docker-archive:${archive}`, AbortSignal.timeout(60_000));
+    await platform.demand("POST", "/env", { name: "plain", version: "1.0.0", artifacts: [{ type: "image", content: "plain:1" }] });
+    await using parent = new Environment("plain@1.0.0", { systemUrl: platform.controlUrl, dataPlane: false });
+    await using _shell = await parent.sandbox.spawn("while sleep 0.05; do n=$((n + 1)); echo $n > /tmp/n; done");
+    const reached = async (env: Environment) => Number((await env.sandbox.exec("cat /tmp/n")).stdout);
+    await expect.poll(() => reached(parent).catch(() => 0), { timeout: 60_000 }).toBeGreaterThan(0);
+    const forks = await parent.fork(2);
+    for (const fork of forks) {
+      expect(fork.forkFidelity).toBe("memory");
+      const before = await reached(fork);
+      await expect.poll(() => reached(fork), { timeout: 60_000 }).toBeGreaterThan(before);
+      await fork.release();
+    }
   }, 240_000);
 
   it("starts instances as copies of a stored process, if the environment asks for it", async () => {
@@ -217,4 +242,20 @@ describeNeeding("runsc", "a platform whose sandboxes can be copied", () => {
     expect(await askCounting(platform, other.id, "/count")).toMatchObject({ count: 1, greeting: "welcome" });
     for (const { id } of [first, second, third, other]) await platform.demand("DELETE", `/env-instance/${id}`);
   }, 120_000);
+});
+
+describeNeeding("runc", "a platform whose sandboxes run with runc", () => {
+  it("forks a program with its files, if the request does not say with what, and an environment with its state", async () => {
+    await using platform = await startPlatform({ flags: { engine: "oci", runtime: "runc" } });
+    using project = countingProgram();
+    const { id } = await platform.create(await publish(platform, project.path), { environment_variables: { GREETING: "hello" } });
+    await askCounting(platform, id, "/count");
+    const [fork] = (await platform.demand("POST", `/env-instance/${id}/fork`, { count: 1 })) as [{ id: string }];
+    expect(fork).toMatchObject({ fork_fidelity: "files" });
+    expect(await askCounting(platform, fork.id, "/count")).toMatchObject({ count: 1, inFile: 1, greeting: "hello" });
+    const { id: probe } = await platform.create(await publish(platform, projects.probe));
+    const env = { AENV_SYSTEM_URL: platform.controlUrl };
+    const { stdout } = await aenv(["instance", "fork", probe], { env });
+    expect(stdout).toContain(`1 fork of ${probe}, with its state`);
+  }, 240_000);
 });

@@ -60,7 +60,7 @@ function describePrograms(flags: () => Readonly<Record<string, unknown>>, { isIs
     }
     const reset = await platform.ask("POST", `/env-instance/${instances[0]?.id}/reset`, {});
     expect(reset.success).toBe(false);
-    const fork = await platform.ask("POST", `/env-instance/${instances[0]?.id}/fork`, { count: 1 });
+    const fork = await platform.ask("POST", `/env-instance/${instances[0]?.id}/fork`, { count: 1, fidelity: "state" });
     expect(fork).toMatchObject({ error: { code: "instance.unsupported" }, message: expect.stringContaining("files or memory") });
   });
 

@@ -265,6 +265,10 @@ export class OciSandbox implements Sandbox {
   }
 
   /** One at a time: each freezes and thaws the sandbox, and may exchange its root. */
+  get snapshots(): readonly SnapshotFidelity[] {
+    return this.container.record.runtime === "runsc" ? ["files", "memory"] : ["files"];
+  }
+
   snapshot(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
     const taking = this.#lastSnapshot.then(() => this.#snapshot(this, fidelity, signal));
     this.#lastSnapshot = taking.catch(() => undefined);

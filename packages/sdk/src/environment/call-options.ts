@@ -18,7 +18,7 @@ export interface EnvironmentInfo {
 }
 
 export interface ForkOptions extends Pick<CallOptions, "signal"> {
-  /** What the copies continue with. The default is `state`. */
+  /** What the copies continue with. If absent: the state, and for programs `memory` or, where the sandbox has none to copy, `files`. */
   readonly fidelity?: ForkFidelity;
 }
 

@@ -302,7 +302,8 @@ export class Environment implements ToolSource {
   /**
    * Copies of the instance. Each copy is an instance of its own that must be released. They continue with its state; with the fidelity
    * `files` also with the files of its sandbox, and with `memory` with its processes and their memory, where the platform can do that.
-   * `forkFidelity` of a copy says what it has.
+   * Without a fidelity, copies of a program continue with its memory, or with its files if its sandbox cannot copy memory. `forkFidelity`
+   * of a copy says what it has.
    *
    * @example
    * const [left, right] = await env.fork(2);

@@ -243,7 +243,8 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     }),
     route({
       ...endpointOf(controlRoutes.forkInstance),
-      summary: "Fork an instance: create copies that continue from its current state",
+      summary:
+        "Fork an instance: create copies that continue from its current state; `fork_fidelity` of each says with what: for an environment in TypeScript the `state` unless the request says otherwise, for a program its `memory` if its sandbox can be copied so, else its `files`",
       answer: answers.instances.some,
       audited: { event: "instance.created", of: (data) => idsOf(data as readonly unknown[]) },
       tag: "instances",
@@ -252,7 +253,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
       body: forkRequest,
       maxBodyBytes: bodyLimits.fields,
       handle: async (ask) => {
-        const { count = 1, fidelity = "state" } = ask.body;
+        const { count = 1, fidelity } = ask.body;
         const rows = await instances.fork(ask.params.id, count, contextOf(ask, headerOf(ask, "idempotency-key")), fidelity);
         return rows.map((row) => toRecord(row, portFor(ask), null));
       },

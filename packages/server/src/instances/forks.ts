@@ -36,16 +36,18 @@ export class Forks {
     this.#options = options;
   }
 
-  async fork(parent: InstanceRow, count: number, fidelity: ForkFidelity, context: RequestContext): Promise<InstanceRow[]> {
+  /** Without a fidelity, the copies continue with what is usual for the instance. */
+  async fork(parent: InstanceRow, count: number, wanted: ForkFidelity | undefined, context: RequestContext): Promise<InstanceRow[]> {
     const { idempotency, now } = this.#options;
     const ids = Array.from({ length: count }, () => newInstanceId(parent.environment.name));
     const { idempotencyKey: key } = context;
+    const fidelity = wanted ?? (await this.#options.slots.sandboxCopies.usualFidelity(slotOf(parent)));
     if (key === undefined) return this.#make(parent, ids, fidelity, context);
 
     const reserved = await idempotency.reserve(
       parent.owner,
       key,
-      { fork: parent.id, count, ...(fidelity !== "state" && { fidelity }) },
+      { fork: parent.id, count, ...(wanted !== undefined && wanted !== "state" && { fidelity: wanted }) },
       ids,
     );
     for (;;) {

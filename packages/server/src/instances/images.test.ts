@@ -75,7 +75,12 @@ for (const [what, deployConfig, listening] of [
       }
     }
     const refused = { code: "instance.unsupported", message: expect.stringContaining("use the fidelity files or memory") };
-    await expect(server.instances.fork(parent.id, 1, context)).rejects.toMatchObject(refused);
+    await expect(server.instances.fork(parent.id, 1, context, "state")).rejects.toMatchObject(refused);
+    // As much as can be copied, if the request does not say it.
+    const again = { ...context, idempotencyKey: "one" };
+    const [most] = await server.instances.fork(parent.id, 1, again);
+    expect(most?.forkFidelity).toBe("memory");
+    expect(await server.instances.fork(parent.id, 1, again)).toMatchObject([{ id: most?.id }]);
     await expect(server.instances.store(parent.id, { name: "state" }, context)).rejects.toMatchObject(refused);
     await expect(server.instances.snapshot(parent.id, context)).rejects.toMatchObject(refused);
   });

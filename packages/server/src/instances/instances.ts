@@ -179,8 +179,8 @@ export class Instances {
     }
   }
 
-  /** Forks that continue from the state of the instance: all of them, or none. */
-  async fork(id: string, count: number, context: RequestContext, fidelity: ForkFidelity = "state"): Promise<InstanceRow[]> {
+  /** Forks that continue from where the instance is: all of them, or none. */
+  async fork(id: string, count: number, context: RequestContext, fidelity?: ForkFidelity): Promise<InstanceRow[]> {
     this.#assertNotDraining();
     const parent = await this.get(id, context.caller);
     assertNotReplica(parent);

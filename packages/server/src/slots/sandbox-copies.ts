@@ -63,6 +63,14 @@ export class SandboxCopies {
     return this.#options.space.use(() => take(fidelity, signal));
   }
 
+  /** What a fork continues with if its request does not say it: the state of an environment, and of a program as much as can be copied. */
+  async usualFidelity({ program, sandboxId }: Slot): Promise<ForkFidelity> {
+    if (program === undefined) return "state";
+    const { snapshots } = (await this.#options.find(sandboxId)) ?? {};
+    const possible = snapshots ?? this.#options.engine.can.snapshots;
+    return (["memory", "files"] as const).find((one) => possible.includes(one)) ?? "state";
+  }
+
   /** Refuses what cannot be copied here, before anything is. `verb` is for errors. */
   assertCopyable(id: string, slot: Slot, fidelity: ForkFidelity, verb: "forked" | "stored"): void {
     const { name, can } = this.#options.engine;

@@ -10,7 +10,7 @@ import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends PlatformOptions, FormatOptions {
   readonly count: number;
-  readonly fidelity: ForkFidelity;
+  readonly fidelity?: ForkFidelity;
 }
 
 export function define(command: Command, terminal: Terminal): void {
@@ -20,9 +20,10 @@ export function define(command: Command, terminal: Terminal): void {
     .argument("<id>", "the instance")
     .option("-c, --count <number>", "the number of copies", integer(1, 1_000), 1)
     .addOption(
-      new Option("--fidelity <what>", "what the copies have: the state, also the files of the sandbox, or the sandbox with its memory")
-        .choices(forkFidelities)
-        .default("state"),
+      new Option(
+        "--fidelity <what>",
+        "what the copies have: the state, also the files of the sandbox, or the sandbox with its memory; if not given, the state, and of a program its memory or else its files",
+      ).choices(forkFidelities),
     );
   addPlatformOptions(addOutputOption(command))
     .addHelpText(
@@ -36,11 +37,12 @@ async function fork(id: string, options: Options, terminal: Terminal): Promise<v
   const printer = printerFor(terminal, options);
   const { scheduler } = openPlatform(options, terminal, { timeoutMs: 120_000 });
   const copies = await callServer(terminal, `Forking ${id}`, () =>
-    scheduler.forkInstance(id, options.count, { fidelity: options.fidelity }),
+    scheduler.forkInstance(id, options.count, options.fidelity === undefined ? {} : { fidelity: options.fidelity }),
   );
   printer.json(copies);
   if (printer.isJson) return;
   const { colors } = printer.output;
-  printer.print(`${colors.green("✔")} ${countText(copies.length, "fork")} of ${colors.bold(id)}`);
+  const { fork_fidelity: fidelity = "state" } = copies[0] ?? {};
+  printer.print(`${colors.green("✔")} ${countText(copies.length, "fork")} of ${colors.bold(id)}, with its ${fidelity}`);
   printer.print(instanceTable(copies, printer.output));
 }
