@@ -19,13 +19,6 @@ describe("the image of a datasource", () => {
     expect(imageOf(datasource, prefix)).toBe(image);
   });
 
-  it("comes from a data set that has the key, if there is no prefix", () => {
-    const lookUp = (key: string) => (key === "swebench/astropy-1" ? "reg.io/swe/astropy:1" : null);
-    expect(imageOf("swebench/astropy-1", undefined, lookUp)).toBe("reg.io/swe/astropy:1");
-    expect(imageOf("swebench/other", undefined, lookUp)).toBe("swebench/other");
-    expect(imageOf("swebench/astropy-1", "p.io/x/", lookUp)).toBe("swebench/astropy-1");
-  });
-
   it("is refused if it is not an image name, naming the datasource", () => {
     expect(() => imageOf("a b", "reg.io/envs")).toThrow("the datasource 'a b' with the imagePrefix 'reg.io/envs' gives 'reg.io/envs:a b'");
     for (const bad of ["../../etc/passwd", "a/../b", "UPPER/x", "x:", "a::b", "http://reg.io/a", "", "x --privileged/y"]) {

@@ -1,17 +1,14 @@
 import { PlatformError } from "@aenv/contract";
 import { isRegistryReference } from "@aenv/sandbox";
 
-/** The image of a data source's key, such as `swebench/astropy-1`; null if no data set has it. */
-export type DatasetLookup = (key: string) => string | null;
-
 const DEFAULT_PREFIX = "docker.io/library/aenv:";
 
 /**
  * The image that an instance's `datasource` names. A full image name is used as it is; a key is appended to the prefix, with a ':'
  * between them unless the prefix ends in a separator.
  */
-export function imageOf(datasource: string, imagePrefix: string | undefined, lookUp: DatasetLookup = () => null): string {
-  const image = compose(datasource, imagePrefix ?? "", lookUp);
+export function imageOf(datasource: string, imagePrefix: string | undefined): string {
+  const image = compose(datasource, imagePrefix ?? "");
   if (isImageReference(image)) return image;
   const from = imagePrefix ? ` with the imagePrefix '${imagePrefix}'` : "";
   throw new PlatformError("request.invalid", `the datasource '${datasource}'${from} gives '${image}', which is not an image name`, {
@@ -19,8 +16,8 @@ export function imageOf(datasource: string, imagePrefix: string | undefined, loo
   });
 }
 
-function compose(datasource: string, prefix: string, lookUp: DatasetLookup): string {
-  if (prefix === "") return lookUp(datasource) ?? (isFullName(datasource) ? datasource : DEFAULT_PREFIX + datasource);
+function compose(datasource: string, prefix: string): string {
+  if (prefix === "") return isFullName(datasource) ? datasource : DEFAULT_PREFIX + datasource;
   if (/^[:/@]/.test(datasource)) return prefix + datasource;
   if (isFullName(datasource)) return datasource;
   return /[:/@-]$/.test(prefix) ? prefix + datasource : `${prefix}:${datasource}`;
