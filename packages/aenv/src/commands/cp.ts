@@ -51,7 +51,7 @@ const AT_ONCE = 8;
 export function define(command: Command, terminal: Terminal): void {
   command
     .description(
-      "Copies a file or a folder between this machine and an instance's sandbox. One of the two is INSTANCE:PATH; a relative PATH begins at the sandbox's working directory. Into a folder that exists, it is copied under its own name. Links are not copied.",
+      "Copies a file or a folder between this machine and an instance's sandbox. One of the two is INSTANCE:PATH, or INSTANCE.main:PATH and INSTANCE.second:PATH for one of two containers; a relative PATH begins at the sandbox's working directory. Into a folder that exists, it is copied under its own name. Links are not copied.",
     )
     .argument("<from>", "a local path, or INSTANCE:PATH")
     .argument("<to>", "INSTANCE:PATH, or a local path")
@@ -130,9 +130,9 @@ async function copyAll(from: Place, to: Place, terminal: Terminal) {
   }
 }
 
-/** `INSTANCE:PATH`, or a local path: one that begins with `.` or `/` is always local. */
+/** `INSTANCE:PATH` or `INSTANCE.CONTAINER:PATH`, or a local path: one that begins with `.` or `/` is always local. */
 function splitPlace(text: string): { readonly id: string | null; readonly path: string } {
-  const [, id, path = ""] = /^([\w-]+):(.*)$/s.exec(text) ?? [];
+  const [, id, path = ""] = /^([\w-]+(?:\.[\w-]+)?):(.*)$/s.exec(text) ?? [];
   return id === undefined ? { id: null, path: text } : { id, path: path === "" ? "." : path };
 }
 

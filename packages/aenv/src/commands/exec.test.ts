@@ -82,4 +82,16 @@ describeNeeding("go", "aenv exec and aenv cp", () => {
     expect((await aenv(["cp", ...at(), "from/a.txt", `${id}:copied/deep/`], { cwd: tree.path })).code).toBe(0);
     expect((await aenv(["exec", ...at(), id, "cat copied/deep/a.txt"])).stdout).toBe("a");
   });
+
+  it("copy to and from the container that the instance's name ends with", async () => {
+    using tree = temporaryTree({ "a.txt": "named" });
+    const up = await aenv(["cp", ...at(), "a.txt", `${id}.main:named.txt`], { cwd: tree.path });
+    expect(up.code, up.stderr).toBe(0);
+    expect((await aenv(["cp", ...at(), `${id}.main:named.txt`, "back.txt"], { cwd: tree.path })).code).toBe(0);
+    expect(readFileSync(join(tree.path, "back.txt"), "utf8")).toBe("named");
+    // A local path may look like it.
+    tree.write({ "b.main:c": "local" });
+    expect((await aenv(["cp", ...at(), "./b.main:c", `${id}:local.txt`], { cwd: tree.path })).code).toBe(0);
+    expect((await aenv(["exec", ...at(), id, "cat local.txt"])).stdout).toBe("local");
+  });
 });
