@@ -132,7 +132,12 @@ export const serverConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("folder of the engine oci's images, which several servers of this machine can share; default: below home"),
-  insecureRegistries: z.array(z.string()).default([]).describe("image registries without a valid certificate, as host:port"),
+  insecureRegistries: z
+    .array(z.string())
+    .default([])
+    .describe(
+      "image registries without a valid certificate, as host:port, for the engine oci; Docker has its own setting insecure-registries, and so have the nodes of a cluster",
+    ),
   allowProcessEngine: flag.default(false).describe("allow clients beyond loopback to run code in plain processes of this machine"),
   processCommands: flag
     .default(false)

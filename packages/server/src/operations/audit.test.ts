@@ -1,6 +1,7 @@
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Audit, type AuditEvent, REPEAT_MS } from "./audit.ts";
+import { Audit, type AuditEvent, changes, REPEAT_MS } from "./audit.ts";
 
 function open() {
   const written: AuditEvent[] = [];
@@ -75,5 +76,22 @@ describe("the audit log", () => {
         expect(written.at(-1)).toEqual({ event: "server.stopped" });
       }),
     );
+  });
+});
+
+describe("the guide", () => {
+  it("has a row for every event of the audit log, and no other", () => {
+    const guide = readFileSync(new URL("../../../../docs/guides/run-a-server.md", import.meta.url), "utf8");
+    const [, section = ""] = /^## Audit trail$(.*?)^## /ms.exec(guide) ?? [];
+    const names = [...section.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell = ""]) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+    );
+    const others: Exclude<AuditEvent["event"], (typeof changes)[number]>[] = [
+      "refused",
+      "refused.more",
+      "server.started",
+      "server.stopped",
+    ];
+    expect(names.filter((name) => name !== "event").sort()).toEqual([...changes, ...others].sort());
   });
 });

@@ -6,31 +6,34 @@ export interface Actor {
   readonly client: string | null;
 }
 
+/** Every kind of change. */
+export const changes = [
+  "environment.published",
+  "environment.changed",
+  "environment.deleted",
+  "instance.created",
+  "instance.deleted",
+  "snapshot.created",
+  "snapshot.deleted",
+  "service.created",
+  "service.changed",
+  "service.deleted",
+  "session.created",
+  "session.deleted",
+  "rollout.created",
+  "rollout.cancelled",
+  "token.created",
+  "token.revoked",
+  "port.opened",
+  "command.started",
+  "port.listened",
+  "command.followed",
+  "command.signalled",
+  "files.read",
+  "files.changed",
+] as const;
 /** A change. Its `subjects` are the names or ids of what was changed; never a secret. */
-export type Change =
-  | "environment.published"
-  | "environment.changed"
-  | "environment.deleted"
-  | "instance.created"
-  | "instance.deleted"
-  | "snapshot.created"
-  | "snapshot.deleted"
-  | "service.created"
-  | "service.changed"
-  | "service.deleted"
-  | "session.created"
-  | "session.deleted"
-  | "rollout.created"
-  | "rollout.cancelled"
-  | "token.created"
-  | "token.revoked"
-  | "port.opened"
-  | "command.started"
-  | "port.listened"
-  | "command.followed"
-  | "command.signalled"
-  | "files.read"
-  | "files.changed";
+export type Change = (typeof changes)[number];
 
 export type RefusalStatus = 401 | 403 | 429;
 
