@@ -148,6 +148,9 @@ describe("parseConfig", () => {
     [{ ...minimal, deployConfig: { service: { port: 70_000 } } }, "deployConfig.service.port is 70000; it must be at most 65535"],
     [{ ...minimal, deployConfig: { service: { replicas: -1 } } }, "deployConfig.service.replicas is -1; it must be at least 0"],
     [{ ...minimal, deployConfig: { port: 80.5 } }, "deployConfig.port is 80.5; it must be an int"],
+    [{ ...minimal, deployConfig: { shmMb: 0 } }, "deployConfig.shmMb is 0; it must be at least 1"],
+    [{ ...minimal, deployConfig: { shmMb: "1Gi" } }, 'deployConfig.shmMb is "1Gi"; it must be a number'],
+    [{ ...minimal, deployConfig: { shmMb: 0.5 } }, "deployConfig.shmMb is 0.5; it must be an int"],
     [{ ...minimal, deployConfig: { enableStorage: "yes" } }, 'deployConfig.enableStorage is "yes"; it must be a boolean'],
   ])("names the field, its value and what is allowed: %j", (value, message) => {
     expect(messages(value)).toEqual([expect.stringContaining(message)]);

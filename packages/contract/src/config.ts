@@ -6,7 +6,7 @@ import { messageOf, PlatformError } from "./errors.ts";
 import { nameProblem } from "./ref.ts";
 import { initCommand, mountPoints } from "./sandbox-options.ts";
 import { secretNames } from "./secrets.ts";
-import { taskSandboxConfig } from "./task-sandboxes.ts";
+import { shmMb, taskSandboxConfig } from "./task-sandboxes.ts";
 import { variableProblem } from "./variables.ts";
 
 const text = z.string();
@@ -82,6 +82,8 @@ const deployConfig = z.looseObject({
   freezeAfter: duration.optional(),
   owner: text.optional(),
   labels: texts.optional(),
+  /** The size of `/dev/shm` in MiB, which counts as memory of the sandbox; 64 if absent. For engines that isolate. */
+  shmMb: shmMb.optional(),
   /** `shared`: a slot in a process of the owner's instances; `instance`: a process of its own. */
   isolation: z.enum(["shared", "instance"]).optional(),
   /** How its sandboxes run, on engines with a choice: `runc` with the kernel of the machine, `runsc` with one of their own (gVisor). */

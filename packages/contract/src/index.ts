@@ -211,6 +211,7 @@ export {
   mebibytesOf,
   type SandboxGrant,
   sandboxGrant,
+  shmProblem,
   TASK_SANDBOX,
   taskSandboxConfig,
 } from "./task-sandboxes.ts";

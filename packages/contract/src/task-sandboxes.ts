@@ -10,6 +10,15 @@ const image = z
   .max(512)
   .regex(/^[\w.:/@*-]+$/, 'must be the name of an image, or the beginning of one and "*", such as "registry.example.com/team/*"');
 
+/** The size of `/dev/shm`. */
+export const shmMb = z.number().int().min(1).max(1_048_576);
+
+/** A program that fills `/dev/shm` must not be ended for want of memory. Null if it fits into the memory of the sandbox. */
+export function shmProblem(shmMb: number, memoryMb: number | undefined): string | null {
+  if (memoryMb === undefined || shmMb < memoryMb) return null;
+  return `is ${shmMb}, and its sandboxes have ${memoryMb} MiB of memory, of which /dev/shm is a part; choose less, or more 'memory' beside it`;
+}
+
 /** `deployConfig.taskSandboxes`: the sandboxes that the environment's own code may open. */
 export const taskSandboxConfig = z.looseObject({
   /** Images that it may open; `*` stands for any characters. */
@@ -20,6 +29,8 @@ export const taskSandboxConfig = z.looseObject({
   memory: quantity.optional(),
   cpu: quantity.optional(),
   disk: quantity.optional(),
+  /** The size of their `/dev/shm` in MiB, which counts as their memory; 64 if absent. */
+  shmMb: shmMb.optional(),
   /** Where programs in them may connect to; by default the environment's `egress`. */
   egress: egressPolicy.optional(),
 });

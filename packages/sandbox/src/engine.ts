@@ -12,7 +12,7 @@ export interface EngineAbilities {
   /** Memory and time limits are enforced against intent, not only against accidents. */
   readonly limits: boolean;
   /** Which limits a sandbox may have that others do not have, whatever the machine's storage is. */
-  readonly ownLimits: readonly ("cpus" | "memoryMb" | "diskMb")[];
+  readonly ownLimits: readonly ("cpus" | "memoryMb" | "diskMb" | "shmMb")[];
   /** Ends every descendant of a sandbox, also one that forked twice, left its session and cleared its environment. */
   readonly findsStrays: boolean;
   /** Connects to ports on which programs inside a sandbox listen, and to no others: `Sandbox.connect` is defined. */
@@ -199,6 +199,8 @@ export interface SandboxSpec {
   /** Processors, also fractions; only for engines that enforce limits, as are the next two. */
   readonly cpus?: number;
   readonly diskMb?: number;
+  /** The size of `/dev/shm`, which is memory of the sandbox; `DEFAULT_SHM_MB` if absent. Only for engines with files of their own. */
+  readonly shmMb?: number;
   readonly processes?: number;
   /** Total CPU time; the system kills a process that used more. */
   readonly cpuSeconds?: number;

@@ -129,12 +129,14 @@ describeNeeding("runsc", "a platform whose sandboxes can be copied", () => {
   }, 240_000);
 
   it("gives forks with memory the limits of their environment", async () => {
-    const ref = await publish(platform, projects.tally, { version: "1.0.2", deployConfig: { memory: "700Mi" } });
+    const ref = await publish(platform, projects.tally, { version: "1.0.2", deployConfig: { memory: "700Mi", shmMb: 200 } });
     const { id } = await platform.create(ref);
     const forks = (await platform.demand("POST", `/env-instance/${id}/fork`, { count: 1, fidelity: "memory" })) as [{ id: string }];
     const folder = join(platform.home, "oci/sandboxes");
     const limits = readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name, "record.json"), "utf8")).limits.memoryMb);
     expect(limits.filter((memoryMb) => memoryMb === 700)).toHaveLength(2);
+    const shmMb = "const { blocks, bsize } = fs.statfsSync('/dev/shm'); console.log((blocks * bsize) / 2 ** 20)";
+    for (const one of [id, forks[0].id]) expect(await node(platform, one, shmMb)).toBe("200\n");
     for (const one of [id, forks[0].id]) await platform.demand("DELETE", `/env-instance/${one}`);
   }, 120_000);
 

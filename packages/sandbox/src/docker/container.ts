@@ -2,7 +2,7 @@ import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
 import { DEFAULT_PROCESSES } from "../oci/options.ts";
 import { CAPABILITIES, DEFAULT_OPEN_FILES, MASKED, READ_ONLY } from "../oci/spec/config.ts";
 import { CPU_PERIOD_US, groupLimits } from "../oci/spec/limits.ts";
-import { INIT_PATH } from "../oci/spec/mounts.ts";
+import { DEFAULT_SHM_MB, INIT_PATH } from "../oci/spec/mounts.ts";
 import { type Architecture, type SeccompRule, seccompProfile } from "../oci/spec/seccomp.ts";
 
 /** Where the init listens in the container. */
@@ -42,7 +42,7 @@ export interface ContainerInput {
 /** The body of `POST /containers/create`. No variable of the program, and therefore no secret, is in it: the init gets them later. */
 export function containerConfig(input: ContainerInput): object {
   const { spec, runtime } = input;
-  const { memoryMb, cpus, processes, cpuSeconds, diskMb, networks: [first] = [], volumes = [] } = spec;
+  const { memoryMb, cpus, processes, cpuSeconds, diskMb, shmMb = DEFAULT_SHM_MB, networks: [first] = [], volumes = [] } = spec;
   const limits = groupLimits(
     {
       ...(memoryMb !== undefined && { memoryMb }),
@@ -76,6 +76,7 @@ export function containerConfig(input: ContainerInput): object {
       AutoRemove: false,
       Privileged: false,
       IpcMode: "private",
+      ShmSize: shmMb * 2 ** 20,
       // Docker disables IPv6 in networks without it, also on the loopback interface, where programs listen on ::1.
       ...(runtime === "runc" && { Sysctls: { "net.ipv6.conf.lo.disable_ipv6": "0" } }),
       CapDrop: ["ALL"],

@@ -154,6 +154,17 @@ describeNeeding("docker", "the docker engine", () => {
       expect((await sandbox.exited).reason).toBe("the program ran out of memory (its limit is 128 MB)");
     });
 
+    it("has a /dev/shm of the size that it asks for", async () => {
+      const engine = newEngine();
+      const sizeOf = async (sandbox: Sandbox) => {
+        await using init = await connectInit(sandbox.initAddress as never, engine.initKey, signal);
+        const script = "const { blocks, bsize } = fs.statfsSync('/dev/shm'); console.log((blocks * bsize) / 2 ** 20)";
+        return Number((await init.run({ argv: ["/bin/sh", "-c", `node -e "${script}"`] })).stdout);
+      };
+      expect(await sizeOf(await make(engine, plain))).toBe(64);
+      expect(await sizeOf(await make(engine, { ...plain, id: "two", shmMb: 200 }))).toBe(200);
+    });
+
     it("tells a process that its own memory limit has ended from one that was ended from outside", async () => {
       const engine = newEngine();
       const ending = async (sandbox: Sandbox) => {

@@ -109,7 +109,7 @@ export class DockerEngine implements SandboxEngine {
       isolates: true,
       limits: true,
       // The disk only on some storages of the daemon.
-      ownLimits: ["cpus", "memoryMb"],
+      ownLimits: ["cpus", "memoryMb", "shmMb"],
       findsStrays: true,
       ports: true,
       commands: true,

@@ -65,7 +65,7 @@ export function abilitiesOf({ networkPolicies = true, runscClass }: KubernetesEn
     // To everywhere or to nowhere.
     egress: networkPolicies,
     templates: true,
-    ownLimits: ["cpus", "memoryMb", "diskMb"],
+    ownLimits: ["cpus", "memoryMb", "diskMb", "shmMb"],
     seconds: true,
     services: true,
     runtimes: runscClass === undefined ? [] : ["runc", "runsc"],

@@ -10,7 +10,7 @@ export function assertValid(spec: SandboxSpec): void {
     throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
   if (spec.command.length === 0 && spec.image === undefined && spec.listening?.kind !== "none")
     throw new PlatformError("request.invalid", `sandbox '${id}' has neither a command nor an image to run`);
-  for (const [name, value] of Object.entries({ memoryMb: spec.memoryMb, cpus: spec.cpus, diskMb: spec.diskMb }))
+  for (const [name, value] of Object.entries({ memoryMb: spec.memoryMb, cpus: spec.cpus, diskMb: spec.diskMb, shmMb: spec.shmMb }))
     if (value !== undefined && !(Number.isFinite(value) && value > 0))
       throw new PlatformError("request.invalid", `the limit ${name} of sandbox '${id}' is ${value}; it must be more than 0`);
   if (spec.snapshot !== undefined) throw unsupported("starts from a snapshot, which the kubernetes engine does not have");

@@ -45,8 +45,8 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
   // The CPU time of a container cannot be limited later.
   const canWait = spec.cpuSeconds === undefined;
   if (snapshot?.memory) {
-    const { diskMb, initPath } = snapshot.memory;
-    const wanted = { runtime, files: snapshot.files, diskMb: diskMb ?? undefined, initPath };
+    const { diskMb, shmMb, initPath } = snapshot.memory;
+    const wanted = { runtime, files: snapshot.files, diskMb: diskMb ?? undefined, shmMb: shmMb ?? undefined, initPath };
     const checkpoint = snapshots.memoryFolder(snapshot.id);
     // A caller that creates sandboxes ahead keeps copies itself.
     const isExpected = canWait && !spec.isAhead && !spec.isTemporarySnapshot && snapshot.bytes <= MAX_WAITING_BYTES;
@@ -57,13 +57,14 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
     return containers.restore(await limited(pools.prepared, prepared), checkpoint, signal);
   }
   const files = snapshot?.files ?? (await filesFor(spec, source, signal));
-  const { diskMb } = spec;
+  const { diskMb, shmMb } = spec;
   const mounts = (spec.mounts ?? []).map((mount) => ({ kind: "bind" as const, ...mount }));
   // Nothing can be mounted in a container that runs.
-  const waiting = canWait && mounts.length === 0 && !spec.isTemporarySnapshot ? pools.running.take({ runtime, files, diskMb }) : null;
+  const isPooled = canWait && mounts.length === 0 && !spec.isTemporarySnapshot;
+  const waiting = isPooled ? pools.running.take({ runtime, files, diskMb, shmMb }) : null;
   if (waiting !== null) return limited(pools.running, waiting);
   const filled = async (): Promise<Container | null> => {
-    if (!canWait || mounts.length > 0 || diskMb !== undefined || !canBeFilled(files)) return null;
+    if (!canWait || mounts.length > 0 || diskMb !== undefined || shmMb !== undefined || !canBeFilled(files)) return null;
     const wanted = { runtime, files: NO_FILES };
     if (runtime === "runsc") {
       // Once it runs, gVisor's kernel keeps its root.
@@ -73,7 +74,7 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
     const blank = pools.running.take(wanted);
     return blank === null ? null : containers.withFiles(await limited(pools.running, blank), files);
   };
-  return (await filled()) ?? containers.create({ runtime, files, limits, diskMb, mounts }, signal);
+  return (await filled()) ?? containers.create({ runtime, files, limits, diskMb, shmMb, mounts }, signal);
 }
 
 /** The kernel of a continued sandbox has the disk limit that it was stored with. */

@@ -26,6 +26,7 @@ export interface ContainerSpec {
   readonly files: RootFiles;
   readonly limits: Limits;
   readonly diskMb?: number | undefined;
+  readonly shmMb?: number | undefined;
   /** In addition to those of the files. */
   readonly mounts?: readonly SandboxMount[];
   /** The init that runs in a checkpoint; absent: the current one. */
@@ -48,6 +49,8 @@ export interface ContainerRecord {
   readonly users?: UserMapping | null;
   /** Of runsc, whose options must be the same for copies of the sandbox. */
   readonly diskMb: number | null;
+  /** The size of /dev/shm, if it is not the default. Missing in records of earlier versions. */
+  readonly shmMb?: number | null;
   readonly initPath: string;
   /** The name of its network; null until it has one. */
   readonly network: string | null;

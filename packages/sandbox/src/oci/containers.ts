@@ -125,7 +125,7 @@ export class Containers {
 
   /** If it fails or is aborted, nothing is left. */
   async #started(
-    { runtime, files, limits, diskMb, mounts = [], initPath }: ContainerSpec,
+    { runtime, files, limits, diskMb, shmMb, mounts = [], initPath }: ContainerSpec,
     way: Way,
     signal: AbortSignal,
   ): Promise<StartedContainer> {
@@ -143,6 +143,7 @@ export class Containers {
       storage,
       users,
       diskMb: runtime === "runsc" ? (diskMb ?? null) : null,
+      shmMb: shmMb ?? null,
       initPath: initPath ?? this.#options.initPath,
       network: null,
       process: null,
@@ -446,7 +447,9 @@ export class Containers {
       networkNamespace: network.namespacePath,
       userMapping: record.users ?? null,
       isSysMounted: isMapped,
-      mounts: [...(record.files.mounts ?? []), ...mounts].filter(({ kind }) => !isMapped || kind !== "bind"),
+      // The root of a sandbox with users of its own has them already.
+      mounts: isMapped ? [] : [...(record.files.mounts ?? []), ...mounts],
+      ...(record.shmMb != null && { shmMb: record.shmMb }),
       compiledFilter,
       limits,
       groupPath: record.groupPath,

@@ -62,7 +62,7 @@ export class OciEngine implements SandboxEngine {
     folders: true,
     isolates: true,
     limits: true,
-    ownLimits: ["cpus", "memoryMb", "diskMb"],
+    ownLimits: ["cpus", "memoryMb", "diskMb", "shmMb"],
     findsStrays: true,
     ports: true,
     commands: true,
@@ -414,7 +414,7 @@ export class OciEngine implements SandboxEngine {
 
   async #snapshot({ container, record }: OciSandbox, fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
     const { containers, layers, snapshots } = await this.#open();
-    const { runtime, diskMb, initPath } = container.record;
+    const { runtime, diskMb, shmMb = null, initPath } = container.record;
     const subject = {
       container,
       root: () => containers.rootOf(containers.current(container.record)),
@@ -422,6 +422,7 @@ export class OciEngine implements SandboxEngine {
       runtime: await this.#runtime(runtime),
       program: record.program,
       diskMb,
+      shmMb,
       initPath,
     };
     return takeSnapshot(subject, fidelity, { layers, snapshots, signal });

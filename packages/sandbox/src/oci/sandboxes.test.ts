@@ -140,6 +140,20 @@ for (const runtime of ["runc", "runsc"] as const) {
       expect(await run(engine, sandbox, "dd if=/dev/zero of=/file bs=1048576 count=4")).toMatchObject({ exitCode: 0 });
     });
 
+    it("has a /dev/shm of the size that it asks for, which counts as its memory", async () => {
+      const engine = open({ runtime });
+      const write = (sandbox: Sandbox, mb: number) => run(engine, sandbox, `dd if=/dev/zero of=/dev/shm/file bs=1048576 count=${mb}`);
+      expect(await write(await create(engine, { memoryMb: 512 }), 100)).toMatchObject({ exitCode: 1 });
+      const larger = await create(engine, { memoryMb: 512, shmMb: 200 });
+      expect(await write(larger, 100)).toMatchObject({ exitCode: 0 });
+      expect(await write(larger, 300)).toMatchObject({ exitCode: 1 });
+      // The whole sandbox ends with runsc, so there may be no answer.
+      const small = await create(engine, { memoryMb: 128, shmMb: 600 });
+      const ended = await Promise.race([write(small, 400).catch(() => ({ exitCode: -1 })), small.exited.then(() => ({ exitCode: -1 }))]);
+      expect(ended.exitCode).not.toBe(0);
+      await expect(create(engine, { shmMb: 0.5 })).rejects.toMatchObject({ message: expect.stringContaining("/dev/shm is 0.5 MB") });
+    });
+
     it("has the files of its image, and no program unless it is told so", async () => {
       using layout = temporaryTree();
       writeLayout(layout.path, [{ "data/greeting": "hello" }], { config: { Cmd: ["/bin/sh"], Env: ["PLACE=here"], WorkingDir: "/data" } });

@@ -14,6 +14,15 @@ it("an environment has the limits that it asks for, if the engine can limit sing
   expect(environmentLimits(environment({}), all, {})).toBeUndefined();
 });
 
+it("an environment has the /dev/shm that it asks for, if it is a part of its memory", () => {
+  const engine = can("memoryMb", "shmMb");
+  expect(environmentLimits(environment({ shmMb: 512 }), engine, { memoryMb: 2_048 })).toEqual({ shmMb: 512 });
+  expect(environmentLimits(environment({ shmMb: 512 }), can(), { memoryMb: 256 })).toBeUndefined();
+  expect(() => environmentLimits(environment({ shmMb: 1_024, memory: "1Gi" }), engine, { memoryMb: 2_048 })).toThrow(
+    "deployConfig.shmMb of shop@1.0.0 is 1024, and its sandboxes have 1024 MiB of memory, of which /dev/shm is a part; choose less, or more 'memory' beside it",
+  );
+});
+
 it("limits that all sandboxes have anyway are none of its own, so that it can use blank processes", () => {
   expect(environmentLimits(environment(asked), all, { cpus: 1, memoryMb: 2_048, diskMb: 4_768 })).toBeUndefined();
 });

@@ -1,8 +1,8 @@
-import { cpusOf, type EnvironmentConfig, mebibytesOf, PlatformError } from "@aenv/contract";
+import { cpusOf, type EnvironmentConfig, mebibytesOf, PlatformError, shmProblem } from "@aenv/contract";
 import type { SandboxEngine, SandboxSpec } from "@aenv/sandbox";
 
 /** Limits of the sandboxes of one environment, which blank processes do not have. */
-export type EnvironmentLimits = Pick<SandboxSpec, "memoryMb" | "cpus" | "diskMb">;
+export type EnvironmentLimits = Pick<SandboxSpec, "memoryMb" | "cpus" | "diskMb" | "shmMb">;
 
 export interface LimitedEnvironment {
   readonly name: string;
@@ -39,6 +39,12 @@ export function environmentLimits(
     if (asked > most)
       throw error("instance.unsupported", `and this server allows ${most}${field === "cpu" ? "" : " MiB"} (its setting ${setting})`);
     if (asked !== most) limits[setting] = asked;
+  }
+  const { shmMb } = config.deployConfig ?? {};
+  if (shmMb !== undefined && can.ownLimits.includes("shmMb")) {
+    const problem = shmProblem(shmMb, limits.memoryMb ?? settings.memoryMb);
+    if (problem !== null) throw new PlatformError("environment.invalid", `deployConfig.shmMb of ${name}@${version} ${problem}`);
+    limits.shmMb = shmMb;
   }
   return Object.keys(limits).length === 0 ? undefined : limits;
 }

@@ -69,6 +69,8 @@ describe("what the code of an instance may open", () => {
     });
     expect(policyOf({ taskSandboxes: {} })).toMatchObject({ memoryMb: 512, atOnce: 4 });
     expect(() => policyOf({ taskSandboxes: { memory: "8Gi" } })).toThrow(/taskMemoryMb/);
+    expect(policyOf({ taskSandboxes: { memory: "1Gi", shmMb: 512 } })).toMatchObject({ shmMb: 512 });
+    expect(() => policyOf({ taskSandboxes: { shmMb: 512 } })).toThrow("taskSandboxes.shmMb");
   });
 
   it("may connect where the environment says, unless the request or the operator narrows it", () => {
@@ -83,7 +85,7 @@ describe("what the code of an instance may open", () => {
 
 describe("a sandbox that the code asks for", () => {
   const policy = policyOf(
-    { taskSandboxes: { images: ["team/*"], memory: "1Gi", egress: "open" }, rewardEgress: "none" },
+    { taskSandboxes: { images: ["team/*"], memory: "1Gi", shmMb: 128, egress: "open" }, rewardEgress: "none" },
     { image: "data/one" },
   );
   const spec = (request: object, like: Parameters<typeof specFor>[2] = null) => {
@@ -92,11 +94,12 @@ describe("a sandbox that the code asks for", () => {
   };
 
   it("has the image of the datasource unless it names a listed one", () => {
-    expect(spec({})).toEqual({ image: "data/one", memoryMb: 1_024, egress: "open" });
+    expect(spec({})).toEqual({ image: "data/one", memoryMb: 1_024, shmMb: 128, egress: "open" });
     expect(spec({ image: "team/two:1", memory_mb: 64, cpus: 2, egress: "none" })).toEqual({
       image: "team/two:1",
       memoryMb: 64,
       cpus: 2,
+      shmMb: 128,
       egress: "none",
     });
     expect(() => spec({ image: "data/two" })).toThrow(/deployConfig\.taskSandboxes\.images/);

@@ -8,6 +8,7 @@ import {
   type LinkParameters,
   mebibytesOf,
   PlatformError,
+  shmProblem,
 } from "@aenv/contract";
 import type { SandboxEngine, SandboxRuntime, SecondContainer } from "@aenv/sandbox";
 import { isImageReference } from "../hub/datasource.ts";
@@ -38,6 +39,7 @@ export interface TaskSandboxPolicy {
   readonly memoryMb: number;
   readonly cpus?: number;
   readonly diskMb?: number;
+  readonly shmMb?: number;
   /** Undefined on engines that do not restrict connections. */
   readonly egress?: EgressPolicy;
   /** Of fresh sandboxes, in which rewards are computed, if it differs. */
@@ -90,6 +92,9 @@ export function taskPolicyFor(input: PolicyInput): ChosenPolicy {
     );
   const cpus = amount(ref, "cpu", declared?.cpu, cpusOf);
   const diskMb = amount(ref, "disk", declared?.disk, mebibytesOf);
+  const shmMb = declared?.shmMb;
+  const shmError = shmMb === undefined ? null : shmProblem(shmMb, memoryMb);
+  if (shmError !== null) throw new PlatformError("environment.invalid", `deployConfig.taskSandboxes.shmMb of ${ref} ${shmError}`);
   const hasSharedFolder = hasSecond && !isShared && engine.can.folders;
   const connections = egressFor(input);
   const isSameNetwork = isDeepStrictEqual(connections.egress, input.egress?.agent);
@@ -104,6 +109,7 @@ export function taskPolicyFor(input: PolicyInput): ChosenPolicy {
       memoryMb,
       ...(cpus !== null && { cpus }),
       ...(diskMb !== null && { diskMb }),
+      ...(shmMb !== undefined && { shmMb }),
       ...connections,
       ...(runtime !== undefined && { runtime }),
       hasSharedFolder,
@@ -172,6 +178,7 @@ export interface TaskSandboxSpec {
   readonly memoryMb: number;
   readonly cpus?: number;
   readonly diskMb?: number;
+  readonly shmMb?: number;
   readonly egress?: EgressPolicy;
 }
 
@@ -191,6 +198,7 @@ export function specFor(policy: TaskSandboxPolicy, request: OpenRequest, like: T
     memoryMb: within("memoryMb", "memory", request.memory_mb, policy.memoryMb) ?? policy.memoryMb,
     ...(cpus !== undefined && { cpus }),
     ...(diskMb !== undefined && { diskMb }),
+    ...(policy.shmMb !== undefined && { shmMb: policy.shmMb }),
     ...(egress !== undefined && { egress }),
   };
 }

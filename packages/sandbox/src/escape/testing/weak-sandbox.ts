@@ -33,14 +33,14 @@ export class WeakSandboxes implements Disposable {
       initArguments: ["-c", script],
       networkNamespace: null,
       userMapping: null,
-      mounts: [{ kind: "tmpfs", target: "/tmp", sizeMb: 64 }],
+      mounts: [],
       limits: { pids: 200, memoryMb: 256 },
       groupPath: `/${id}/one`,
     });
-    const mounts = config.mounts.map((mount) => ({
-      ...mount,
-      options: mount.options.filter((one) => one !== "nodev" && one !== "nosuid"),
-    }));
+    const mounts = [
+      ...config.mounts.map((mount) => ({ ...mount, options: mount.options.filter((one) => one !== "nodev" && one !== "nosuid") })),
+      { destination: "/tmp", type: "tmpfs", source: "tmpfs", options: ["mode=1777", "size=64m"] },
+    ];
     const env = [...config.process.env, ...Object.entries(targets).map(([name, value]) => `${name}=${value}`)];
     const weak = without({ ...config, mounts, process: { ...config.process, env } }, targets);
     writeFileSync(join(path, "config.json"), JSON.stringify(weak));

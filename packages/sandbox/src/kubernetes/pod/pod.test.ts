@@ -56,6 +56,13 @@ describe("the pod of a sandbox", () => {
     expect(JSON.stringify(pod)).not.toContain("hostPath");
   });
 
+  it("has a /dev/shm of the size that it asks for, in memory", () => {
+    const pod = podOf(input({ shmMb: 512 }));
+    expect(pod.spec.volumes).toEqual([{ name: "aenv-shm", emptyDir: { medium: "Memory", sizeLimit: "512Mi" } }]);
+    expect(mainOf(pod).volumeMounts).toEqual([{ name: "aenv-shm", mountPath: "/dev/shm" }]);
+    expect(podOf(input()).spec.volumes).toBeUndefined();
+  });
+
   it("starts a program that may start early by itself, at the address that the node gives to the pod", () => {
     const spec = { command: ["node", "a$(b).js"], variables: { DATA: "/data" } };
     const { command, env } = mainOf(podOf(input(spec, { state: { ...state, startsEarly: true } })));

@@ -15,6 +15,7 @@ import {
 } from "./container.ts";
 import { earlyCommand, POD_IP } from "./early-start.ts";
 import { EGRESS_LABEL, HOME_LABEL, ID_ANNOTATION, labelsOf, podName, STATE_ANNOTATION, subjectMarks } from "./names.ts";
+import { mebibytes } from "./quantity.ts";
 import { secondContainer, secondOf } from "./second.ts";
 import type { PodState } from "./state.ts";
 import type { Container, Pod, Volume, VolumeMount } from "./types.ts";
@@ -46,6 +47,8 @@ const BASE_BUNDLES = "/tmp/aenv-bundles";
 
 export const INIT_VOLUME = "aenv-init";
 export const BUNDLES_VOLUME = "aenv-bundles";
+/** A volume in memory counts as memory of the container that writes to it. */
+const SHM_VOLUME = "aenv-shm";
 const INIT_FOLDER = INIT_PATH.slice(0, INIT_PATH.lastIndexOf("/"));
 /** Of a container whose image does not have the init. */
 export const initMount: VolumeMount = { name: INIT_VOLUME, mountPath: INIT_FOLDER, readOnly: true };
@@ -65,10 +68,12 @@ export function podOf(input: PodInput): Pod {
   const ownVolumes: Volume[] = [
     ...(needsCopy ? [{ name: INIT_VOLUME, emptyDir: {} }] : []),
     ...(hasVolume ? [{ name: BUNDLES_VOLUME, emptyDir: {} }] : []),
+    ...(spec.shmMb !== undefined ? [{ name: SHM_VOLUME, emptyDir: { medium: "Memory", sizeLimit: mebibytes(spec.shmMb) } }] : []),
   ];
   const ownMounts: VolumeMount[] = [
     ...(needsOwnCopy ? [initMount] : []),
     ...(hasVolume ? [{ name: BUNDLES_VOLUME, mountPath: BUNDLES }] : []),
+    ...(spec.shmMb !== undefined ? [{ name: SHM_VOLUME, mountPath: "/dev/shm" }] : []),
   ];
   return {
     apiVersion: "v1",

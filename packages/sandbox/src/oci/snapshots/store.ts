@@ -31,6 +31,8 @@ export interface MemoryFacts {
   readonly program: number | null;
   /** Options of the runtime that must be the same for the copies. */
   readonly diskMb: number | null;
+  /** Missing in records of earlier versions. */
+  readonly shmMb?: number | null;
   /** The init that runs in it. */
   readonly initPath: string;
   /** Connections to other machines, which the copies do not have. */

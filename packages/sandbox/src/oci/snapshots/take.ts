@@ -20,6 +20,7 @@ export interface Subject {
   /** The number of its main program in the init. */
   readonly program: number | null;
   readonly diskMb: number | null;
+  readonly shmMb: number | null;
   readonly initPath: string;
 }
 
@@ -45,7 +46,7 @@ export async function takeSnapshot(
 }
 
 async function takeMemory(subject: Subject, snapshots: SnapshotStore, signal: AbortSignal): Promise<SandboxSnapshot> {
-  const { container, runtime, program, diskMb, initPath } = subject;
+  const { container, runtime, program, diskMb, shmMb, initPath } = subject;
   const { record } = container;
   if (runtime.checkpoint === undefined)
     throw new PlatformError(
@@ -53,7 +54,7 @@ async function takeMemory(subject: Subject, snapshots: SnapshotStore, signal: Ab
       `the memory of a sandbox cannot be stored with the runtime ${runtime.name}; use runsc, or store its files`,
     );
   const cut = await connectionsOf(container);
-  const memory = { program, diskMb, initPath, cut };
+  const memory = { program, diskMb, shmMb, initPath, cut };
   const { id, bytes } = await snapshots.add({ fidelity: "memory", runtime: record.runtime, memory }, async ({ memoryFolder }) => {
     await runtime.checkpoint?.(record.id, memoryFolder, signal);
     return { files: record.files, bytes: await diskBytes([memoryFolder]) };

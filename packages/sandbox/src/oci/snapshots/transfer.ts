@@ -42,6 +42,8 @@ interface MemoryNeeds {
   readonly key: string;
   readonly program: number | null;
   readonly diskMb: number | null;
+  /** Missing in snapshots of earlier versions. */
+  readonly shmMb?: number | null;
   readonly cut: readonly string[];
 }
 
@@ -98,7 +100,10 @@ export async function importSnapshot(
   await assertRuns(facts, mounts, site);
   const { fidelity, runtime, config, layers: ids, memory } = facts;
   const files: RootFiles = { layers: ids, config, ...(mounts.length > 0 && { mounts }) };
-  const stored = memory === null ? null : { program: memory.program, diskMb: memory.diskMb, initPath: site.initPath, cut: memory.cut };
+  const stored =
+    memory === null
+      ? null
+      : { program: memory.program, diskMb: memory.diskMb, shmMb: memory.shmMb ?? null, initPath: site.initPath, cut: memory.cut };
   const { id, bytes } = await snapshots.add({ fidelity, runtime, memory: stored }, async ({ memoryFolder: folder, holder }) => {
     layers.announce(holder, ids);
     for (const part of parts) {
@@ -117,9 +122,9 @@ export async function importSnapshot(
 
 async function needsOf({ memory, runtime }: CompleteSnapshot, site: Site): Promise<MemoryNeeds | null> {
   if (memory === null) return null;
-  const { program, diskMb, initPath, cut } = memory;
+  const { program, diskMb, shmMb = null, initPath, cut } = memory;
   const format = (await site.runtime(runtime)).checkpointFormat ?? "";
-  return { format, architecture: site.architecture, init: await digestOf(initPath), key: site.key, program, diskMb, cut };
+  return { format, architecture: site.architecture, init: await digestOf(initPath), key: site.key, program, diskMb, shmMb, cut };
 }
 
 /** Refuses what could not be continued here, before anything of it is copied. */

@@ -27,12 +27,7 @@ const inputs: fc.Arbitrary<ConfigInput> = fc.record({
   initArguments: fc.array(fc.string()),
   networkNamespace: fc.option(fc.constant("/run/netns/one")),
   userMapping: fc.option(fc.record({ hostId: fc.integer({ min: 1, max: 1e6 }), size: fc.integer({ min: 1, max: 65_536 }) })),
-  mounts: fc.array(
-    fc.oneof(
-      fc.record({ kind: fc.constant("bind" as const), source: target, target, isReadOnly: fc.boolean() }),
-      fc.record({ kind: fc.constant("tmpfs" as const), target, sizeMb: fc.integer({ min: 1, max: 999 }) }),
-    ),
-  ),
+  mounts: fc.array(fc.record({ kind: fc.constant("bind" as const), source: target, target, isReadOnly: fc.boolean() })),
   limits: fc.record(
     {
       memoryMb: fc.integer({ min: 1, max: 1e6 }),
@@ -110,14 +105,15 @@ describe("the OCI configuration of any sandbox", () => {
 });
 
 describe("an OCI configuration is refused", () => {
+  const mountAt = (target: string) => ({ kind: "bind" as const, source: "/a", target, isReadOnly: true });
   it.each([
-    ["a mount over /proc", { mounts: [{ kind: "tmpfs", target: "/proc", sizeMb: 1 }] }, "belongs to the platform"],
-    ["a mount below /sys", { mounts: [{ kind: "tmpfs", target: "/sys/fs", sizeMb: 1 }] }, "belongs to the platform"],
-    ["a mount over the init", { mounts: [{ kind: "tmpfs", target: "/.aenv", sizeMb: 1 }] }, "belongs to the platform"],
-    ["a mount over the root", { mounts: [{ kind: "tmpfs", target: "/", sizeMb: 1 }] }, "below /"],
-    ["a mount with ..", { mounts: [{ kind: "tmpfs", target: "/a/../proc", sizeMb: 1 }] }, "'.' and '..'"],
+    ["a mount over /proc", { mounts: [mountAt("/proc")] }, "belongs to the platform"],
+    ["a mount below /sys", { mounts: [mountAt("/sys/fs")] }, "belongs to the platform"],
+    ["a mount over the init", { mounts: [mountAt("/.aenv")] }, "belongs to the platform"],
+    ["a mount over the root", { mounts: [mountAt("/")] }, "below /"],
+    ["a mount with ..", { mounts: [mountAt("/a/../proc")] }, "'.' and '..'"],
     ["a relative source", { mounts: [{ kind: "bind", source: "etc", target: "/a", isReadOnly: true }] }, "source 'etc'"],
-    ["a tmpfs without size", { mounts: [{ kind: "tmpfs", target: "/a", sizeMb: 0 }] }, "0 MB"],
+    ["a /dev/shm without size", { shmMb: 0 }, "/dev/shm is 0 MB"],
     ["a memory limit of 0", { limits: { memoryMb: 0 } }, "memoryMb is 0"],
     ["half a process", { limits: { pids: 0.5 } }, "pids is 0.5"],
     ["root of the machine", { userMapping: { hostId: 0, size: 1 } }, "root of the machine"],

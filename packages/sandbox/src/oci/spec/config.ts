@@ -2,7 +2,7 @@ import { PlatformError } from "@aenv/contract";
 import { ANNOUNCES } from "../announcement.ts";
 import type { UserMapping } from "../overlay/mapped.ts";
 import { CPU_PERIOD_US, type GroupLimits, groupLimits, type Limits, type Runtime } from "./limits.ts";
-import { INIT_PATH, initMount, type OciMount, type SandboxMount, sandboxMount, systemMounts } from "./mounts.ts";
+import { DEFAULT_SHM_MB, INIT_PATH, initMount, type OciMount, type SandboxMount, sandboxMount, systemMounts } from "./mounts.ts";
 import { type Architecture, type SeccompProfile, seccompProfile } from "./seccomp.ts";
 
 /** What the configuration of a sandbox is computed from. */
@@ -25,6 +25,8 @@ export interface ConfigInput {
   readonly mounts: readonly SandboxMount[];
   /** The filter of system calls, compiled by crun for an earlier sandbox. That takes it a tenth of a start. */
   readonly compiledFilter?: string | null;
+  /** The size of /dev/shm; `DEFAULT_SHM_MB` if absent. */
+  readonly shmMb?: number;
   readonly limits: Limits;
   /** The control group, below the root of each hierarchy. */
   readonly groupPath: string;
@@ -146,7 +148,7 @@ export function ociConfig(input: ConfigInput): OciConfig {
       oomScoreAdj: 500,
     },
     mounts: [
-      ...systemMounts({ cgroup: isRunc, sys: sysOf(input) }),
+      ...systemMounts({ cgroup: isRunc, sys: sysOf(input), shmMb: input.shmMb ?? DEFAULT_SHM_MB }),
       initMount(input.initPath),
       // Parents first: a mount hides what was mounted below it before.
       ...input.mounts.map(sandboxMount).toSorted((a, b) => a.destination.split("/").length - b.destination.split("/").length),

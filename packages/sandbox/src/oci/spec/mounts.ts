@@ -9,10 +9,16 @@ export interface OciMount {
   readonly options: readonly string[];
 }
 
-/** A folder or file of this machine, or a new tmpfs, at a path of the sandbox. */
-export type SandboxMount =
-  | { readonly kind: "bind"; readonly source: string; readonly target: string; readonly isReadOnly: boolean }
-  | { readonly kind: "tmpfs"; readonly target: string; readonly sizeMb: number };
+/** A folder or file of this machine at a path of the sandbox. */
+export interface SandboxMount {
+  readonly kind: "bind";
+  readonly source: string;
+  readonly target: string;
+  readonly isReadOnly: boolean;
+}
+
+/** Of /dev/shm. Docker has the same. */
+export const DEFAULT_SHM_MB = 64;
 
 /** Where the init is in every sandbox. */
 export const INIT_PATH = "/.aenv/init";
@@ -21,7 +27,16 @@ export const INIT_PATH = "/.aenv/init";
 const RESERVED = ["/proc", "/sys", "/dev", "/.aenv"];
 
 /** The file systems that Linux programs expect. `sys`: a new one, an empty folder, or nothing because the root has one. */
-export function systemMounts({ cgroup, sys }: { readonly cgroup: boolean; readonly sys: "new" | "empty" | "given" }): readonly OciMount[] {
+export function systemMounts({
+  cgroup,
+  sys,
+  shmMb,
+}: {
+  readonly cgroup: boolean;
+  readonly sys: "new" | "empty" | "given";
+  readonly shmMb: number;
+}): readonly OciMount[] {
+  if (!Number.isSafeInteger(shmMb) || shmMb <= 0) throw invalid(`the size of /dev/shm is ${shmMb} MB; it must be a positive integer`);
   const inert = ["nosuid", "noexec", "nodev"];
   return [
     { destination: "/proc", type: "proc", source: "proc", options: inert },
@@ -32,7 +47,7 @@ export function systemMounts({ cgroup, sys }: { readonly cgroup: boolean; readon
       source: "devpts",
       options: ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"],
     },
-    { destination: "/dev/shm", type: "tmpfs", source: "shm", options: [...inert, "mode=1777", "size=64m"] },
+    { destination: "/dev/shm", type: "tmpfs", source: "shm", options: [...inert, "mode=1777", `size=${shmMb}m`] },
     { destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: inert },
     ...(sys === "new" ? [{ destination: "/sys", type: "sysfs", source: "sysfs", options: [...inert, "ro"] }] : []),
     ...(sys === "empty" ? [{ destination: "/sys", type: "tmpfs", source: "tmpfs", options: [...inert, "ro", "size=4k"] }] : []),
@@ -52,11 +67,6 @@ export function sandboxMount(mount: SandboxMount): OciMount {
   const reserved = RESERVED.find((path) => target === path || target.startsWith(`${path}/`));
   if (reserved !== undefined)
     throw invalid(`nothing can be mounted at '${target}': ${reserved} belongs to the platform; choose another path`);
-  if (mount.kind === "tmpfs") {
-    if (!Number.isSafeInteger(mount.sizeMb) || mount.sizeMb <= 0)
-      throw invalid(`the tmpfs at '${target}' has the size ${mount.sizeMb} MB; it must be a positive integer`);
-    return { destination: target, type: "tmpfs", source: "tmpfs", options: ["nosuid", "nodev", "mode=1777", `size=${mount.sizeMb}m`] };
-  }
   if (!isPlain(mount.source))
     throw invalid(`the source '${mount.source}' of the mount at '${target}' is not an absolute path without '.' and '..'`);
   return {
