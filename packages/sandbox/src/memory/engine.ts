@@ -32,7 +32,16 @@ export interface MemoryEngineOptions {
   readonly can?: Partial<
     Pick<
       EngineAbilities,
-      "mounts" | "initCommand" | "freezes" | "egress" | "changesEgress" | "networks" | "images" | "snapshots" | "exportsSnapshots"
+      | "mounts"
+      | "folders"
+      | "initCommand"
+      | "freezes"
+      | "egress"
+      | "changesEgress"
+      | "networks"
+      | "images"
+      | "snapshots"
+      | "exportsSnapshots"
     >
   >;
   /** Snapshots for which there is space; unlimited by default. */

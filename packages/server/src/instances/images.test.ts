@@ -1,3 +1,5 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import type { CreateInstanceRequest } from "@aenv/contract";
 import type { MemorySandbox } from "@aenv/sandbox";
 import { expect, it } from "vitest";
@@ -40,6 +42,38 @@ it("an instance of an image survives a restart of the server", async () => {
   const second = openTestServer(world);
   expect(await second.maintenance.open()).toMatchObject({ adopted: 1, failed: 0 });
   expect(await second.instances.get(row.id, ada)).toMatchObject({ status: "Running" });
+});
+
+it("an image with a second container shares a folder with it, and it is kept by the next server and ends with its instance", async () => {
+  const world = openWorld({ images: true, folders: true });
+  const first = openTestServer(world);
+  const deployConfig = { port: 9000, podTemplate: "DualContainer", imagePrefix: "team/tasks", warmStart: true };
+  const row = await first.create(await publishImage(world, "team/shop", deployConfig), { datasource: "one" });
+  const mounts = [{ source: expect.stringContaining(row.id), target: "/shared", isReadOnly: false }];
+  expect(world.started).toEqual([
+    expect.objectContaining({ image: "team/shop", variables: expect.objectContaining({ AENV_TYPE: "dualContainer" }), mounts }),
+    expect.objectContaining({ image: "team/tasks:one", mounts, labels: expect.objectContaining({ role: "task", instance: row.id }) }),
+  ]);
+  const context = { caller: ada, signal: first.signal };
+  const refused = { code: "instance.unsupported", message: expect.stringContaining("second container") };
+  await expect(first.instances.store(row.id, { name: "kept", fidelity: "files" }, context)).rejects.toMatchObject(refused);
+  await first.maintenance.abandon();
+  const next = openTestServer(world);
+  expect(await next.maintenance.open()).toMatchObject({ adopted: 1, failed: 0 });
+  expect(await next.tasks.sandboxes.findNamed(row.id, "task")).toMatchObject({ labels: { instance: row.id } });
+  await next.instances.end(row.id, "over");
+  expect(await world.engine.list()).toEqual([]);
+  expect(existsSync(join(world.home, "shared", row.id))).toBe(false);
+  expect(next.failures).toEqual([]);
+});
+
+it("nothing is left of a program whose second container does not start", async () => {
+  const world = openWorld({ images: true, folders: true });
+  const server = openTestServer(world, { taskLimits: { perOwner: 0 } });
+  const ref = await publishImage(world, "team/shop", { port: 9000, podTemplate: "DualContainer" });
+  await expect(server.create(ref)).rejects.toMatchObject({ code: "quota.exceeded", message: expect.stringContaining("maxTaskSandboxes") });
+  expect(await world.engine.list()).toEqual([]);
+  expect(readdirSync(join(world.home, "shared"))).toEqual([]);
 });
 
 for (const [what, deployConfig, listening] of [

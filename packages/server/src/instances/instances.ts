@@ -160,6 +160,7 @@ export class Instances {
   async store(id: string, request: SnapshotRequest, { caller, signal }: RequestContext): Promise<SnapshotRow> {
     this.#assertNotDraining();
     const row = await this.get(id, caller);
+    assertStorable(row);
     return this.#use(row, async () => {
       const stored = await this.#starter.track(this.#options.snapshots.take({ ...row, slot: slotOf(row) }, request, signal));
       const what = `stored as the snapshot ${stored.name} with its ${stored.fidelity}`;
@@ -270,6 +271,15 @@ const POLL_MS = 100;
 function assertNotReplica({ id, service }: InstanceRow): void {
   if (service === undefined) return;
   throw new PlatformError("instance.unsupported", `instance '${id}' is a replica of service '${service}'; change the service instead`);
+}
+
+/** The second container of a module is the business of its kit, which refuses what it cannot store. */
+function assertStorable({ id, slot, taskSandboxes }: InstanceRow): void {
+  if (slot?.program === undefined || taskSandboxes?.hasSecond !== true) return;
+  throw new PlatformError(
+    "instance.unsupported",
+    `instance '${id}' cannot be stored: the files of its second container would be missing; copy those that you need with 'aenv cp ${id}.second:PATH'`,
+  );
 }
 
 /** An instance that the caller may not see is reported as not found. */

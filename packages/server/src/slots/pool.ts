@@ -150,9 +150,9 @@ export class Pool {
     { warmAs, ...spec }: Omit<ProgramSpec, "program"> & Pick<StartOptions, "snapshot"> & { readonly warmAs?: string | undefined },
     signal: AbortSignal,
   ): Promise<Sandbox> {
-    const { owner, variables, egress, runtime, limits, second, subject, instanceId } = spec;
+    const { owner, variables, egress, runtime, limits, second, mounts, subject, instanceId } = spec;
     const start = () => this.#start(owner, "now", signal, { ...spec, program });
-    if (warmAs === undefined || second !== undefined) return start();
+    if (warmAs === undefined || second !== undefined || mounts !== undefined) return start();
     return this.#programs.start({
       environment: warmAs,
       inputs: [warmAs, owner, program, variables, egress, runtime, limits],

@@ -14,7 +14,9 @@ export interface Program {
 export type ProgramSource = Pick<EnvironmentVersion, "name" | "version" | "config" | "artifacts" | "bundleDigest">;
 
 /** What the original sets in the containers of environments, besides name and version. */
-export const PROGRAM_VARIABLES = { AENV_TYPE: "singleContainer" } as const;
+export function programVariables({ deployConfig }: EnvironmentConfig): Readonly<Record<string, string>> {
+  return { AENV_TYPE: isDualContainer(deployConfig) ? "dualContainer" : "singleContainer" };
+}
 
 /** The program of an environment; null if it is a module for the runner. An environment that cannot run here is an error. */
 export function programOf(

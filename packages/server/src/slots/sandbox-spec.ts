@@ -24,6 +24,8 @@ export interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "eg
   readonly folder: string | undefined;
   /** Undefined while an environment is verified. */
   readonly instanceId?: string | undefined;
+  /** The folder that it shares with its second container. */
+  readonly mounts?: readonly FolderMount[] | undefined;
 }
 
 /** A copy of a sandbox, from a snapshot with its memory. */
@@ -40,7 +42,6 @@ export interface StartOptions extends Partial<Omit<ProgramSpec, "subject">> {
   readonly sandboxOptions?: SandboxOptions | undefined;
   readonly snapshot?: string | undefined;
   readonly isTemporarySnapshot?: boolean;
-  readonly mounts?: readonly FolderMount[] | undefined;
   /** The bundle that the process will load. */
   readonly firstFolder?: string | undefined;
 }

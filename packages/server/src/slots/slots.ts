@@ -1,4 +1,13 @@
-import { type EgressPolicy, fillPath, hostRoutes, instancePrefix, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
+import {
+  type EgressPolicy,
+  fillPath,
+  hostRoutes,
+  instancePrefix,
+  instanceRoutes,
+  isPlatformError,
+  PlatformError,
+  TASK_SANDBOX,
+} from "@aenv/contract";
 import type { Sandbox, SandboxEngine, SandboxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
@@ -13,7 +22,7 @@ import { Hosts, type HostsOptions } from "./hosts.ts";
 import { createBody, type InitialState } from "./initial-state.ts";
 import { isolationOf } from "./isolation.ts";
 import { Occupancy } from "./occupancy.ts";
-import { explainMissing, PROGRAM_VARIABLES, type Program, programOf, slotProgramOf } from "./program.ts";
+import { explainMissing, type Program, programOf, programVariables, slotProgramOf } from "./program.ts";
 import type { RuntimePolicy } from "./runtimes.ts";
 import { SandboxCopies } from "./sandbox-copies.ts";
 import type { Slot } from "./slot.ts";
@@ -101,9 +110,13 @@ export class Slots {
     return this.#occupancy.isOccupant(sandboxId, instanceId);
   }
 
-  /** A sandbox of this server, or of another one at this location. */
+  /** A sandbox of this server, or of another one at this location; also one of a task. */
   async find(sandboxId: string): Promise<Sandbox | null> {
-    return this.#occupancy.find(sandboxId) ?? (await this.list()).find(({ id }) => id === sandboxId) ?? null;
+    const own = this.#occupancy.find(sandboxId);
+    if (own !== null) return own;
+    const all = await this.list();
+    const found = all.find(({ id }) => id === sandboxId) ?? all.find(({ second }) => second?.id === sandboxId)?.second;
+    return found ?? null;
   }
 
   /** All sandboxes at this location, those of other servers included. */
@@ -144,7 +157,7 @@ export class Slots {
     const program = programOf(environment, engine, initial.arguments);
     if (program !== null) {
       progress.step = "its program has not answered yet";
-      return this.#occupyProgram(program, environment, owner, initial, signal);
+      return this.#occupyProgram(program, environment, owner, initial, signal, progress);
     }
     const isolation = isolationOf(environment.config);
     const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes, pool.limitsFor(environment), engine);
@@ -182,23 +195,25 @@ export class Slots {
     }
   }
 
-  /** The program answers for the instance, without the routes of a host. */
+  /** The program answers for the instance, without the routes of a host. It cannot open a second container, so the server does. */
   async #occupyProgram(
     program: Program,
     environment: EnvironmentVersion,
     owner: string,
     initial: InitialState,
     signal: AbortSignal,
+    progress: Progress,
   ): Promise<Slot> {
-    const { pool, runtimes, engine, bundleFolder } = this.#options;
+    const { pool, runtimes, engine, bundleFolder, tasks } = this.#options;
     const { id, variables, egress, sandboxSnapshot: snapshot } = initial;
     const runtime = runtimes.runtimeOf([environment.owner, owner], environment.config.deployConfig?.runtime);
     const folder = program.bundleDigest === null ? undefined : await bundleFolder(program.bundleDigest);
     const own = {
       owner,
-      variables: { ...PROGRAM_VARIABLES, ...variables },
+      variables: { ...programVariables(environment.config), ...variables },
       subject: subjectOf(environment, owner, initial),
       second: secondOf(initial.taskSandboxes),
+      mounts: await tasks.createFolders(id, initial.taskSandboxes),
     };
     // The memory of one that has secrets is not written to the disk, and one with the files of an instance is not like others.
     const isCopied = environment.config.deployConfig?.warmStart === true && initial.hasSecrets !== true;
@@ -206,8 +221,21 @@ export class Slots {
     const limits = pool.limitsFor(environment);
     const sandbox = await pool
       .program(program, { folder, ...own, egress, runtime, limits, instanceId: id, snapshot, warmAs }, signal)
-      .catch((error: unknown) => Promise.reject(explainMissing(error, program, engine)));
-    return this.#programSlot(sandbox, id, program);
+      .catch(async (error: unknown) => {
+        await tasks.release(id);
+        throw explainMissing(error, program, engine);
+      });
+    const slot = this.#programSlot(sandbox, id, program);
+    if (initial.taskSandboxes?.hasSecond !== true) return slot;
+    progress.step = "its second container does not run yet";
+    try {
+      await tasks.sandboxes.open(sandbox.id, id, { purpose: "second", name: TASK_SANDBOX, episode: "" }, signal);
+      return slot;
+    } catch (error) {
+      const cause = await exitCauseOf(sandbox, error);
+      await this.release(slot, id);
+      throw cause;
+    }
   }
 
   #programSlot(sandbox: Sandbox, id: string, program: Program): Slot {
@@ -308,8 +336,8 @@ export class Slots {
     // A row of an earlier version names no group: its host gets no new instances.
     if (slot?.isOwnSandbox === false && !isKnown) this.#hosts.adopt(slot.group ?? sandbox.id, sandbox);
     if (taskSandboxes !== undefined) this.#options.tasks.sandboxes.adoptSecond({ id, owner, policy: taskSandboxes }, sandbox);
-    // Its process waits for the connection.
-    if (taskSandboxes !== undefined) this.#options.tasks.links.keep(sandbox);
+    // Its process waits for the connection. A program opens none.
+    if (taskSandboxes !== undefined && slot?.program === undefined) this.#options.tasks.links.keep(sandbox);
     // The other server may have died while a reward was computed.
     if (egress?.reward !== undefined && !isKnown) void sandbox.setEgress?.(egress.agent).catch(() => {});
   }

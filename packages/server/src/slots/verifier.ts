@@ -6,7 +6,7 @@ import type { Metadata } from "../hub/versions/environment-version.ts";
 import { requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import type { Pool } from "./pool.ts";
-import { explainMissing, PROGRAM_VARIABLES, type Program, programOf } from "./program.ts";
+import { explainMissing, type Program, programOf, programVariables } from "./program.ts";
 import { readProgram } from "./program-offer.ts";
 import type { RuntimePolicy } from "./runtimes.ts";
 import type { Scheduler, WorkLimits } from "./scheduler.ts";
@@ -115,7 +115,13 @@ export class Verifier {
     try {
       return await pool.program(
         program,
-        { folder, owner, variables: { ...PROGRAM_VARIABLES, ...variables }, runtime: runtimes.runtimeOf([owner]), limits },
+        {
+          folder,
+          owner,
+          variables: { ...programVariables(publication.config), ...variables },
+          runtime: runtimes.runtimeOf([owner]),
+          limits,
+        },
         signal,
       );
     } catch (error) {
