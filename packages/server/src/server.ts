@@ -26,6 +26,7 @@ import type { HttpLimits } from "./http/limits.ts";
 import { finish, listen, portOf, urlOf } from "./http/listen.ts";
 import { retireConnections } from "./http/retire.ts";
 import { openHub } from "./hub/open.ts";
+import { findTaskSandbox } from "./instances/containers.ts";
 import { maxRowAgeMs, openInstances } from "./instances/open.ts";
 import { RewardPhases } from "./instances/reward-phases.ts";
 import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
@@ -302,6 +303,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     access,
     hostRule,
     rewardPhases,
+    findTask: (row, container) => findTaskSandbox(taskRoom.sandboxes, row, container),
     httpLimits,
     openenv: {
       prefix: OPENENV,

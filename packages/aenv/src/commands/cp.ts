@@ -130,9 +130,9 @@ async function copyAll(from: Place, to: Place, terminal: Terminal) {
   }
 }
 
-/** `INSTANCE:PATH` or `INSTANCE.CONTAINER:PATH`, or a local path: one that begins with `.` or `/` is always local. */
+/** `INSTANCE:PATH`, where the instance may have `.main` or `.second`, or a local path: one that begins with `.` or `/` is always local. */
 function splitPlace(text: string): { readonly id: string | null; readonly path: string } {
-  const [, id, path = ""] = /^([\w-]+(?:\.[\w-]+)?):(.*)$/s.exec(text) ?? [];
+  const [, id, path = ""] = /^([\w-]+(?:\.(?:main|second))?):(.*)$/s.exec(text) ?? [];
   return id === undefined ? { id: null, path: text } : { id, path: path === "" ? "." : path };
 }
 

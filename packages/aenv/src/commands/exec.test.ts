@@ -79,7 +79,7 @@ describeNeeding("go", "aenv exec and aenv cp", () => {
     expect(readFileSync(join(tree.path, "back/copied/deep/b.txt"), "utf8")).toBe("b".repeat(300_000));
     expect(statSync(join(tree.path, "back/copied/a.txt")).mode & 0o777).toBe(0o750);
     expect(statSync(join(tree.path, "back/copied/empty")).isDirectory()).toBe(true);
-    expect((await aenv(["cp", ...at(), "from/a.txt", `${id}:copied/deep/`], { cwd: tree.path })).code).toBe(0);
+    expect((await aenv(["cp", ...at(), "from/a.txt", `${id}.main:copied/deep/`], { cwd: tree.path })).code).toBe(0);
     expect((await aenv(["exec", ...at(), id, "cat copied/deep/a.txt"])).stdout).toBe("a");
   });
 

@@ -61,6 +61,11 @@ describeNeeding("runc", "sandboxes that environment code opens, with the engine 
     };
     const exec = async (id: string, command: readonly string[]) =>
       ((await server.demand("POST", `/env-instance/${id}/exec`, { command, wait: true })) as { stdout: string }).stdout;
+    const reached = async (address: string, port: number) => {
+      const { url } = (await server.demand("POST", `/env-instance/${address}/presign-url`, { port })) as { url: string };
+      const answer = await fetch(url);
+      return [answer.status, await answer.text()];
+    };
     const namesIn = (folder: string) => (existsSync(join(home, folder)) ? readdirSync(join(home, folder)) : []);
     const tasksLeft = () => namesIn("oci/sandboxes").filter((name) => name.startsWith("task-"));
     const mounts = () => readFileSync("/proc/self/mountinfo", "utf8").split("\n");
@@ -127,6 +132,21 @@ describeNeeding("runc", "sandboxes that environment code opens, with the engine 
         expect(await exec(id, ["cat", "/task.txt"])).toBe("task two\n");
         expect(await exec(`${id}.second`, ["cat", "/task.txt"])).toBe("task two\n");
         expect(await exec(`${id}.main`, ["node", "-p", "fs.existsSync('/task.txt')"])).toBe("false\n");
+      });
+
+      it("is what links to ports lead to, unless the environment itself is named", async () => {
+        const listen = "http.createServer((_, response) => response.end('main')).listen(4100, '127.0.0.1', () => console.log('listening'))";
+        const started = await fetch(`${server.controlUrl}/env-instance/${id}.main/exec`, {
+          method: "POST",
+          body: JSON.stringify({ command: ["node", "-e", listen] }),
+          headers: { "content-type": "application/json" },
+        });
+        const events = (started.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+        for (let text = ""; !text.includes("listening"); ) text += (await events.read()).value ?? "";
+        expect(await reached(`${id}.main`, 4100)).toEqual([200, "main"]);
+        for (const address of [id, `${id}.second`])
+          expect(await reached(address, 4100)).toEqual([502, expect.stringContaining("nothing in the sandbox listens on port 4100")]);
+        await events.cancel();
       });
 
       it("is not what a reward with a fresh sandbox sees", async () => {
@@ -210,6 +230,9 @@ describeNeeding("runc", "sandboxes that environment code opens, with the engine 
         expect(await refuse({ memoryMb: 512 })).toContain("deployConfig.taskSandboxes.memory");
         expect(await callFunction(server, two.id, "open")).toBeDefined();
         expect(await refuse({})).toContain("deployConfig.taskSandboxes.atOnce");
+        // The process is shared, the sandbox of the task is not.
+        expect(await reached(two.id, 4100)).toEqual([502, expect.stringContaining("sandbox.port_closed")]);
+        expect(await server.ask("POST", `/env-instance/${two.id}.main/presign-url`, { port: 4100 })).toMatchObject({ status: 501 });
         await server.demand("DELETE", `/env-instance/${one.id}`);
         expect(tasksLeft()).toHaveLength(2);
         await end(two.id);

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type DockerDaemon, describeNeeding, missing, startDocker, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Platform, publish, startPlatform } from "./platform.ts";
@@ -10,10 +12,11 @@ const server = `
   createServer((request, response) => {
     if (request.url === "/ready") return response.end("yes");
     writeFileSync("own.txt", "mine");
+    if (existsSync("/shared")) writeFileSync("/shared/from-program", "a note");
     const { envNAME, GREETING, PORT, AENV_TYPE } = process.env;
     const sees = existsSync(String(process.argv[2]));
     response.end(JSON.stringify({ envNAME, GREETING, AENV_TYPE, isPort: Number(PORT) === request.socket.localPort, sees,
-      args: process.argv.slice(3), price: readFileSync("prices.txt", "utf8"), url: request.url, kernel: readFileSync("/proc/version", "utf8") }));
+      args: process.argv.slice(3), price: readFileSync("prices.txt", "utf8"), shared: existsSync("/shared/from-second"), port: Number(PORT), url: request.url, kernel: readFileSync("/proc/version", "utf8") }));
   }).listen(process.env.PORT, process.env.HOST);
 `;
 
@@ -24,7 +27,14 @@ const projectOf = (runtime: object, deployConfig: object = {}) =>
     "app/prices.txt": "7",
   });
 
-function describePrograms(flags: () => Readonly<Record<string, unknown>>, { isIsolated = true } = {}): void {
+/** In /proc/version. */
+const GVISOR = /gvisor|4\.(?:4|19)/i;
+
+interface Run {
+  readonly stdout: string;
+}
+
+function describePrograms(flags: () => Readonly<Record<string, unknown>>, { isIsolated = true, kernel = /Linux/ } = {}): void {
   let platform: Platform;
   let project: Tree;
   beforeAll(async () => {
@@ -55,6 +65,7 @@ function describePrograms(flags: () => Readonly<Record<string, unknown>>, { isIs
         args: [["--usual"], chosen.arguments][at],
         url: "/buy?n=1",
         sees: !isIsolated,
+        kernel: expect.stringMatching(kernel),
       });
       expect(await ask("/health")).toMatchObject({ success: true, data: { status: "healthy" } });
     }
@@ -63,6 +74,63 @@ function describePrograms(flags: () => Readonly<Record<string, unknown>>, { isIs
     const fork = await platform.ask("POST", `/env-instance/${instances[0]?.id}/fork`, { count: 1, fidelity: "state" });
     expect(fork).toMatchObject({ error: { code: "instance.unsupported" }, message: expect.stringContaining("files or memory") });
   });
+
+  if (isIsolated)
+    it("gives a command a second container, which shares a folder with it, is what commands and links reach, and ends with it", {
+      timeout: 180_000,
+    }, async () => {
+      const { runtime, deployConfig } = JSON.parse(readFileSync(join(project.path, "config.json"), "utf8"));
+      using dual = projectOf(runtime, { ...deployConfig, podTemplate: "DualContainer" });
+      const ref = await publish(platform, dual.path, { version: "3.0.0" });
+      const { id } = await platform.create(ref);
+      const ask = async () => (await fetch(`${platform.dataUrl}/env-instance/${id}/`)).json() as Promise<{ port: number }>;
+      const run = async (address: string, script: string) =>
+        ((await platform.demand("POST", `/env-instance/${address}/exec`, { command: ["node", "-p", script], wait: true })) as Run).stdout;
+      const reached = async (address: string, port: number) => {
+        const { url } = (await platform.demand("POST", `/env-instance/${address}/presign-url`, { port })) as { url: string };
+        const answer = await fetch(url);
+        return [answer.status, await answer.text()];
+      };
+      expect(await ask()).toMatchObject({ AENV_TYPE: "dualContainer", shared: false });
+      for (const address of [id, `${id}.second`]) {
+        expect(await run(address, "[fs.existsSync('server.mjs'), fs.readFileSync('/shared/from-program', 'utf8')].join()")).toBe(
+          "false,a note\n",
+        );
+      }
+      await run(id, "fs.writeFileSync('/shared/from-second', '')");
+      const { port, ...seen } = await ask();
+      expect(seen).toMatchObject({ shared: true });
+
+      const listen =
+        "http.createServer((_, response) => response.end('the second')).listen(4000, '127.0.0.1', () => console.log('listening'))";
+      const body = JSON.stringify({ command: ["node", "-e", listen] });
+      const started = await fetch(`${platform.controlUrl}/env-instance/${id}/exec`, {
+        method: "POST",
+        body,
+        headers: { "content-type": "application/json" },
+      });
+      const events = (started.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+      for (let text = ""; !text.includes("listening"); ) text += (await events.read()).value ?? "";
+      for (const address of [id, `${id}.second`]) expect(await reached(address, 4000)).toEqual([200, "the second"]);
+      expect(await reached(`${id}.main`, 4000)).toEqual([502, expect.stringContaining("nothing in the sandbox listens on port 4000")]);
+      expect(await reached(`${id}.main`, port)).toEqual([200, expect.stringContaining("dualContainer")]);
+      await events.cancel();
+
+      await platform.demand("DELETE", `/env-instance/${id}`);
+      const { engine } = flags() as { engine: string };
+      expect(readdirSync(join(platform.home, engine, "sandboxes")).filter((name) => name.startsWith("task-"))).toEqual([]);
+      expect(readdirSync(join(platform.home, "shared"))).toEqual([]);
+    });
+  else
+    it("refuses a command with a second container, and says which engines have one", async () => {
+      using dual = projectOf({ command: ["node", "server.mjs"], cwd: "app" }, { podTemplate: "DualContainer" });
+      const ref = await publish(platform, dual.path, { version: "3.0.0" });
+      const refused = await platform.ask("POST", "/env-instance", { envName: ref });
+      expect(refused).toMatchObject({
+        error: { code: "instance.unsupported" },
+        message: expect.stringContaining("--engine oci or docker"),
+      });
+    });
 
   it("says why a command does not start", { timeout: 120_000 }, async () => {
     const broken = await platform.ask("POST", "/env-instance", { envName: "shop@1.0.0", environment_variables: { BROKEN: "1" } });
@@ -79,6 +147,10 @@ describe("a command as an environment, as a process", () => {
 
 describeNeeding("runc", "a command as an environment, with the engine oci", () => {
   describePrograms(() => ({ engine: "oci" }));
+});
+
+describeNeeding("runsc", "a command as an environment, with the engine oci and runsc", () => {
+  describePrograms(() => ({ engine: "oci", runtime: "runsc" }), { kernel: GVISOR });
 });
 
 describeNeeding("docker", "a command as an environment, with the engine docker", () => {
@@ -102,7 +174,7 @@ describeNeeding("docker", "a command as an environment, with the engine docker",
       await publish(platform, project.path);
       const { id } = await platform.create("shop@1.0.0");
       const { kernel } = (await (await fetch(`${platform.dataUrl}/env-instance/${id}/`)).json()) as { kernel: string };
-      expect(kernel).toMatch(/gvisor|4\.(?:4|19)/i);
+      expect(kernel).toMatch(GVISOR);
     },
   );
 });

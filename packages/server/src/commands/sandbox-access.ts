@@ -1,6 +1,7 @@
-import { PlatformError, TASK_SANDBOX } from "@aenv/contract";
+import { PlatformError } from "@aenv/contract";
 import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
+import { type Container, findTaskSandbox, readAddress } from "../instances/containers.ts";
 import type { Instances } from "../instances/instances.ts";
 import { type InstanceRow, slotOf } from "../instances/row.ts";
 import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections.ts";
@@ -52,24 +53,16 @@ export class SandboxAccess {
     }
   }
 
-  async #find({ id, taskSandboxes }: InstanceRow, slot: Slot, container: string | null): Promise<Sandbox> {
+  async #find(row: InstanceRow, slot: Slot, container: Container | null): Promise<Sandbox> {
     const { slots, tasks } = this.#options;
-    if (container !== "main" && taskSandboxes !== undefined) {
-      const task = await tasks.findNamed(id, TASK_SANDBOX);
-      if (task !== null) return task;
-    }
+    const task = await findTaskSandbox(tasks, row, container);
+    if (task !== null) return task;
     if (container === "second") throw unsupported("it has no second container, and its code has opened no sandbox for its task");
     if (!slot.isOwnSandbox) throw unsupported(SHARED);
     const sandbox = await slots.find(slot.sandboxId);
     if (sandbox !== null) return sandbox;
-    throw new PlatformError("sandbox.lost", `instance '${id}' has no sandbox on this server's machine any more`);
+    throw new PlatformError("sandbox.lost", `instance '${row.id}' has no sandbox on this server's machine any more`);
   }
-}
-
-/** Ids of instances contain no dot. */
-function readAddress(address: string): { readonly id: string; readonly container: "main" | "second" | null } {
-  const [, id, container] = /^(.*)\.(main|second)$/.exec(address) ?? [];
-  return id === undefined ? { id: address, container: null } : { id, container: container as "main" | "second" };
 }
 
 const PROCESS_HINT =

@@ -2,8 +2,10 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type HostRule, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Access, Caller } from "../access/access.ts";
 import { asksForWebSocket } from "../http/upgrade.ts";
+import type { Container } from "../instances/containers.ts";
 import { maySee } from "../instances/instances.ts";
 import type { RewardPhases } from "../instances/reward-phases.ts";
+import type { InstanceRow } from "../instances/row.ts";
 import type { Targets } from "../instances/targets.ts";
 import type { OpenPortLink, PortLinks } from "../ports/links.ts";
 import { maySee as maySeeService, notFound } from "../services/services.ts";
@@ -23,10 +25,12 @@ export interface AdmissionOptions {
   readonly hostRule: HostRule;
   /** Rewards may have another policy for outgoing connections. */
   readonly rewardPhases?: Pick<RewardPhases, "enter">;
+  /** The sandbox of an instance's task, for links that lead there; null if there is none now. Workers serve no links. */
+  readonly findTask?: (row: InstanceRow, container: Container | null) => Promise<{ readonly id: string } | null>;
 }
 
-/** A presigned link that is valid now, and its token. */
-export type OpenLink = OpenPortLink & { readonly token: string };
+/** A presigned link that is valid now, its token, and the sandbox that it leads to. */
+export type OpenLink = OpenPortLink & { readonly token: string; readonly sandboxId: string };
 
 /** A call that was admitted, and where it goes. */
 export interface Admitted {
@@ -167,9 +171,19 @@ export class Admission {
     const target = targets.peek(link.instanceId) ?? (await targets.find(link.instanceId));
     if (target.kind === "unknown" || target.row.createdAt !== link.instanceCreatedAt) throw linkNotFound();
     if (target.kind !== "ready") throw refusalOf(target, destination);
+    const sandboxId = await this.#sandboxOf(link, target);
+    return { target, destination, path: `${destination.path}${query}`, link: { ...link, token: destination.token, sandboxId } };
+  }
+
+  async #sandboxOf(link: OpenPortLink, { row, sandboxId }: Ready): Promise<string> {
+    const container = link.container ?? null;
+    const task = (await this.#options.findTask?.(row, container)) ?? null;
+    if (task !== null) return task.id;
+    if (container === "second")
+      throw new PlatformError("sandbox.lost", "the instance has no second container now, nor another sandbox for its task");
     // In a process that many instances share, a port would be open to all of them.
-    if (target.row.slot?.isOwnSandbox !== true) throw linkNotFound();
-    return { target, destination, path: `${destination.path}${query}`, link: { ...link, token: destination.token } };
+    if (row.slot?.isOwnSandbox !== true) throw linkNotFound();
+    return sandboxId;
   }
 
   /** An agent's token gives access to tools only. */

@@ -41,10 +41,10 @@ export class PortProxy {
   }
 
   /** The options for relaying a plain request. */
-  forRequest({ admitted, link, request, headers }: LinkCall): Pick<RelayOptions, "pool" | "headers" | "rewrite" | "limitMs"> {
+  forRequest({ link, request, headers }: LinkCall): Pick<RelayOptions, "pool" | "headers" | "rewrite" | "limitMs"> {
     const place = this.#placeOf(link);
     return {
-      pool: this.#options.ports.pool({ sandboxId: admitted.target.sandboxId, port: link.port }),
+      pool: this.#options.ports.pool(link),
       headers: headersForPort(request, headers, place),
       rewrite: (answered) => answerThroughLink(answered, place),
       limitMs: link.leftMs,
@@ -69,7 +69,7 @@ export class PortProxy {
   async #tunnel({ admitted, link, request, headers }: LinkCall, client: Duplex, first: Buffer, signal: AbortSignal): Promise<TunnelEnd> {
     const { ports, tunnels } = this.#options;
     const place = this.#placeOf(link);
-    const program = await ports.connect({ sandboxId: admitted.target.sandboxId, port: link.port }, signal);
+    const program = await ports.connect(link, signal);
     return tunnel(client, program, {
       ...tunnels,
       lifeMs: link.leftMs,

@@ -94,7 +94,7 @@ describe.each(Object.entries(paths))("a presigned link on the %s path", (_, open
       }),
       { id: "never-was", createdAt: "" },
     ];
-    const links = await Promise.all(rows.map(async (row) => (await port.links.issue(row, 3000, 60_000)).token));
+    const links = await Promise.all(rows.map(async (row) => (await port.links.issue(row, { port: 3000 }, 60_000)).token));
     const valid = await port.link();
     for (const token of [...links, "", "unknown", "%2e%2e%2f"]) {
       const { status, text } = await ask(`${port.url}/port/${token}/`);
@@ -113,7 +113,7 @@ describe.each(Object.entries(paths))("a presigned link on the %s path", (_, open
       ["Failed", 502],
     ] as const) {
       const row = await port.put({ id: `secret-${status.toLowerCase()}`, status, agentKey: status, slot: null });
-      const { token } = await port.links.issue(row, 3000, 60_000);
+      const { token } = await port.links.issue(row, { port: 3000 }, 60_000);
       const answer = await ask(`${port.url}/port/${token}/`);
       expect(answer.status).toBe(expected);
       expect(answer.text).not.toContain("secret-");

@@ -17,7 +17,7 @@ function open() {
 describe("a link to a port", () => {
   it("works on every server of the store until it expires, and is then deleted", async () => {
     const { store, links, other, pass } = open();
-    const { token, expiresAt } = await links.issue(instance, 3000, 60_000);
+    const { token, expiresAt } = await links.issue(instance, { port: 3000 }, 60_000);
     expect(expiresAt).toBe("2026-01-01T12:01:00.000Z");
     const row = { instanceId: "shop-1", instanceCreatedAt: instance.createdAt, port: 3000, expiresAt };
     expect(await other.find(token)).toEqual({ ...row, leftMs: 60_000 });
@@ -31,7 +31,7 @@ describe("a link to a port", () => {
 
   it("cannot be read from the store, and no other text is accepted", async () => {
     const { store, links } = open();
-    const [one, two] = [await links.issue(instance, 3000, 60_000), await links.issue(instance, 3000, 60_000)];
+    const [one, two] = [await links.issue(instance, { port: 3000 }, 60_000), await links.issue(instance, { port: 3000 }, 60_000)];
     expect(one.token).toMatch(/^[\w-]{32}$/);
     expect(one.token).not.toBe(two.token);
     expect(JSON.stringify(await store.list("port-link", { limit: 10 }))).not.toContain(one.token);
@@ -42,10 +42,10 @@ describe("a link to a port", () => {
 
   it("is refused if an instance has a thousand valid ones; expired ones do not count", async () => {
     const { links, pass } = open();
-    for (let n = 0; n < 1_000; n++) await links.issue(instance, 3000, 60_000);
-    await expect(links.issue(instance, 3000, 60_000)).rejects.toMatchObject({ code: "quota.exceeded" });
-    await links.issue({ ...instance, id: "shop-2" }, 3000, 60_000);
+    for (let n = 0; n < 1_000; n++) await links.issue(instance, { port: 3000 }, 60_000);
+    await expect(links.issue(instance, { port: 3000 }, 60_000)).rejects.toMatchObject({ code: "quota.exceeded" });
+    await links.issue({ ...instance, id: "shop-2" }, { port: 3000 }, 60_000);
     pass(60_000);
-    await links.issue(instance, 3000, 60_000);
+    await links.issue(instance, { port: 3000 }, 60_000);
   });
 });

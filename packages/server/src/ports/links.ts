@@ -1,15 +1,18 @@
 import { createHash, randomBytes } from "node:crypto";
 import { PlatformError } from "@aenv/contract";
+import type { Container } from "../instances/containers.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
 
-/** What a presigned link opens: one port of one instance. */
+/** What a presigned link opens: one port of one sandbox of an instance. */
 export interface PortLinkRow {
   readonly instanceId: string;
   /** An id may be reused after its instance has ended; the time of creation distinguishes them. */
   readonly instanceCreatedAt: string;
   readonly port: number;
+  /** Undefined: the sandbox of the task if there is one when the link is used, as for commands. */
+  readonly container?: Container;
   readonly expiresAt: string;
 }
 
@@ -38,10 +41,20 @@ export class PortLinks {
     this.#now = now;
   }
 
-  async issue(instance: Pick<InstanceRow, "id" | "createdAt">, port: number, lifeMs: number): Promise<PortLink> {
+  async issue(
+    instance: Pick<InstanceRow, "id" | "createdAt">,
+    { port, container }: Pick<PortLinkRow, "port" | "container">,
+    lifeMs: number,
+  ): Promise<PortLink> {
     const token = randomBytes(24).toString("base64url");
     const expiresAt = new Date(this.#now().getTime() + lifeMs).toISOString();
-    const row: PortLinkRow = { instanceId: instance.id, instanceCreatedAt: instance.createdAt, port, expiresAt };
+    const row: PortLinkRow = {
+      instanceId: instance.id,
+      instanceCreatedAt: instance.createdAt,
+      port,
+      ...(container !== undefined && { container }),
+      expiresAt,
+    };
     const limit = { index: "instance", value: indexOf(row), max: MAX_OPEN };
     for (const isLast of [false, true]) {
       const inserted = await this.#rows.insert(keyOf(token), row, { limit });

@@ -1,7 +1,8 @@
 import { type EnvironmentConfig, parseConfig } from "@aenv/contract";
 import { noAbilities } from "@aenv/sandbox";
 import { describe, expect, it } from "vitest";
-import { portProblem } from "./presign.ts";
+import type { InstanceRow } from "../instances/row.ts";
+import { containerOf, portProblem } from "./presign.ts";
 
 const can = { ...noAbilities, ports: true };
 const configOf = (deployConfig: object): EnvironmentConfig => parseConfig({ name: "shop", version: "1.0.0", deployConfig });
@@ -13,6 +14,26 @@ describe("a link can be created", () => {
 
   it("to any port of a sandbox with its own network", () => {
     expect(portProblem(configOf({}), 3000, { can: { ...can, isolates: true } })).toBeNull();
+  });
+});
+
+describe("a link without the name of a container leads", () => {
+  const second = { taskSandboxes: { hasSecond: true } } as Pick<InstanceRow, "taskSandboxes">;
+  const opens = { taskSandboxes: { hasSecond: false } } as Pick<InstanceRow, "taskSandboxes">;
+
+  it("to the sandbox that commands and files are in", () => {
+    expect(containerOf({}, configOf({}), 3000)).toBe("main");
+    expect(containerOf(second, configOf({}), 3000)).toBe("second");
+    expect(containerOf(opens, configOf({}), 3000)).toBeNull();
+  });
+
+  it("to the environment, if its config lists the port", () => {
+    for (const row of [{}, second, opens]) expect(containerOf(row, configOf({ ports: [3000] }), 3000)).toBe("main");
+  });
+
+  it("also if instances share a process: the sandbox of a task is one instance's own", () => {
+    expect(portProblem(configOf({ isolation: "shared" }), 3000, { can }, "second")).toBeNull();
+    expect(portProblem(configOf({ isolation: "shared" }), 3000, { can }, "main")).toMatch(/share a process/);
   });
 });
 

@@ -2,6 +2,7 @@ import { type EnvironmentConfig, PlatformError } from "@aenv/contract";
 import type { SandboxEngine } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { Hub } from "../hub/hub.ts";
+import { type Container, readAddress } from "../instances/containers.ts";
 import type { Instances } from "../instances/instances.ts";
 import { type InstanceRow, isLive, slotOf } from "../instances/row.ts";
 import { isolationOf } from "../slots/isolation.ts";
@@ -26,16 +27,23 @@ export class Presign {
     this.#options = options;
   }
 
-  /** Allowed as soon as the instance exists; whether a process listens on the port is checked when the link is used. */
-  async link(id: string, port: number, minutes: number, caller: Caller): Promise<PortLink> {
+  /**
+   * For `ID`, `ID.main` or `ID.second`. Allowed as soon as the instance exists; whether a process listens on the port is checked when the
+   * link is used.
+   */
+  async link(address: string, port: number, minutes: number, caller: Caller): Promise<PortLink> {
     const { instances, links, engine } = this.#options;
-    const row = await instances.get(id, caller);
+    const named = readAddress(address);
+    const row = await instances.get(named.id, caller);
     if (!isLive(row)) slotOf(row);
-    const problem = portProblem(await this.#configOf(row), port, engine);
+    const config = await this.#configOf(row);
+    const container = named.container ?? containerOf(row, config, port);
+    const problem =
+      named.container === "second" && row.taskSandboxes === undefined ? NO_SECOND : portProblem(config, port, engine, container);
     if (problem !== null) {
       throw new PlatformError("instance.unsupported", `not supported on this engine (${engine.name}): presign URL; ${problem}`);
     }
-    return links.issue(row, port, Math.min(minutes, MAX_MINUTES) * 60_000);
+    return links.issue(row, { port, ...(container !== null && { container }) }, Math.min(minutes, MAX_MINUTES) * 60_000);
   }
 
   /** Resolved with all rights: a caller that may see the instance may use its environment, even if that is no longer shared. */
@@ -45,9 +53,29 @@ export class Presign {
   }
 }
 
+/**
+ * The container that is meant if none is named: that of commands and files, except for a port on which the environment itself listens.
+ * Null: its code may open a sandbox for the task, which is known when the link is used.
+ */
+export function containerOf(
+  { taskSandboxes }: Pick<InstanceRow, "taskSandboxes">,
+  config: EnvironmentConfig,
+  port: number,
+): Container | null {
+  if (taskSandboxes === undefined || listedPorts(config).includes(port)) return "main";
+  return taskSandboxes.hasSecond ? "second" : null;
+}
+
 /** Why no link to this port can be made; null if one can. */
-export function portProblem(config: EnvironmentConfig, port: number, { can }: Pick<SandboxEngine, "can">): string | null {
+export function portProblem(
+  config: EnvironmentConfig,
+  port: number,
+  { can }: Pick<SandboxEngine, "can">,
+  container: Container | null = "main",
+): string | null {
   if (!can.ports) return "this server cannot tell which process listens on a port";
+  // The sandbox of a task belongs to one instance and has a network of its own.
+  if (container !== "main") return null;
   if (isolationOf(config) === "shared") {
     return 'instances of this environment share a process, so a port is not one instance\'s own; set deployConfig.isolation to "instance"';
   }
@@ -55,6 +83,8 @@ export function portProblem(config: EnvironmentConfig, port: number, { can }: Pi
   if (can.isolates || listedPorts(config).includes(port)) return null;
   return `the environment's config.json does not list port ${port}; add it to deployConfig.ports and publish a new version`;
 }
+
+const NO_SECOND = "the instance has no second container, and its code opens no sandbox for its task";
 
 function listedPorts({ deployConfig }: EnvironmentConfig): readonly unknown[] {
   const { port, ports, service } = deployConfig ?? {};
