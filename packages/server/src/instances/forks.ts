@@ -150,13 +150,20 @@ export class Forks {
     { id: snapshot, cut = [] }: SandboxSnapshot,
     { caller, signal }: RequestContext,
   ): Promise<Slot[]> {
-    const { slots, table } = this.#options;
+    const { slots, starter, table } = this.#options;
     const lost = describeCut(cut);
     if (lost !== null) await all(rows.map(({ id }) => table.change(id, (row, now) => withEvent(row, lost, now))));
     // A fork needs no bundle, so the version may be deleted. Only a program has to be looked up.
     const resolved = this.#environmentOf(parent, caller);
     const environment = slot.program === undefined ? await resolved.catch(() => null) : await resolved;
-    return this.#allOrNone(rows, ({ id }) => slots.occupyCopy(parent, id, { id: snapshot, isTemporary: true }, environment, signal));
+    return this.#allOrNone(rows, ({ id }) =>
+      starter.admit(
+        id,
+        parent.owner,
+        (stop) => slots.occupyCopy(parent, id, { id: snapshot, isTemporary: true }, environment, stop),
+        signal,
+      ),
+    );
   }
 
   #environmentOf({ environment: { name, version } }: InstanceRow, caller: Caller): Promise<EnvironmentVersion> {

@@ -164,4 +164,27 @@ describe("a start while the machine is short of memory", () => {
     memory.available = 2 * 1024 ** 2;
     expect(await starting).toMatchObject({ status: "Running" });
   });
+
+  it("waits also if it is a fork with the memory of its parent", async () => {
+    const world = openWorld({ freezes: true, images: true, snapshots: ["memory"] });
+    await world.hub.publish({ name: "shop", version: "1.0.0", artifacts: [{ type: "image", content: "team/shop" }] }, ada, {});
+    const memory = { available: 2 * 1024 ** 2 };
+    const memoryGate = new MemoryGate({ minBytes: 1024 ** 2, availableBytes: () => memory.available, pollMs: 1 });
+    const server = openTestServer(world, { memoryGate });
+    const parent = await server.create("shop@1.0.0");
+    const [sandbox] = (await world.engine.list()) as [MemorySandbox];
+    sandbox.saveMemory = async () => "its memory";
+    memory.available = 10;
+    const forking = server.instances.fork(parent.id, 2, { caller: ada, signal: server.signal }, "memory");
+    const waiting = () =>
+      new Set(
+        server.changes
+          .filter(({ id, events }) => id !== parent.id && /waiting for memory/.test(events.at(-1)?.what ?? ""))
+          .map(({ id }) => id),
+      );
+    await expect.poll(() => waiting().size).toBe(2);
+    expect(await world.engine.list()).toHaveLength(1);
+    memory.available = 2 * 1024 ** 2;
+    expect(await forking).toMatchObject([{ status: "Running" }, { status: "Running" }]);
+  });
 });

@@ -86,6 +86,11 @@ export class Instances {
     this.#forks = new Forks({ ...options, table: this.#table, starter: this.#starter });
   }
 
+  /** An event of a start in progress. */
+  noteStart(id: string, what: string): void {
+    this.#starter.note(id, what);
+  }
+
   /** Writes the row and begins the start; `started` waits for it. */
   async create(request: CreateInstanceRequest, context: RequestContext): Promise<InstanceRow> {
     this.#assertNotDraining();

@@ -14,7 +14,7 @@ import { InstanceList } from "./list.ts";
 import { InstanceLogs } from "./logs.ts";
 import { Maintenance, type MaintenanceOptions } from "./maintenance.ts";
 import { Recovery } from "./recovery.ts";
-import { instanceRows, isLive } from "./row.ts";
+import { instanceRows, isLive, isSettled } from "./row.ts";
 import { Targets } from "./targets.ts";
 
 export interface OpenInstancesOptions
@@ -59,7 +59,14 @@ export function openInstances(options: OpenInstancesOptions) {
     serverId,
     connections,
     limits: options.taskLimits,
-    hasMemory: () => options.memoryGate?.isOpen ?? true,
+    hasMemory: () => options.memoryGate?.hasMemory ?? true,
+    untilMemory: async (id, signal) => {
+      await options.memoryGate?.pass((why) => {
+        slots.noteWait(id, why);
+        instances.noteStart(id, why);
+      }, signal);
+      slots.noteWait(id, null);
+    },
     startTimeoutMs,
     commandTimeoutMs: options.commandTimeoutMs,
     commandsAtOnce: options.commandsAtOnce,
@@ -70,7 +77,8 @@ export function openInstances(options: OpenInstancesOptions) {
       if (row === undefined) return null;
       const { owner, labels, ttl, environment } = row;
       const subject = { environment: environment.name, version: environment.version, owner, instance: id, ttl, labels };
-      return { id, owner, isLive: isLive(row), hostId: row.slot?.sandboxId ?? null, policy: row.taskSandboxes, subject };
+      const isStarting = !isSettled(row);
+      return { id, owner, isLive: isLive(row), isStarting, hostId: row.slot?.sandboxId ?? null, policy: row.taskSandboxes, subject };
     },
     isOccupant: (hostId, id) => slots.isOccupant(hostId, id),
     secondOf: (hostId) => slots.secondOf(hostId),

@@ -46,19 +46,23 @@ export class Starter {
     started.catch(() => {});
   }
 
-  /** Occupies a slot when the scheduler lets the owner. */
   occupy(environment: EnvironmentVersion, owner: string, initial: InitialState): Promise<Slot> {
-    const { scheduler, slots, memoryGate } = this.#options;
-    const { signal } = this.#stop;
+    return this.admit(initial.id, owner, (signal) => this.#options.slots.occupy(environment, owner, initial, signal));
+  }
+
+  /** Occupies a slot when the scheduler lets the owner and the machine has memory. */
+  admit(id: string, owner: string, occupy: (signal: AbortSignal) => Promise<Slot>, cancel?: AbortSignal): Promise<Slot> {
+    const { scheduler, memoryGate } = this.#options;
+    const signal = cancel === undefined ? this.#stop.signal : AbortSignal.any([this.#stop.signal, cancel]);
     const start = async () => {
-      await memoryGate?.pass((why) => this.#note(initial.id, why), signal);
-      return slots.occupy(environment, owner, initial, signal);
+      await memoryGate?.pass((why) => this.note(id, why), signal);
+      return occupy(signal);
     };
     return scheduler.run({ kind: "creations", owner }, start, signal);
   }
 
-  /** An event for the instance's owner. The start does not depend on it. */
-  #note(id: string, what: string): void {
+  /** An event of a start, for the instance's owner. The start does not depend on it. */
+  note(id: string, what: string): void {
     this.#options.table.change(id, (row, now) => (isSettled(row) ? null : withEvent(row, what, now))).catch(() => {});
   }
 

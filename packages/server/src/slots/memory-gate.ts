@@ -23,7 +23,13 @@ export class MemoryGate {
   }
 
   get isOpen(): boolean {
-    return this.#waiting.length === 0 && this.#hasMemory();
+    return this.#waiting.length === 0 && this.hasMemory;
+  }
+
+  /** Also true while starts wait for their turn. */
+  get hasMemory(): boolean {
+    const { minBytes, availableBytes } = this.#options;
+    return minBytes === 0 || availableBytes() >= minBytes;
   }
 
   /** Resolves when a start may go on. `onWait` is told why it has to wait; the signal ends the waiting. */
@@ -55,14 +61,9 @@ export class MemoryGate {
     this.#isChecking = true;
     while (this.#waiting.length > 0) {
       await pause(this.#options.pollMs, undefined, { ref: false });
-      if (this.#hasMemory()) this.#waiting.shift()?.();
+      if (this.hasMemory) this.#waiting.shift()?.();
     }
     this.#isChecking = false;
-  }
-
-  #hasMemory(): boolean {
-    const { minBytes, availableBytes } = this.#options;
-    return minBytes === 0 || availableBytes() >= minBytes;
   }
 }
 

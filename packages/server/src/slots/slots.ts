@@ -70,6 +70,8 @@ const requests = {
 /** The current step of a start, for its timeout error. */
 interface Progress {
   step: string;
+  /** Why it waits for the server; null while it does not. */
+  waitsFor: string | null;
 }
 
 /** Gives each instance a slot in a sandbox and starts it there. The only owner of this server's sandboxes and of their occupancy. */
@@ -78,6 +80,8 @@ export class Slots {
   readonly #occupancy: Occupancy;
   readonly #hosts: Hosts;
   readonly #disposal = new Disposal();
+  /** Starts in progress, by instance. */
+  readonly #starts = new Map<string, Progress>();
   readonly sandboxCopies: SandboxCopies;
 
   constructor(options: SlotsOptions) {
@@ -128,17 +132,27 @@ export class Slots {
   async occupy(environment: EnvironmentVersion, owner: string, initial: InitialState, signal: AbortSignal): Promise<Slot> {
     const { startTimeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(startTimeoutMs);
-    const progress: Progress = { step: "its process has not loaded its code yet" };
+    const progress: Progress = { step: "its process has not loaded its code yet", waitsFor: null };
+    this.#starts.set(initial.id, progress);
     try {
       return await this.#occupy(environment, owner, initial, AbortSignal.any([signal, deadline]), progress);
     } catch (cause) {
       // A start that instances share has the deadline of the first of them.
       if (signal.aborted || (!deadline.aborted && !isOutOfTime(cause))) throw cause;
       const { name, version } = environment;
-      const step = waitedFor(cause) ?? progress.step;
+      const step = progress.waitsFor ?? waitedFor(cause) ?? progress.step;
       const message = `${name}@${version} did not start within ${startTimeoutMs / 1_000} s (the server's startTimeout): ${step}`;
-      throw new PlatformError("instance.start_timeout", message, { cause });
+      if (progress.waitsFor === null) throw new PlatformError("instance.start_timeout", message, { cause });
+      throw new PlatformError("sandbox.no_capacity", message, { cause, details: { retryAfterSeconds: 5 } });
+    } finally {
+      this.#starts.delete(initial.id);
     }
+  }
+
+  /** What the start of an instance waits for; null if it goes on. A start that runs out of time meanwhile fails for this reason. */
+  noteWait(instanceId: string, why: string | null): void {
+    const progress = this.#starts.get(instanceId);
+    if (progress !== undefined) progress.waitsFor = why;
   }
 
   async #occupy(

@@ -31,11 +31,17 @@ export function admit(
  * until it has them, so that instances which wait for each other would never end. A sandbox larger than all memory runs alone.
  */
 export function requireRoom({ memoryMb }: TaskSandboxSpec, totalMemoryMb: number | null, hasMemory: () => boolean, all: All): void {
-  let used = 0;
-  for (const other of all) used += other.memoryMb;
+  const used = memoryOf(all);
   if (totalMemoryMb !== null && used > 0 && used + memoryMb > totalMemoryMb)
     throw noRoom(`it may use ${memoryMb} MiB, and ${used} of ${totalMemoryMb} MiB are taken (taskMemoryTotalMb)`);
   if (used > 0 && !hasMemory()) throw noRoom("the machine is short of memory (minAvailableMemoryMb)");
+}
+
+/** What all sandboxes may use together. */
+export function memoryOf(all: All): number {
+  let used = 0;
+  for (const { memoryMb } of all) used += memoryMb;
+  return used;
 }
 
 function noRoom(why: string): PlatformError {

@@ -1,7 +1,8 @@
 import { defineEnvironment, type EnvironmentDefinition, type TaskSandbox } from "@aenv/kit";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { ada, openTestServer, openWorld } from "../instances/fixtures/test-server.ts";
+import { MemoryGate } from "../slots/memory-gate.ts";
 
 const environment = defineEnvironment({
   setup: async ({ variables, sandboxes }) => {
@@ -259,6 +260,67 @@ it("the first sandbox of an instance needs memory that others have not taken, an
   await server.create(ref, variables);
   expect(await tasks()).toHaveLength(2);
   await server.instances.end(two.id, "over");
+});
+
+describe("while the machine is short of memory and others have sandboxes", () => {
+  const variables = { environment_variables: { IMAGE: "team/one:1" } };
+  const ENOUGH = 2 * 1024 ** 2;
+
+  /** An instance with a sandbox, and a gate that opens once more, for the start of the next instance itself. */
+  async function openShort({ deployConfig = IMAGES as object, pollMs = 1, startTimeoutMs = 20_000 } = {}) {
+    const memory = { available: ENOUGH, admitsNext: false };
+    const availableBytes = () => {
+      const { admitsNext, available } = memory;
+      memory.admitsNext = false;
+      return admitsNext ? ENOUGH : available;
+    };
+    const memoryGate = new MemoryGate({ minBytes: 1024 ** 2, availableBytes, pollMs });
+    const opened = await open(deployConfig, { memoryGate, startTimeoutMs });
+    const request = deployConfig === IMAGES ? variables : {};
+    const idle = await opened.server.create(opened.ref);
+    await opened.server.create(opened.ref, request);
+    Object.assign(memory, { available: 10, admitsNext: true });
+    return { ...opened, memory, request, idle };
+  }
+
+  for (const [what, deployConfig] of [
+    ["that opens a sandbox in its setup", IMAGES],
+    ["with a second container", { podTemplate: "DualContainer" }],
+  ] as const)
+    it(`a start ${what} waits, with the reason in its events`, async () => {
+      const { server, ref, memory, request, tasks } = await openShort({ deployConfig });
+      const before = (await tasks()).length;
+      const starting = server.create(ref, request);
+      await expect.poll(() => server.changes.at(-1)?.events.at(-1)?.what).toMatch(/waiting for memory: the machine has 0 MiB/);
+      expect(await tasks()).toHaveLength(before);
+      memory.available = ENOUGH;
+      expect(await starting).toMatchObject({ status: "Running" });
+      expect(await tasks()).toHaveLength(before + 1);
+    });
+
+  it("a start that waits longer than it may fails with the reason, and can be tried again", async () => {
+    const { server, ref, request, tasks } = await openShort({ startTimeoutMs: 1_000 });
+    await expect(server.create(ref, request)).rejects.toMatchObject({
+      code: "sandbox.no_capacity",
+      message: expect.stringMatching(/did not start within 1 s .*waiting for memory.*minAvailableMemoryMb/),
+    });
+    expect(await tasks()).toHaveLength(1);
+  });
+
+  it("the first sandbox of an episode that has begun is refused, and opened when there is memory, also if a start waits for its turn", async () => {
+    const { server, ref, memory, request, idle } = await openShort({ pollMs: 60_000, startTimeoutMs: 3_000 });
+    memory.admitsNext = false;
+    await expect(server.call(idle, "open")).rejects.toMatchObject({
+      code: "sandbox.no_capacity",
+      message: expect.stringContaining("minAvailableMemoryMb"),
+    });
+    const starting = server.create(ref, request).catch(() => null);
+    await expect.poll(() => server.changes.at(-1)?.events.at(-1)?.what).toMatch(/waiting for memory/);
+    memory.available = ENOUGH;
+    expect(await server.call(idle, "open")).toMatchObject({ name: "task" });
+    await server.instances.close(0);
+    await starting;
+  });
 });
 
 it("a sandbox that needs more than all memory runs alone", async () => {

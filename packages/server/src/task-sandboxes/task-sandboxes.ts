@@ -4,7 +4,7 @@ import type { Sandbox, SandboxEngine, SandboxSubject } from "@aenv/sandbox";
 import { Disposal } from "../sandboxes/disposal.ts";
 import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections.ts";
 import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
-import { admit, requireRoom } from "./admission.ts";
+import { admit, memoryOf, requireRoom } from "./admission.ts";
 import { InstanceSandboxes, instanceOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
 import { narrowed, noImages, noNetworks, specFor, type TaskSandboxLimits, type TaskSandboxPolicy, type TaskSandboxSpec } from "./policy.ts";
 import { sandboxSpec, type WantedSandbox } from "./sandbox-spec.ts";
@@ -15,6 +15,8 @@ export interface TaskInstance {
   readonly id: string;
   readonly owner: string;
   readonly isLive: boolean;
+  /** Its setup has not finished. */
+  readonly isStarting: boolean;
   /** The sandbox in which it runs; null while it starts. */
   readonly hostId: string | null;
   readonly policy: TaskSandboxPolicy | undefined;
@@ -30,6 +32,8 @@ export interface TaskSandboxesOptions {
   readonly limits: Pick<TaskSandboxLimits, "perOwner" | "totalMemoryMb">;
   /** Whether the machine has memory for another sandbox. */
   readonly hasMemory: () => boolean;
+  /** Resolves when the start of an instance has its turn for the machine's memory. */
+  readonly untilMemory: (instanceId: string, signal: AbortSignal) => Promise<void>;
   readonly startTimeoutMs: number;
   readonly sharedFolders: SharedFolders;
   /** Runs the start of a sandbox when it is the owner's turn. */
@@ -73,7 +77,7 @@ export class TaskSandboxes {
     request: LinkParameters<"/open">,
     signal: AbortSignal,
   ): Promise<TaskSandbox & { id: string }> {
-    const { engine, findInstance, limits, hasMemory } = this.#options;
+    const { engine, findInstance, limits, hasMemory, untilMemory } = this.#options;
     const instance = await findInstance(instanceId);
     const policy = instance?.policy;
     if (instance === null || !instance.isLive || !this.#isIn(instance, hostId)) throw notHere(instanceId);
@@ -91,10 +95,13 @@ export class TaskSandboxes {
     const spec = this.#specFor(instance.owner, policy, request, known);
     const mine = known ?? new InstanceSandboxes(instance.owner, hostId);
     this.#instances.set(instanceId, mine);
-    const all = [...this.#instances.values()];
-    admit(instanceId, mine, request.episode, { atOnce: policy.atOnce, perOwner: limits.perOwner, all });
-    if (mine.count === 0) requireRoom(spec, limits.totalMemoryMb, hasMemory, all);
-    const starting = this.#start(instance, mine, { ...request, spec, policy }, AbortSignal.any([signal, mine.released.signal]));
+    const all = () => [...this.#instances.values()];
+    const stop = AbortSignal.any([signal, mine.released.signal]);
+    // A start waits. Code in the middle of an episode is told at once that there is none.
+    if (instance.isStarting && mine.count === 0 && memoryOf(all()) > 0) await untilMemory(instanceId, stop);
+    admit(instanceId, mine, request.episode, { atOnce: policy.atOnce, perOwner: limits.perOwner, all: all() });
+    if (mine.count === 0) requireRoom(spec, limits.totalMemoryMb, instance.isStarting ? () => true : hasMemory, all());
+    const starting = this.#start(instance, mine, { ...request, spec, policy }, stop);
     mine.starting.set(starting, { episode: request.episode, spec });
     try {
       return await starting;
