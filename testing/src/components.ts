@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findNodeProcess } from "./cluster-node.ts";
 
@@ -83,6 +83,11 @@ export const components = {
   "control-groups": {
     probe: () => (isRootOnLinux() && existsSync("/sys/fs/cgroup") ? null : "only root on Linux may create them"),
     get: "run the tests as root on Linux, where control groups may be created",
+    isGiven: true,
+  },
+  "control-groups-v2": {
+    probe: probeControlGroupsV2,
+    get: "run the tests on Linux with cgroup v2, as a user that may create groups below its own, such as root",
     isGiven: true,
   },
   "network-namespaces": {
@@ -297,6 +302,23 @@ function probePackage(folder: string, python: string, name: string): string | nu
   if (!existsSync(python)) return `no virtual environment in ${folder}/.venv`;
   const found = run(python, ["-c", `import importlib.metadata as m; m.version('${name}')`]);
   return found.ok ? null : `${folder}/.venv has no package ${name}`;
+}
+
+function probeControlGroupsV2(): string | null {
+  if (process.platform !== "linux") return "only Linux has them";
+  const mount = /^\S+ \S+ \S+ (\S+) (\S+) .*- cgroup2 /m.exec(readFileSync("/proc/self/mountinfo", "utf8"));
+  const own = /^0::(.*)$/m.exec(readFileSync("/proc/self/cgroup", "utf8"))?.[1];
+  if (mount === null || own === undefined) return "cgroup v2 is not mounted here";
+  const [, mountRoot = "/", folder = ""] = mount;
+  const group = join(folder, relative(mountRoot, own), `aenv-probe-${process.pid}`);
+  try {
+    mkdirSync(group);
+    const canFreeze = existsSync(join(group, "cgroup.freeze"));
+    rmdirSync(group);
+    return canFreeze ? null : "the kernel does not freeze groups";
+  } catch {
+    return "this user may not create groups below its own";
+  }
 }
 
 function probeTmpfs(): string | null {

@@ -15,6 +15,7 @@ type process struct {
 	pid       int
 	argv      []string
 	startedAt time.Time
+	isMain    bool
 	output    *output
 	stdin     io.WriteCloser // nil if it has none
 	terminal  *terminal      // nil if it has none

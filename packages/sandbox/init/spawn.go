@@ -30,6 +30,7 @@ type spawnRequest struct {
 	OutputPath      string            `json:"output_path"` // a file to which all output is appended, also that of processes that outlive this one
 	inheritOutput   bool
 	oneOutput       bool
+	isMain          bool    // the program of the sandbox, and not a command in it
 	descriptors     int     // for which the program has room; 0: the usual number
 	thread          *thread // that starts it; nil: the usual one
 }
@@ -51,7 +52,7 @@ type mainRequest struct {
 
 // spawnMain starts the program of the image. Its end is the end of the sandbox.
 func spawnMain(s *server, on *stream, r mainRequest) (any, error) {
-	r.inheritOutput, r.oneOutput = r.InheritOutput, r.OneOutput
+	r.inheritOutput, r.oneOutput, r.isMain = r.InheritOutput, r.OneOutput, true
 	p, err := s.spawn(r.spawnRequest)
 	if err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func (s *server) startNow(program commandLine) error {
 			return err
 		}
 	}
-	p, err := s.spawn(spawnRequest{Argv: program.argv, Env: env, Cwd: cwd, inheritOutput: true, oneOutput: true})
+	p, err := s.spawn(spawnRequest{Argv: program.argv, Env: env, Cwd: cwd, inheritOutput: true, oneOutput: true, isMain: true})
 	if err != nil {
 		return err
 	}
@@ -209,7 +210,7 @@ func (s *server) spawn(r spawnRequest) (*process, error) {
 		keep = defaultKeepOutput
 	}
 	p := &process{
-		argv: r.Argv, output: newOutput(keep), ended: make(chan struct{}), done: make(chan struct{}), reported: make(chan struct{}), memory: readMemoryCounts(),
+		argv: r.Argv, isMain: r.isMain, output: newOutput(keep), ended: make(chan struct{}), done: make(chan struct{}), reported: make(chan struct{}), memory: readMemoryCounts(),
 	}
 	plumbing, err := openPlumbing(p, r)
 	if err != nil {
@@ -445,11 +446,12 @@ func listProcesses(s *server, _ *stream, _ struct{}) (any, error) {
 		Pid       int      `json:"pid"`
 		Argv      []string `json:"argv"`
 		StartedMs int64    `json:"started_ms"`
+		Main      bool     `json:"main"`
 		Ending    *ending  `json:"ending"`
 	}
 	rows := []row{}
 	for _, p := range s.processes.list() {
-		one := row{Process: p.id, Pid: p.pid, Argv: p.argv, StartedMs: p.startedAt.UnixMilli()}
+		one := row{Process: p.id, Pid: p.pid, Argv: p.argv, StartedMs: p.startedAt.UnixMilli(), Main: p.isMain}
 		select {
 		case <-p.done:
 			end := s.endingOf(p)

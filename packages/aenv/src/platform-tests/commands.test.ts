@@ -1,12 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
-import { ProcessEngine } from "@aenv/sandbox";
+import { join } from "node:path";
 import { Environment, InstanceSandbox, SchedulerClient } from "@aenv/sdk";
-import { describeNeeding } from "@aenv/testing";
+import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Platform, type PlatformOptions, projects, publish, startPlatform } from "./platform.ts";
+import { frozenMetrics, untilFrozen } from "./testing/frozen.ts";
 
 type Headers = { readonly authorization: string };
 type Event = Readonly<Record<string, unknown>> & { readonly type: string };
@@ -346,20 +348,38 @@ for (const { name, needs, options } of engines) {
   });
 }
 
-describeNeeding("go", "an idle instance in a control group", () => {
-  it("is frozen, and continued by a command and by a call", async () => {
-    await using platform = await startPlatform({ flags: { processCommands: true, freezeAfter: "200ms" } });
-    if (!new ProcessEngine({ home: platform.home }).can.freezes) return;
+describeNeeding("go", "an idle instance that is a plain process", () => {
+  it("is not ended while a command runs whose client has disconnected", async () => {
+    await using platform = await startPlatform({ flags: { processCommands: true, idleAfter: "1s" } });
+    using tree = temporaryTree();
+    const ended = join(tree.path, "ended");
     const { id } = await platform.create(await publish(platform, projects.tally));
-    const untilFrozen = async () => {
-      const isFrozen = async () => ((await platform.demand("GET", `/env-instance/${id}`)) as { frozen?: boolean }).frozen;
-      await expect.poll(isFrozen, { timeout: 20_000 }).toBe(true);
-    };
-    await untilFrozen();
-    const run = await platform.demand("POST", `/env-instance/${id}/exec`, { command: "echo here", wait: true });
-    expect(run).toMatchObject({ stdout: "here\n", exit_code: 0 });
-    await untilFrozen();
-    expect((await fetch(`${platform.dataUrl}/env-instance/${id}/health`)).status).toBe(200);
+    const client = new AbortController();
+    const started = await fetch(`${platform.controlUrl}/env-instance/${id}/exec`, {
+      method: "POST",
+      body: JSON.stringify({ command: ["node", "-e", "setTimeout(() => fs.writeFileSync(process.argv[1], ''), 4_000)", ended] }),
+      headers: { "content-type": "application/json" },
+      signal: client.signal,
+    });
+    await started.body?.getReader().read();
+    client.abort();
+    const status = async () => ((await platform.demand("GET", `/env-instance/${id}`)) as { status: string }).status;
+    await expect.poll(status, { timeout: 30_000 }).toBe("Terminated");
+    expect(existsSync(ended)).toBe(true);
+  }, 60_000);
+
+  describeNeeding("control-groups-v2", "in a control group", () => {
+    it("is frozen, and continued by a command and by a call, and metrics say how long it was frozen", async () => {
+      await using platform = await startPlatform({ flags: { processCommands: true, freezeAfter: "200ms" } });
+      const { id } = await platform.create(await publish(platform, projects.tally));
+      await untilFrozen(platform, id);
+      expect(await frozenMetrics(platform)).toMatchObject({ instances: 1, seconds: 0 });
+      const run = await platform.demand("POST", `/env-instance/${id}/exec`, { command: "echo here", wait: true });
+      expect(run).toMatchObject({ stdout: "here\n", exit_code: 0 });
+      expect((await frozenMetrics(platform)).seconds).toBeGreaterThan(0);
+      await untilFrozen(platform, id);
+      expect((await fetch(`${platform.dataUrl}/env-instance/${id}/health`)).status).toBe(200);
+    }, 60_000);
   });
 });
 

@@ -4,7 +4,9 @@ import { type AddressInfo, connect } from "node:net";
 import { Environment } from "@aenv/sdk";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { callTool, urlOf } from "./calls.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
+import { frozenMetrics, untilFrozen } from "./testing/frozen.ts";
 
 for (const runtime of ["runc", "runsc"] as const) {
   describeNeeding(runtime, `env.sandbox with the engine oci and ${runtime}`, () => {
@@ -46,7 +48,7 @@ for (const runtime of ["runc", "runsc"] as const) {
       const rewrite =
         "const fs = require('node:fs'); const write = () => { for (let n = 0; n < 50; n++) fs.writeFileSync('/changing', 'x'.repeat(9)); setImmediate(write); }; write();";
       await files.write("/changing", "");
-      await using _writing = await env.sandbox.spawn(["node", "-e", rewrite]);
+      await using _writing = await env.sandbox.spawn(["node", "-e", rewrite], { endsWithClient: true });
       await expect.poll(() => files.readText("/changing"), { timeout: 30_000 }).toBe("x".repeat(9));
       for (let count = 0; count < 200; count++) expect("x".repeat(9)).toContain(await files.readText("/changing"));
 
@@ -92,11 +94,34 @@ for (const runtime of ["runc", "runsc"] as const) {
       server.close();
     }, 60_000);
 
-    it("is frozen while it is idle, and continued by a command", async () => {
-      const { instanceId } = await env.getEnvInfo();
-      const isFrozen = async () => ((await platform.demand("GET", `/env-instance/${instanceId}`)) as { frozen?: boolean }).frozen;
-      await expect.poll(isFrozen, { timeout: 20_000 }).toBe(true);
+    it("is frozen while it is idle, and continued by a command and by a call of a tool, and metrics say what that saved", async () => {
+      const { instanceId: id } = await env.getEnvInfo();
+      // A process that a command has left behind is no use of the instance.
+      const busy = "require('node:child_process').spawn('node', ['-e', 'for (;;);'], { detached: true, stdio: 'ignore' }).unref()";
+      await env.sandbox.exec(["node", "-e", busy]);
+      await untilFrozen(platform, id);
+      expect(await frozenMetrics(platform)).toMatchObject({ instances: 1 });
       expect(await env.sandbox.exec(["node", "-p", "1 + 1"])).toMatchObject({ stdout: "2\n" });
-    });
+      expect((await frozenMetrics(platform)).savedCpuSeconds).toBeGreaterThan(0);
+      await untilFrozen(platform, id);
+      const before = await frozenMetrics(platform);
+      expect(await callTool(urlOf(platform, id), "add", { n: 2 })).toMatchObject({ status: 200, isError: false });
+      expect((await frozenMetrics(platform)).seconds).toBeGreaterThan(before.seconds);
+    }, 60_000);
+
+    it("is not frozen under a command whose client has disconnected", async () => {
+      const { instanceId } = await env.getEnvInfo();
+      const client = new AbortController();
+      const started = await fetch(`${platform.controlUrl}/env-instance/${instanceId}/exec`, {
+        method: "POST",
+        body: JSON.stringify({ command: ["node", "-e", "setTimeout(() => fs.writeFileSync('/ended', 'yes'), 4_000)"] }),
+        headers: { "content-type": "application/json" },
+        signal: client.signal,
+      });
+      await started.body?.getReader().read();
+      client.abort();
+      await untilFrozen(platform, instanceId);
+      expect(await env.sandbox.files.readText("/ended")).toBe("yes");
+    }, 60_000);
   });
 }

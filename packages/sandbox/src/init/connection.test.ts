@@ -157,7 +157,7 @@ describeNeeding("go", "the init, through its client", () => {
     it("lists processes, and forgets those whose end was read", async () => {
       const process = await connection.spawn({ ...sh("read line"), stdin: true });
       const find = async () => (await connection.listProcesses()).find(({ id }) => id === process.id);
-      expect(await find()).toMatchObject({ pid: process.pid, ending: null, argv: ["/bin/sh", "-c", "read line"] });
+      expect(await find()).toMatchObject({ pid: process.pid, isMain: false, ending: null, argv: ["/bin/sh", "-c", "read line"] });
       process.stdin.end("\n");
       await process.output();
       expect(await find()).toBeUndefined();

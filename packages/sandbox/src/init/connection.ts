@@ -75,6 +75,8 @@ export interface ListedProcess {
   readonly pid: number;
   readonly argv: readonly string[];
   readonly startedMs: number;
+  /** Whether it is the program of the sandbox, and not a command in it; null from an init that does not say so. */
+  readonly isMain: boolean | null;
   /** Null while it runs. */
   readonly ending: ProcessEnding | null;
 }
@@ -253,6 +255,7 @@ export class InitConnection {
         pid: numberIn(fields, "pid"),
         argv: listIn(fields, "argv").map(String),
         startedMs: numberIn(fields, "started_ms"),
+        isMain: typeof fields.main === "boolean" ? fields.main : null,
         ending: fields.ending === null ? null : endingOf(fieldsOf(fields.ending)),
       };
     });

@@ -28,6 +28,7 @@ import { InstanceTable, type InstanceTableOptions } from "./instance-table.ts";
 import { expiryOf, type NewRowOptions } from "./new-row.ts";
 import type { RequestContext } from "./request-context.ts";
 import { type InstanceRow, isLive, isSettled, LIVE, slotOf, withEvent, withStatus } from "./row.ts";
+import type { RunningCommands } from "./running-commands.ts";
 import { SandboxEvents } from "./sandbox-events.ts";
 import type { Secrets } from "./secrets.ts";
 import { Starter } from "./starter.ts";
@@ -42,6 +43,7 @@ export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptio
   readonly scheduler: Scheduler;
   readonly slots: Slots;
   readonly tasks: TaskSandboxes;
+  readonly runningCommands?: Pick<RunningCommands, "has">;
   readonly freezeMeasureMs?: number;
   readonly memoryGate?: MemoryGate;
   readonly secrets: Secrets;
@@ -257,9 +259,10 @@ export class Instances {
 
   async #onDue(row: InstanceRow, what: "expire" | "idle" | "freeze"): Promise<void> {
     if (what === "expire") return this.end(row.id, `its time to live of ${row.ttl} was over`);
-    if (what === "freeze" && !this.uses.has(row.id)) return this.#freezer.freeze(row);
-    if (!this.uses.has(row.id)) return this.end(row.id, `it was idle for ${row.idleSeconds} s`);
-    this.uses.touch(row);
+    // A command goes on without its client, and without the server that has started it.
+    if (this.uses.has(row.id) || (await this.#options.runningCommands?.has(row))) return this.uses.touch(row);
+    if (what === "freeze") return this.#freezer.freeze(row);
+    await this.end(row.id, `it was idle for ${row.idleSeconds} s`);
   }
 
   #assertNotDraining(): void {

@@ -15,6 +15,7 @@ import { InstanceLogs } from "./logs.ts";
 import { Maintenance, type MaintenanceOptions } from "./maintenance.ts";
 import { Recovery } from "./recovery.ts";
 import { instanceRows, isLive, isSettled } from "./row.ts";
+import { RunningCommands } from "./running-commands.ts";
 import { Targets } from "./targets.ts";
 
 export interface OpenInstancesOptions
@@ -109,6 +110,12 @@ export function openInstances(options: OpenInstancesOptions) {
     slots,
     snapshots,
     tasks: tasks.sandboxes,
+    runningCommands: new RunningCommands({
+      slots,
+      tasks: tasks.sandboxes,
+      connections,
+      ownCommands: (sandboxId) => tasks.ownCommands(sandboxId),
+    }),
     onChange: (row, before) => {
       targets.note(row);
       options.onChange(row, before);

@@ -45,8 +45,10 @@ const ANSWERED = Symbol();
 /** Answers the requests of environments about their sandboxes. */
 export class LinkRequests {
   readonly #options: RequestsOptions;
-  /** Commands that run, by sandbox. */
+  /** How many commands run or are being started, by sandbox. */
   readonly #running = new Map<string, number>();
+  /** The commands that run, by sandbox. */
+  readonly #processes = new Map<string, Set<number>>();
   readonly #handlers: Handlers;
 
   constructor(options: RequestsOptions) {
@@ -134,6 +136,10 @@ export class LinkRequests {
     };
   }
 
+  ownCommands(sandboxId: string): ReadonlySet<number> {
+    return this.#processes.get(sandboxId) ?? NONE;
+  }
+
   /** Answers one request of the process in this sandbox. Never throws. */
   answer(hostId: string, stream: ServerHttp2Stream, headers: Readonly<Record<string, string | string[] | undefined>>): void {
     const gone = new AbortController();
@@ -187,6 +193,7 @@ export class LinkRequests {
       const left = (this.#running.get(id) ?? 1) - 1;
       if (left > 0) this.#running.set(id, left);
       else this.#running.delete(id);
+      if (left === 0) this.#processes.delete(id);
     });
   }
 
@@ -203,6 +210,8 @@ export class LinkRequests {
       ...(user !== undefined && { user }),
       ...(given.terminal !== undefined && { pty: given.terminal }),
     });
+    const mine = this.#processes.get(given.sandbox) ?? new Set();
+    this.#processes.set(given.sandbox, mine.add(process.id));
     const kill = () => void init.signal(process.id, "SIGKILL", { group: true }).catch(() => {});
     signal.addEventListener("abort", kill, { once: true });
     if (signal.aborted) kill();
@@ -229,6 +238,7 @@ export class LinkRequests {
     } finally {
       signal.removeEventListener("abort", kill);
       if (signal.aborted) kill();
+      mine.delete(process.id);
       stream.end();
     }
     return ANSWERED;
@@ -240,6 +250,8 @@ export class LinkRequests {
     return { code: "internal", message: "an internal error of the platform; see the server's log", retryable: false };
   }
 }
+
+const NONE: ReadonlySet<number> = new Set();
 
 /** The longest time of a timer. */
 const NEVER_MS = 2 ** 31 - 1;

@@ -15,13 +15,19 @@ export class TaskRoom {
   readonly sandboxes: TaskSandboxes;
   readonly links: Links;
   readonly #folders: SharedFolders;
+  readonly #requests: LinkRequests;
   #rounds = 0;
 
   constructor(options: TaskRoomOptions) {
     this.sandboxes = new TaskSandboxes(options);
     this.#folders = options.sharedFolders;
-    const requests = new LinkRequests({ ...options, sandboxes: this.sandboxes });
-    this.links = new Links({ answer: (...request) => requests.answer(...request), onFailure: options.onFailure });
+    this.#requests = new LinkRequests({ ...options, sandboxes: this.sandboxes });
+    this.links = new Links({ answer: (...request) => this.#requests.answer(...request), onFailure: options.onFailure });
+  }
+
+  /** Commands that the code of an instance runs in this sandbox. */
+  ownCommands(sandboxId: string): ReadonlySet<number> {
+    return this.#requests.ownCommands(sandboxId);
   }
 
   /**
