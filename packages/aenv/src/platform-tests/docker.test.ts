@@ -12,6 +12,7 @@ import {
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { callFunction, callTool, urlOf } from "./calls.ts";
 import { projects, publish, startPlatform } from "./platform.ts";
+import { frozenMetrics, untilFrozen } from "./testing/frozen.ts";
 import { seenLimits } from "./testing/limits.ts";
 
 describeNeeding("docker", "a platform with the engine docker", () => {
@@ -46,6 +47,18 @@ describeNeeding("docker", "a platform with the engine docker", () => {
     await using platform = await startPlatform({ flags: { engine: "docker", dockerSocket: daemon.socket } });
     const seen = await seenLimits(platform, { cpu: "500m", memory: "700Mi", ephemeralStorage: "5G" });
     expect(seen).toMatchObject({ memoryMb: 700, cpus: 0.5 });
+  }, 60_000);
+
+  it("freezes an idle instance, and continues it by a call of a tool and by a command", async () => {
+    await using platform = await startPlatform({ flags: { engine: "docker", dockerSocket: daemon.socket, freezeAfter: "500ms" } });
+    const { id } = await platform.create(await publish(platform, projects.echo, { isolation: "instance" }));
+    await untilFrozen(platform, id);
+    expect(await frozenMetrics(platform)).toMatchObject({ instances: 1, seconds: 0 });
+    expect(await callTool(urlOf(platform, id), "echo", { text: "hello" })).toMatchObject({ status: 200, isError: false });
+    expect((await frozenMetrics(platform)).seconds).toBeGreaterThan(0);
+    await untilFrozen(platform, id);
+    const run = await platform.demand("POST", `/env-instance/${id}/exec`, { command: ["node", "-p", "1 + 1"], wait: true });
+    expect(run).toMatchObject({ stdout: "2\n" });
   }, 60_000);
 
   describeNeeding("docker-registry", "and a registry", () => {

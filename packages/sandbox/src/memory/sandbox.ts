@@ -15,6 +15,9 @@ export class MemorySandbox implements Sandbox {
   /** The policies that were set, the current one last. */
   readonly policies: EgressPolicy[] = [];
   readonly exited: Promise<SandboxExit>;
+  /** CPU time that it seems to use in each millisecond. */
+  cpuRate = 0;
+  readonly #createdAt = performance.now();
   /** What its program stores as files. */
   readonly files = new Map<string, string>();
   /** Set by a program that can be stored with its memory; what it returns is `restored` of the copies. */
@@ -72,6 +75,10 @@ export class MemorySandbox implements Sandbox {
   async thaw(): Promise<void> {
     this.#frozen?.resolve();
     this.#frozen = null;
+  }
+
+  async cpuMs(): Promise<number> {
+    return this.cpuRate * (performance.now() - this.#createdAt);
   }
 
   get isFrozen(): boolean {

@@ -143,20 +143,22 @@ describe("the process engine", () => {
     if (record.group !== null) expect(existsSync(dirname(record.group))).toBe(false);
   });
 
-  it.runIf(hasProc)("freezes all processes of a sandbox in a control group, and ends a frozen sandbox at once", async () => {
-    const engine = open();
-    if (!engine.can.freezes) return;
-    const sandbox = await make(engine);
-    await sandbox.freeze?.();
-    await sandbox.freeze?.();
-    const used = await sandbox.cpuMs?.();
-    const answer = ask(sandbox, "/health");
-    expect(used).toBeGreaterThan(0);
-    expect(await sandbox.cpuMs?.()).toBe(used);
-    await sandbox.thaw?.();
-    await answer;
-    await sandbox.freeze?.();
-    await sandbox.destroy();
+  describeNeeding("control-groups-v2", "in control groups", () => {
+    it("freezes all processes of a sandbox, and ends a frozen sandbox at once", async () => {
+      const engine = open();
+      expect(engine.can.freezes).toBe(true);
+      const sandbox = await make(engine);
+      await sandbox.freeze?.();
+      await sandbox.freeze?.();
+      const used = await sandbox.cpuMs?.();
+      const answer = ask(sandbox, "/health");
+      expect(used).toBeGreaterThan(0);
+      expect(await sandbox.cpuMs?.()).toBe(used);
+      await sandbox.thaw?.();
+      await answer;
+      await sandbox.freeze?.();
+      await sandbox.destroy();
+    });
   });
 
   it("waits at close for pending destroys, so that no files are left", async () => {

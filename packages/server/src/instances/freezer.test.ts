@@ -1,3 +1,4 @@
+import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
 import type { MemorySandbox } from "@aenv/sandbox";
 import { describe, expect, it } from "vitest";
 import { MemoryGate } from "../slots/memory-gate.ts";
@@ -30,6 +31,26 @@ describe("an idle instance", () => {
     server.instances.uses.end(frozen);
     await expect.poll(async () => (await server.instances.get(row.id, ada)).isFrozen).toBe(false);
     expect(server.instances.frozenTotals.frozenMs).toBeGreaterThan(0);
+    expect(server.failures).toEqual([]);
+  });
+
+  it("saves the CPU time that its sandboxes have used while they were idle, those of its task included", async () => {
+    const environment = defineEnvironment({ setup: async ({ sandboxes }) => void (await sandboxes.open()) }) as EnvironmentDefinition;
+    const world = openWorld({ freezes: true, images: true }, environment);
+    const ref = await world.publish(ada, "shop", { ...isolated, taskSandboxes: { images: [] } });
+    const server = openTestServer(world, { freezeSeconds: 60, freezeMeasureMs: 20 });
+    const row = await server.create(ref);
+    const sandboxes = (await world.engine.list()) as MemorySandbox[];
+    for (const sandbox of sandboxes) sandbox.cpuRate = 1;
+    world.later(60);
+    await server.instances.sweep();
+    expect(sandboxes.map(({ isFrozen }) => isFrozen)).toEqual([true, true]);
+    expect(server.instances.frozenTotals).toEqual({ savedCpuMs: 0, frozenMs: 0 });
+    await server.instances.fork(row.id, 1, { caller: ada, signal: server.signal }).catch(() => {});
+    const { savedCpuMs, frozenMs } = server.instances.frozenTotals;
+    // Both together use up to two milliseconds in each.
+    expect(savedCpuMs / frozenMs).toBeGreaterThan(1.2);
+    expect(savedCpuMs / frozenMs).toBeLessThanOrEqual(2);
     expect(server.failures).toEqual([]);
   });
 

@@ -10,7 +10,7 @@ export interface FreezerOptions {
   readonly table: InstanceTable;
   readonly slots: Pick<Slots, "find">;
   /** The sandboxes that the code of instances has opened. They are frozen after it, and continued before it. */
-  readonly tasks: Pick<TaskSandboxes, "freeze" | "thaw">;
+  readonly tasks: Pick<TaskSandboxes, "freeze" | "thaw" | "of">;
   /** Whether a call of this server is in progress. */
   readonly isInUse: (id: string) => boolean;
   /** How long the CPU use of an idle sandbox is measured before it is frozen. */
@@ -55,7 +55,7 @@ export class Freezer {
     const { slots, isInUse } = this.#options;
     const sandbox = row.slot === null ? null : await slots.find(row.slot.sandboxId);
     if (sandbox?.freeze === undefined) return this.#giveUp(row, "its sandbox cannot be frozen on this server");
-    const cpuRate = await this.#cpuRate(sandbox);
+    const cpuRate = await this.#cpuRate([sandbox, ...this.#options.tasks.of(row.id)]);
     if (isInUse(row.id)) return;
     const freezing = this.#freeze(row, sandbox, cpuRate).finally(() => this.#freezing.delete(row.id));
     this.#freezing.set(row.id, freezing);
@@ -134,13 +134,18 @@ export class Freezer {
       });
   }
 
-  async #cpuRate(sandbox: Sandbox): Promise<number> {
+  /** Of all sandboxes together that are frozen. */
+  async #cpuRate(sandboxes: readonly Sandbox[]): Promise<number> {
     const { measureMs, monotonicMs } = this.#options;
+    const measured = sandboxes.filter(({ cpuMs }) => cpuMs !== undefined);
+    if (measured.length === 0 || measureMs === 0) return 0;
+    // One that has ended meanwhile has used nothing that could be saved.
+    const read = () => Promise.all(measured.map((sandbox) => sandbox.cpuMs?.().catch(() => null) ?? null));
     const began = monotonicMs();
-    const before = await sandbox.cpuMs?.();
-    if (before === undefined || measureMs === 0) return 0;
+    const before = await read();
     await pause(measureMs, undefined, { ref: false });
-    const used = ((await sandbox.cpuMs?.()) ?? before) - before;
+    const after = await read();
+    const used = after.reduce<number>((sum, ms, at) => sum + Math.max(0, (ms ?? 0) - (before[at] ?? ms ?? 0)), 0);
     return used / Math.max(1, monotonicMs() - began);
   }
 
