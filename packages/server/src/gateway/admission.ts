@@ -24,7 +24,7 @@ export interface AdmissionOptions {
   readonly idsAreKeys: boolean;
   readonly hostRule: HostRule;
   /** Rewards may have another policy for outgoing connections. */
-  readonly rewardPhases?: Pick<RewardPhases, "enter">;
+  readonly rewardPhases?: Pick<RewardPhases, "enter" | "left">;
   /** The sandbox of an instance's task, for links that lead there; null if there is none now. Workers serve no links. */
   readonly findTask?: (row: InstanceRow, container: Container | null) => Promise<{ readonly id: string } | null>;
 }
@@ -78,11 +78,16 @@ export class Admission {
     return this.#enterPhase(call, admitTo(target, destination, query));
   }
 
-  /** The computation of a reward may have another policy for outgoing connections. It begins before the sandbox gets the request. */
+  /**
+   * The computation of a reward may have another policy for outgoing connections. It begins before the sandbox gets the request, and ends
+   * before the sandbox gets the next call.
+   */
   #enterPhase(call: Call, admitted: Admitted): MaybePromise<Admitted> {
     const { rewardPhases } = this.#options;
-    if (rewardPhases === undefined || !REWARD_PATHS.includes(admitted.destination.path)) return admitted;
-    const entering = rewardPhases.enter(admitted.target.row);
+    if (rewardPhases === undefined) return admitted;
+    const { row } = admitted.target;
+    if (!REWARD_PATHS.includes(admitted.destination.path)) return rewardPhases.left(row)?.then(() => admitted) ?? admitted;
+    const entering = rewardPhases.enter(row);
     if (entering === null) return admitted;
     return entering.then((leave) => {
       call.onEnd = leave;

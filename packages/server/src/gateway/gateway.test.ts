@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { Agent, type IncomingMessage, type ServerResponse } from "node:http";
 import { createConnection } from "node:net";
 import { pipeline } from "node:stream/promises";
+import { setImmediate } from "node:timers/promises";
 import { errorTable } from "@aenv/contract";
 import { describe, expect, it, vi } from "vitest";
 import { AGENT_KEY, ID, openGateway, paths, responseOf, textOf } from "./fixtures/gateway.ts";
@@ -523,7 +524,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
 });
 
 describe("a reward", () => {
-  it("begins the phase of a reward before the sandbox gets the request, and ends it when the answer has been sent", async () => {
+  it("begins the phase of a reward before the sandbox gets the request, and ends it when the answer has been sent, before the next call", async () => {
     const seen: string[] = [];
     await using gateway = await openGateway(
       (request, response) => {
@@ -536,10 +537,11 @@ describe("a reward", () => {
             seen.push("enter");
             return () => void seen.push("leave");
           },
+          left: () => (seen.includes("leave") ? setImmediate().then(() => void seen.push("left")) : null),
         },
       },
     );
     for (const path of ["/task/reward", "/task/reset"]) await fetch(gateway.url + byId(path), { method: "POST", body: "{}" });
-    await vi.waitFor(() => expect(seen).toEqual(["enter", "task/reward", "leave", "task/reset"]));
+    await vi.waitFor(() => expect(seen).toEqual(["enter", "task/reward", "leave", "left", "task/reset"]));
   });
 });

@@ -53,6 +53,18 @@ describe("the phase of a reward", () => {
     expect(policies.at(-1)).toBe("none");
   });
 
+  it("is left by the next call, which waits for the policy of the agent, but not for rewards that are still computed", async () => {
+    const { policies, phases } = open();
+    const [one, two] = await Promise.all([phases.enter(row("open")), phases.enter(row("open"))]);
+    one?.();
+    expect(phases.left(row("open"))).toBeNull();
+    two?.();
+    await phases.left(row("open"));
+    expect(policies).toEqual(["open", "none"]);
+    await settled();
+    expect([phases.left(row("open")), phases.left(row())]).toEqual([null, null]);
+  });
+
   it("does not exist without a policy of its own", () => {
     const { phases } = open();
     expect(phases.enter(row())).toBeNull();

@@ -44,6 +44,15 @@ export class RewardPhases {
     return change === null ? null : this.#enter(change);
   }
 
+  /** Resolves when a sandbox whose rewards have ended has the policy of the agent again; null if there is nothing to wait for. */
+  left(row: RewardedRow): Promise<void> | null {
+    const change = rewardChangeOf(row);
+    const phase = change === null ? undefined : this.#phases.get(change.sandboxId);
+    // While a reward is computed, its policy is that of the whole sandbox.
+    if (phase === undefined || phase.count > 0) return null;
+    return phase.changed.catch(() => {});
+  }
+
   async #enter({ sandboxId, agent, reward }: RewardChange): Promise<() => void> {
     const phase = this.#phases.get(sandboxId) ?? { count: 0, changed: Promise.resolve() };
     this.#phases.set(sandboxId, phase);

@@ -73,6 +73,11 @@ export async function openDataPlane(channel: Channel, settings: WorkerSettings):
         if (rewardChangeOf(row) === null) return null;
         return channel.ask<number>({ what: "enter reward", row }).then((phase) => () => channel.send({ type: "left reward", phase }));
       },
+      left: ({ slot, egress }) => {
+        const row = { slot, ...(egress !== undefined && { egress }) };
+        // The reward may have been computed through another worker.
+        return rewardChangeOf(row) === null ? null : channel.ask({ what: "left reward", row }).then(() => {});
+      },
     },
     httpLimits: {
       headersMs: parseDuration(config.headersTimeout),

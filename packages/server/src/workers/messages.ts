@@ -36,7 +36,9 @@ export type Question =
   /** The caller for whom the server acts by this token. */
   | { readonly what: "delegate"; readonly token: string }
   /** Begins the computation of a reward; the answer is the number of the phase. */
-  | { readonly what: "enter reward"; readonly row: RewardedRow };
+  | { readonly what: "enter reward"; readonly row: RewardedRow }
+  /** Answered when rewards that have ended have left their policy. */
+  | { readonly what: "left reward"; readonly row: RewardedRow };
 
 /** A delegate's caller; null if the token is unknown. */
 export type DelegateAnswer = Caller | null;

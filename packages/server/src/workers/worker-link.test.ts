@@ -34,7 +34,7 @@ function connect(deliver: (work: () => void) => void = (work) => queueMicrotask(
     {
       store,
       delegates,
-      rewardPhases: { enter: async () => () => uses.push("left reward") },
+      rewardPhases: { enter: async () => () => uses.push("left reward"), left: () => null },
       onUse: ({ id }) => uses.push(`used ${id}`),
       onUsed: ({ id }) => uses.push(`unused ${id}`),
     },

@@ -8,7 +8,7 @@ import { sendableError } from "./sent-error.ts";
 export interface WorkerLinkOptions {
   readonly store: Store;
   readonly delegates: FindDelegate;
-  readonly rewardPhases: Pick<RewardPhases, "enter">;
+  readonly rewardPhases: Pick<RewardPhases, "enter" | "left">;
   readonly onUse: (row: InstanceRow) => void;
   readonly onUsed: (row: InstanceRow) => void;
 }
@@ -114,6 +114,8 @@ export class WorkerLink {
         return delegates.find(question.token);
       case "enter reward":
         return this.#enterReward(question.row);
+      case "left reward":
+        return this.#options.rewardPhases.left(question.row) ?? undefined;
     }
   }
 
