@@ -222,17 +222,17 @@ export class Slots {
     const { id, variables, egress, sandboxSnapshot: snapshot } = initial;
     const runtime = runtimes.runtimeOf([environment.owner, owner], environment.config.deployConfig?.runtime);
     const folder = program.bundleDigest === null ? undefined : await bundleFolder(program.bundleDigest);
+    const limits = pool.limitsFor(environment);
     const own = {
       owner,
       variables: { ...programVariables(environment.config), ...variables },
       subject: subjectOf(environment, owner, initial),
       second: secondOf(initial.taskSandboxes),
-      mounts: await tasks.createFolders(id, initial.taskSandboxes),
+      mounts: await tasks.createFolders(id, initial.taskSandboxes, limits.diskMb ?? pool.sandboxLimits.diskMb),
     };
     // The memory of one that has secrets is not written to the disk, and one with the files of an instance is not like others.
     const isCopied = environment.config.deployConfig?.warmStart === true && initial.hasSecrets !== true;
     const warmAs = isCopied && snapshot === undefined ? `${environment.name}@${environment.version}` : undefined;
-    const limits = pool.limitsFor(environment);
     const sandbox = await pool
       .program(program, { folder, ...own, egress, runtime, limits, instanceId: id, snapshot, warmAs }, signal)
       .catch(async (error: unknown) => {
