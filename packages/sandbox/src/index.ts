@@ -62,6 +62,7 @@ export {
   probeOwnUsers,
   probeProgram,
   probeSandbox,
+  probeSubnet,
   probeUserNamespaces,
 } from "./machine/probes.ts";
 export { MemoryEngine, type MemoryEngineOptions, type MemoryListener, type MemoryProgram } from "./memory/engine.ts";

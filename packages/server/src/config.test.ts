@@ -26,6 +26,13 @@ it("names the file of a setting that cannot be read", () => {
   expect(() => readServerConfig({ flags: {}, variables })).toThrow("the file /nowhere/store of AENV_STORE_FILE cannot be read");
 });
 
+it("refuses a subnet for sandboxes that is none, or too large or too small for them", () => {
+  const read = (sandboxSubnet: string) => readServerConfig({ flags: { sandboxSubnet }, variables: {} }).sandboxSubnet;
+  expect(read("172.30.0.0/16")).toBe("172.30.0.0/16");
+  for (const wrong of ["172.30.0.0", "172.30.0.0/30", "172.0.0.0/9", "fd00::/16", "here"])
+    expect(() => read(wrong)).toThrow(`sandboxSubnet is "${wrong}"; must be an IPv4 network from /10 to /29`);
+});
+
 it("refuses a file as the data folder", () => {
   expect(() => dataDir({ dataDir: import.meta.filename })).toThrow(/dataDir is .*config\.test\.ts, which is not a folder/);
 });

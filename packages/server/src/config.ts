@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type EgressPolicy, egressPolicy, messageOf, PlatformError, parseBytes, parseDuration } from "@aenv/contract";
+import { type EgressPolicy, egressPolicy, messageOf, PlatformError, parseBytes, parseDuration, parseIpv4Network } from "@aenv/contract";
 import { z } from "zod";
 import { dataFolder, homeFolder } from "./folders.ts";
 
@@ -167,6 +167,14 @@ export const serverConfig = z.strictObject({
     .describe(
       "where sandboxes may connect to at most: none, open, or destinations such as *.example.com:443 and 10.1.0.0/16, separated by commas",
     ),
+  sandboxSubnet: z
+    .string()
+    .refine(isSubnet, { message: "must be an IPv4 network from /10 to /29, such as 172.30.0.0/16" })
+    .nullable()
+    .default(null)
+    .describe(
+      "addresses of the engine oci's sandboxes, such as 172.30.0.0/16; default: a network in 10.64.0.0/10 that no route of this machine uses",
+    ),
   secretsDir: z
     .string()
     .nullable()
@@ -250,6 +258,11 @@ export type ServerConfig = z.infer<typeof serverConfig>;
 export function parseEgressLimit(text: string): EgressPolicy | null {
   const parsed = egressPolicy.safeParse(text === "none" || text === "open" ? text : { allow: text.split(",").map((one) => one.trim()) });
   return parsed.success ? parsed.data : null;
+}
+
+function isSubnet(text: string): boolean {
+  const prefix = parseIpv4Network(text)?.prefix ?? 32;
+  return prefix >= 10 && prefix <= 29;
 }
 
 const PREFIX = "AENV_";

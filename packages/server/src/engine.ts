@@ -78,7 +78,7 @@ export async function destroySandboxes(config: ServerConfig): Promise<void> {
 
 function openOci(options: OpenEngineOptions): OciEngine {
   const { home, dataDir, runtime, runc, runsc, sandboxesReady, poolTotal, minAvailableMemoryMb } = options.config;
-  const { registryAuth, insecureRegistries, sandboxUsers, imageStore, snapshotSpaceMb } = options.config;
+  const { registryAuth, insecureRegistries, sandboxUsers, sandboxSubnet, imageStore, snapshotSpaceMb } = options.config;
   const openBase = baseOf(options);
   return new OciEngine({
     home,
@@ -93,6 +93,7 @@ function openOci(options: OpenEngineOptions): OciEngine {
     onLimit: options.onLimit,
     ...(runc !== null && { runcPath: runc }),
     ...(runsc !== null && { runscPath: runsc }),
+    ...(sandboxSubnet !== null && { subnet: sandboxSubnet }),
     ...(imageStore !== null && { storeFolder: imageStore }),
     images: {
       insecureRegistries,

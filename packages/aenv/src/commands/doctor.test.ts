@@ -46,6 +46,16 @@ describe("doctor", { timeout: 120_000 }, () => {
     expect(answer.engines[3].detail).toContain("does not work without: ");
   });
 
+  it("says that a subnet for sandboxes is in use, and how to name another one", async () => {
+    using tree = temporaryTree();
+    const { stdout } = await aenv(["doctor", "--sandbox-subnet", "127.0.0.0/10", "--json"], { env: bare(tree.path) });
+    const found = JSON.parse(stdout).parts.find(({ name }: { name: string }) => name === "subnet");
+    if (process.getuid?.() !== 0) return expect(found.detail).toMatch(/^needs/);
+    expect(found).toMatchObject({ ok: false, detail: expect.stringContaining("sandboxSubnet is 127.0.0.0/10, which overlaps a route") });
+    expect(found.get).toContain("--sandbox-subnet");
+    return undefined;
+  });
+
   it("refuses an engine that does not exist", async () => {
     const { code, stderr } = await aenv(["doctor", "--engine", "chroot"]);
     expect(code).toBe(2);

@@ -19,6 +19,7 @@ interface Options {
   readonly sandboxUsers?: string;
   readonly runc?: string;
   readonly runsc?: string;
+  readonly sandboxSubnet?: string;
   readonly kubeconfig?: string;
   readonly kubeNamespace?: string;
   readonly kubeNetworkPolicies?: string;
@@ -30,7 +31,7 @@ interface Options {
 
 /** The settings of the server that are options here too. */
 const SETTINGS = [
-  ...["engine", "runtime", "home", "image-store", "sandbox-users", "docker-socket", "runc", "runsc"],
+  ...["engine", "runtime", "home", "image-store", "sandbox-users", "docker-socket", "runc", "runsc", "sandbox-subnet"],
   ...["kubeconfig", "kube-namespace", "kube-network-policies", "base-image", "pod-templates", "runsc-class"],
 ];
 
@@ -79,10 +80,10 @@ async function doctor({ json = false, ...flags }: Options, terminal: Terminal): 
 
 /** Without options that every command has, such as `verbose`. */
 function settingsIn(options: Options): Record<string, unknown> {
-  const { engine, runtime, home, imageStore, sandboxUsers, dockerSocket, runc, runsc } = options;
+  const { engine, runtime, home, imageStore, sandboxUsers, dockerSocket, runc, runsc, sandboxSubnet } = options;
   const { kubeconfig, kubeNamespace, kubeNetworkPolicies, baseImage, podTemplates, runscClass } = options;
   return {
-    ...{ engine, runtime, home, imageStore, sandboxUsers, dockerSocket, runc, runsc },
+    ...{ engine, runtime, home, imageStore, sandboxUsers, dockerSocket, runc, runsc, sandboxSubnet },
     ...{ kubeconfig, kubeNamespace, kubeNetworkPolicies, baseImage, podTemplates, runscClass },
   };
 }

@@ -12,6 +12,7 @@ import {
   probeOwnUsers,
   probeProgram,
   probeSandbox,
+  probeSubnet,
   probeUserNamespaces,
 } from "@aenv/sandbox";
 import { clusterAccess, type ServerConfig } from "@aenv/server";
@@ -69,7 +70,7 @@ interface Part {
 }
 
 function partsOf({ config, env }: DoctorOptions): readonly Part[] {
-  const { home, imageStore, sandboxUsers: users, dockerSocket, runc, runsc } = config;
+  const { home, imageStore, sandboxUsers: users, dockerSocket, runc, runsc, sandboxSubnet } = config;
   const place = { home, store: imageStore ?? undefined, users };
   const program = (name: string, ...args: string[]) => probeProgram(name, args, env);
   return [
@@ -106,6 +107,12 @@ function partsOf({ config, env }: DoctorOptions): readonly Part[] {
       probe: probeControlGroups,
     },
     { name: "network", use: "outgoing connections of oci sandboxes", get: installCommand("network"), probe: probeNetwork },
+    {
+      name: "subnet",
+      use: "addresses of oci sandboxes",
+      get: "name a network that no route of this machine uses with --sandbox-subnet, such as 172.30.0.0/16",
+      probe: () => probeSubnet(home, sandboxSubnet ?? undefined),
+    },
     { name: "skopeo", use: "images for oci sandboxes", get: installCommand("skopeo"), probe: () => program("skopeo", "--version") },
     {
       name: "docker",
@@ -140,8 +147,8 @@ function partsOf({ config, env }: DoctorOptions): readonly Part[] {
 
 const NEEDS: Readonly<Record<EngineName, readonly string[]>> = {
   process: [],
-  "oci/runc": ["init", "runc", "overlay", "control groups", "network"],
-  "oci/runsc": ["init", "runsc", "overlay", "control groups", "network"],
+  "oci/runc": ["init", "runc", "overlay", "control groups", "network", "subnet"],
+  "oci/runsc": ["init", "runsc", "overlay", "control groups", "network", "subnet"],
   "docker/runc": ["init", "docker"],
   "docker/runsc": ["init", "docker with runsc"],
   kubernetes: ["kubernetes", ...neededOfCluster],

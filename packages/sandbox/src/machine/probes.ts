@@ -5,12 +5,13 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { messageOf } from "@aenv/contract";
+import { formatIpv4Network, messageOf } from "@aenv/contract";
 import { DockerApi } from "../docker/api.ts";
 import { readDaemon, runtimeFor } from "../docker/daemon.ts";
 import type { SandboxRuntime } from "../engine.ts";
 import { ControlGroup, findHierarchy } from "../oci/cgroups/group.ts";
 import { LayerStore } from "../oci/images/layers.ts";
+import { findSubnet } from "../oci/network/home.ts";
 import { findMapProblem, newUserMapping } from "../oci/overlay/mapped.ts";
 import { mountRoot, removeRoot, rootPath } from "../oci/overlay/root.ts";
 import { openRuntime } from "../oci/runtime/open.ts";
@@ -133,6 +134,12 @@ export async function probeNetwork(): Promise<ProbeResult> {
   const script = "ip link add probe0 type veth peer name probe1 && nft add table inet probe";
   const ran = await probeProgram("unshare", ["--net", "sh", "-c", script]);
   return ran.ok ? { ok: true, detail: "interfaces and firewall rules can be created" } : ran;
+}
+
+/** Looks for the subnet that sandboxes of the home would get. */
+export async function probeSubnet(home: string, wanted?: string): Promise<ProbeResult> {
+  if (!isRootOnLinux()) return needsRoot();
+  return attempt(async () => `${formatIpv4Network(await findSubnet(home, wanted))} is free`);
 }
 
 /** Starts a program in a user namespace, as container tools without root do. */

@@ -31,6 +31,8 @@ export interface OciEngineOptions {
   readonly hasMemory?: () => boolean;
   /** Network namespaces that wait for a container. */
   readonly networkPoolSize?: number;
+  /** Addresses of the sandboxes, such as `172.30.0.0/16`. The default is a free network in 10.64.0.0/10. */
+  readonly subnet?: string;
   /** Called for outgoing connections that were refused: each destination of a sandbox once a minute, and few of one sandbox. */
   readonly onRefused?: (refused: RefusedConnection) => void;
   /** Called for limits that a sandbox reached while it went on: each once in ten minutes. */
@@ -50,7 +52,10 @@ export interface OciEngineOptions {
 /** The options with their defaults. */
 export type OciSettings = OciEngineOptions &
   Required<
-    Omit<OciEngineOptions, "home" | "base" | "storeFolder" | "runcPath" | "runscPath" | "defaults" | "onRefused" | "onLimit" | "log">
+    Omit<
+      OciEngineOptions,
+      "home" | "base" | "storeFolder" | "runcPath" | "runscPath" | "subnet" | "defaults" | "onRefused" | "onLimit" | "log"
+    >
   >;
 
 /** Enough for a build with many compilers, and far below the limit of the machine. */

@@ -53,7 +53,7 @@ const RESTORED_TOTAL = 8;
 
 export async function openParts(surroundings: Surroundings): Promise<Parts> {
   const { settings, folder, key, processes, self } = surroundings;
-  const { home, storeFolder, images: registries, poolSize, poolTotal, hasMemory, networkPoolSize, snapshotSpaceMb } = settings;
+  const { home, storeFolder, images: registries, poolSize, poolTotal, hasMemory, networkPoolSize, subnet, snapshotSpaceMb } = settings;
   const architecture = process.arch as Architecture;
   const { store, images: imageRecords } = storeFolders(folder, storeFolder);
   const layers = new LayerStore(store);
@@ -62,6 +62,7 @@ export async function openParts(surroundings: Surroundings): Promise<Parts> {
     home,
     poolSize: networkPoolSize,
     onRefused: surroundings.onRefused,
+    ...(subnet !== undefined && { subnet }),
   });
   const containers = new Containers({
     folder,

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { request } from "node:http";
@@ -132,6 +133,13 @@ for (const runtime of ["runc", "runsc"] as const) {
       await expect.poll(() => init.stats(), { interval: 5, timeout: 20_000 }).toMatchObject({ idleMs: 0, runnable: 1 });
       await init.signal(busy.id, "SIGKILL");
     }, 60_000);
+
+    it("has an address of the subnet that the operator chose", async () => {
+      const [high, low] = [18 + randomInt(2), randomInt(256)];
+      const engine = open({ runtime, subnet: `198.${high}.${low}.0/28`, networkPoolSize: 0 });
+      const { address } = await serve(engine);
+      expect(address).toMatchObject({ host: expect.stringMatching(new RegExp(`^198\\.${high}\\.${low}\\.`)) });
+    });
 
     it("cannot write more than its disk limit", async () => {
       const engine = open({ runtime });

@@ -228,7 +228,7 @@ export class Slots {
       variables: { ...programVariables(environment.config), ...variables },
       subject: subjectOf(environment, owner, initial),
       second: secondOf(initial.taskSandboxes),
-      mounts: await tasks.createFolders(id, initial.taskSandboxes, limits.diskMb ?? pool.sandboxLimits.diskMb),
+      mounts: await tasks.createFolders(id, initial.taskSandboxes, limits?.diskMb ?? pool.sandboxLimits.diskMb),
     };
     // The memory of one that has secrets is not written to the disk, and one with the files of an instance is not like others.
     const isCopied = environment.config.deployConfig?.warmStart === true && initial.hasSecrets !== true;

@@ -3,7 +3,7 @@ import { formatIpv4Network, type Ipv4Network, overlapsIpv4, PlatformError, parse
 import type { Records } from "./records.ts";
 import { addBlackhole, listRoutes, type Route, removeBlackhole } from "./routes.ts";
 import type { HomeRules } from "./rules.ts";
-import { checkSubnet, freeSubnets, prefixOf } from "./subnet.ts";
+import { freeSubnets, parseSubnet, prefixOf } from "./subnet.ts";
 
 /** What a home keeps: the subnet of its sandboxes. */
 export interface StoredHome {
@@ -29,10 +29,7 @@ export async function claimHome(
   records: Records<StoredHome>,
   isInUse: () => Promise<boolean>,
 ): Promise<Home> {
-  const prefix = prefixOf(home);
-  const number = createHash("sha256").update(home).digest().readUInt32BE(4);
-  const metric = 1 + (number % 2 ** 31);
-  const namePort = FIRST_NAME_PORT + (number % NAME_PORTS);
+  const { prefix, metric, namePort } = numbersOf(home);
   const claim = async (subnet: Ipv4Network): Promise<Home | null> => {
     if (collisionWith(subnet, await listRoutes(), prefix, metric) !== null) return null;
     await addBlackhole(formatIpv4Network(subnet), metric);
@@ -49,19 +46,24 @@ export async function claimHome(
     await addBlackhole(formatIpv4Network(kept), metric);
     return { prefix, subnet: kept, metric, namePort };
   }
-  const candidates = wanted !== undefined ? [parseWanted(wanted)] : await freeCandidates(home, kept);
+  const candidates = candidatesFor(home, wanted, kept, await listRoutes());
   for (const subnet of candidates) {
     const claimed = await claim(subnet);
     if (claimed === null) continue;
     await records.replace(RECORD, { prefix, subnet: formatIpv4Network(subnet) });
     return claimed;
   }
-  throw new PlatformError(
-    "sandbox.unsupported",
-    wanted === undefined
-      ? "no subnet is free for sandboxes: routes of this machine use all of 10.64.0.0/10; name another with the setting sandboxSubnet"
-      : `the subnet ${wanted} for sandboxes overlaps a route of this machine (ip route show table all); name another one`,
-  );
+  throw noneFree(wanted);
+}
+
+/** A subnet that the home could claim now. Nothing is changed. */
+export async function findSubnet(home: string, wanted: string | undefined): Promise<Ipv4Network> {
+  const { prefix, metric } = numbersOf(home);
+  const routes = await listRoutes();
+  const others = routes.filter((route) => !isOurs(route, prefix, metric));
+  const [free] = candidatesFor(home, wanted, null, others).filter((subnet) => collisionWith(subnet, others, prefix, metric) === null);
+  if (free === undefined) throw noneFree(wanted);
+  return free;
 }
 
 export async function forgetHome({ subnet, metric }: Home): Promise<void> {
@@ -70,23 +72,32 @@ export async function forgetHome({ subnet, metric }: Home): Promise<void> {
 
 /** A route of something else to addresses of the subnet; null if there is none. */
 export function collisionWith(subnet: Ipv4Network, routes: readonly Route[], prefix: string, metric: number): Route | null {
-  const isOurs = ({ device, type, metric: own }: Route) => device?.startsWith(prefix) === true || (type === "blackhole" && own === metric);
-  return routes.find((route) => overlapsIpv4(route.network, subnet) && !isOurs(route)) ?? null;
+  return routes.find((route) => overlapsIpv4(route.network, subnet) && !isOurs(route, prefix, metric)) ?? null;
 }
 
-function parseWanted(text: string): Ipv4Network {
-  const subnet = parseIpv4Network(text);
-  if (subnet === null)
-    throw new PlatformError("request.invalid", `'${text}' is not a subnet for sandboxes; write one such as 10.90.0.0/16`);
-  checkSubnet(subnet);
-  return subnet;
+function isOurs({ device, type, metric: own }: Route, prefix: string, metric: number): boolean {
+  return device?.startsWith(prefix) === true || (type === "blackhole" && own === metric);
 }
 
-async function freeCandidates(home: string, kept: Ipv4Network | null): Promise<Ipv4Network[]> {
-  const routes = await listRoutes();
+function numbersOf(home: string): Pick<Home, "prefix" | "metric" | "namePort"> {
+  const number = createHash("sha256").update(home).digest().readUInt32BE(4);
+  return { prefix: prefixOf(home), metric: 1 + (number % 2 ** 31), namePort: FIRST_NAME_PORT + (number % NAME_PORTS) };
+}
+
+function candidatesFor(home: string, wanted: string | undefined, kept: Ipv4Network | null, routes: readonly Route[]): Ipv4Network[] {
+  if (wanted !== undefined) return [parseSubnet(wanted)];
   const free = freeSubnets(
     home,
     routes.map(({ network }) => network),
   );
   return kept === null ? free : [kept, ...free];
+}
+
+function noneFree(wanted: string | undefined): PlatformError {
+  return new PlatformError(
+    "sandbox.unsupported",
+    wanted === undefined
+      ? "no subnet is free for sandboxes: routes of this machine use all of 10.64.0.0/10 (see 'ip route show table all'); name one that is free with the setting sandboxSubnet, such as 172.30.0.0/16"
+      : `the setting sandboxSubnet is ${wanted}, which overlaps a route of this machine (see 'ip route show table all'); name a network that is free`,
+  );
 }

@@ -163,3 +163,42 @@ describeNeeding("network-namespaces", "the networks of sandboxes", () => {
     expect(machines.remains()).toEqual([]);
   });
 });
+
+describeNeeding("network-namespaces", "the networks of sandboxes on a machine whose VPN has a route to 10.0.0.0/8", () => {
+  let machines: Machines;
+  let server: Actor;
+
+  beforeAll(() => {
+    machines = new Machines("route add 10.0.0.0/8 via 203.0.113.2");
+    server = machines.start(machines.machine);
+  });
+  afterAll(() => machines?.remove());
+
+  it("are refused with the setting that names a free subnet, which doctor finds too", async () => {
+    await expect(server.call("open", machines.home, 0)).rejects.toThrow(
+      /routes of this machine use all of 10\.64\.0\.0\/10.*sandboxSubnet/,
+    );
+    await expect(server.call("open", machines.home, 0, "10.1.0.0/16")).rejects.toThrow(
+      "sandboxSubnet is 10.1.0.0/16, which overlaps a route",
+    );
+    await expect(server.call("open", machines.home, 0, "172.30.0.0/9")).rejects.toThrow("from /10 to /29");
+    expect(await server.call("probe", machines.home)).toMatchObject({ ok: false, reason: expect.stringContaining("sandboxSubnet") });
+    expect(await server.call("probe", machines.home, "172.30.0.0/16")).toEqual({ ok: true, detail: "172.30.0.0/16 is free" });
+    expect(machines.remains()).toEqual([]);
+  });
+
+  it("have addresses of the subnet that the setting names, and leave nothing behind", async () => {
+    await server.call("open", machines.home, 0, "172.30.0.0/16");
+    const network = await server.take();
+    expect(network.address).toMatch(/^172\.30\./);
+    await server.setEgress(network, "open");
+    const outside = machines.start(machines.outside);
+    await outside.call("listen", "0.0.0.0", PORT, "outside");
+    expect(await dial(network, "9.9.9.9", PORT)).toBe(`outside ${Machines.own}`);
+    // Its own routes do not count.
+    expect(await server.call("probe", machines.home, "172.30.0.0/16")).toMatchObject({ ok: true });
+    await server.call("release", network.name);
+    await server.call("close");
+    expect(machines.remains()).toEqual([]);
+  });
+});

@@ -207,7 +207,7 @@ export class Networks {
     }
     throw new PlatformError(
       "sandbox.start_failed",
-      `all ${capacity} addresses for sandboxes are in use; destroy instances or set a larger subnet`,
+      `all ${capacity} addresses for sandboxes are in use; destroy instances, or name a larger network with the setting sandboxSubnet`,
     );
   }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { formatIpv4, type Ipv4Network, overlapsIpv4, PlatformError } from "@aenv/contract";
+import { formatIpv4, type Ipv4Network, overlapsIpv4, PlatformError, parseIpv4Network } from "@aenv/contract";
 
 /** The two ends of a sandbox's virtual cable. */
 export interface Ends {
@@ -63,10 +63,12 @@ export function freeSubnets(home: string, routes: readonly Ipv4Network[]): Ipv4N
   return free;
 }
 
-export function checkSubnet(subnet: Ipv4Network): void {
-  if (capacityOf(subnet) < 1)
-    throw new PlatformError(
-      "request.invalid",
-      `the subnet of sandboxes has the prefix /${subnet.prefix}; it needs /29 or a larger network`,
-    );
+/** The subnet that the operator names. Larger ones would have numbers that do not fit into the name of an interface. */
+export function parseSubnet(text: string): Ipv4Network {
+  const subnet = parseIpv4Network(text);
+  if (subnet !== null && subnet.prefix >= 10 && capacityOf(subnet) >= 1) return subnet;
+  throw new PlatformError(
+    "request.invalid",
+    `the setting sandboxSubnet is '${text}'; it must be an IPv4 network from /10 to /29, such as 172.30.0.0/16`,
+  );
 }

@@ -1,4 +1,5 @@
 import { createServer } from "node:net";
+import { probeSubnet } from "../../../machine/probes.ts";
 import type { SandboxNetwork } from "../held-network.ts";
 import { Networks } from "../networks.ts";
 import type { Refusal } from "../refusals.ts";
@@ -41,14 +42,16 @@ const methods: Record<string, (...args: never[]) => unknown> = {
       server.listen(port, address, () => resolve((server.address() as { port: number }).port));
     }),
   name: (name: string, address: string) => void names.set(name, address),
-  open: async (home: string, poolSize: number) => {
+  open: async (home: string, poolSize: number, subnet?: string) => {
     const resolve = async (name: string) => {
       const address = names.get(name);
       return address === undefined ? [] : [{ address, ttl: 60 }];
     };
-    networks = await Networks.open({ home, poolSize, resolve, onRefused: (refusal) => refused.push(refusal) });
+    const chosen = subnet === undefined ? {} : { subnet };
+    networks = await Networks.open({ home, poolSize, resolve, onRefused: (refusal) => refused.push(refusal), ...chosen });
     void networks.refill();
   },
+  probe: (home: string, subnet?: string) => probeSubnet(home, subnet),
   take: async () => describe(await opened().take(AbortSignal.timeout(60_000))),
   find: async (name: string) => {
     const network = await opened().find(name);

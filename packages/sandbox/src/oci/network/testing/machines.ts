@@ -105,7 +105,8 @@ export class Machines {
   static readonly own = "203.0.113.1";
   readonly #actors: Actor[] = [];
 
-  constructor() {
+  /** With additional routes of the machine, as commands of `ip`. */
+  constructor(...routes: readonly string[]) {
     const id = `aet${process.pid.toString(36)}${(count++).toString(36)}`;
     this.machine = `${id}m`;
     this.outside = `${id}o`;
@@ -119,6 +120,7 @@ export class Machines {
         `addr add ${Machines.own}/24 dev wan`,
         "link set wan up",
         "route add default via 203.0.113.2",
+        ...routes,
       ],
     );
     run(
