@@ -39,7 +39,13 @@ describe("the limits of a container", () => {
     const { assertLimits } = parseDaemon({ MemoryLimit: false, PidsLimit: true }, {});
     const spec = { id: "a", command: ["x"], variables: {}, labels: {}, startTimeoutMs: 1 };
     expect(() => assertLimits({ ...spec, processes: 5 })).not.toThrow();
-    expect(() => assertLimits({ ...spec, memoryMb: 5 })).toThrow(/the limit memoryMb of sandbox 'a' cannot be set/);
+    expect(() => assertLimits({ ...spec, memoryMb: 5 })).toThrow(/the limit memoryMb \(5\) of sandbox 'a' cannot be set/);
+  });
+
+  it("are refused for want of the number of processes, which every container limits, also if the sandbox names none", () => {
+    const { assertLimits } = parseDaemon({ PidsLimit: false }, {});
+    const spec = { id: "a", command: ["x"], variables: {}, labels: {}, startTimeoutMs: 1 };
+    expect(() => assertLimits(spec)).toThrow(/the limit processes \(1024\) of sandbox 'a' cannot be set.*enable it/);
   });
 });
 

@@ -1,5 +1,6 @@
 import { PlatformError } from "@aenv/contract";
 import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
+import { DEFAULT_PROCESSES } from "../oci/options.ts";
 import type { Architecture } from "../oci/spec/seccomp.ts";
 import type { DockerApi, Json } from "./api.ts";
 
@@ -69,13 +70,16 @@ function assertLimits(spec: SandboxSpec, info: Json): void {
   const limits = [
     ["memoryMb", spec.memoryMb, info.MemoryLimit],
     ["cpus", spec.cpus, info.CpuCfsQuota ?? info.CPUCfsQuota],
-    ["processes", spec.processes, info.PidsLimit],
+    // Every sandbox has one.
+    ["processes", spec.processes ?? DEFAULT_PROCESSES, info.PidsLimit],
   ] as const;
   for (const [name, value, isPossible] of limits) {
     if (value === undefined || isPossible !== false) continue;
+    const advice =
+      name === "processes" ? "without it a sandbox could use up those of the machine, so enable it" : "enable it, or remove the limit";
     throw new PlatformError(
       "sandbox.unsupported",
-      `the limit ${name} of sandbox '${spec.id}' cannot be set: the Docker daemon has no control group controller for it; enable it, or remove the limit`,
+      `the limit ${name} (${value}) of sandbox '${spec.id}' cannot be set: the Docker daemon has no control group controller for it; ${advice}`,
     );
   }
 }
