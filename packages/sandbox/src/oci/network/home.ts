@@ -79,9 +79,16 @@ function isOurs({ device, type, metric: own }: Route, prefix: string, metric: nu
   return device?.startsWith(prefix) === true || (type === "blackhole" && own === metric);
 }
 
+export function metricOf(home: string): number {
+  return 1 + (numberOf(home) % 2 ** 31);
+}
+
 function numbersOf(home: string): Pick<Home, "prefix" | "metric" | "namePort"> {
-  const number = createHash("sha256").update(home).digest().readUInt32BE(4);
-  return { prefix: prefixOf(home), metric: 1 + (number % 2 ** 31), namePort: FIRST_NAME_PORT + (number % NAME_PORTS) };
+  return { prefix: prefixOf(home), metric: metricOf(home), namePort: FIRST_NAME_PORT + (numberOf(home) % NAME_PORTS) };
+}
+
+function numberOf(home: string): number {
+  return createHash("sha256").update(home).digest().readUInt32BE(4);
 }
 
 function candidatesFor(home: string, wanted: string | undefined, kept: Ipv4Network | null, routes: readonly Route[]): Ipv4Network[] {

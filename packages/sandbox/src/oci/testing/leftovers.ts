@@ -5,6 +5,7 @@ import { parseMountinfo } from "../../mountinfo.ts";
 import { findHierarchy } from "../cgroups/group.ts";
 import { foldersOf } from "../cgroups/hierarchy.ts";
 import { homeKey, mappedFolder } from "../container.ts";
+import { metricOf } from "../network/home.ts";
 import { prefixOf } from "../network/subnet.ts";
 
 /**
@@ -45,6 +46,9 @@ export async function allLeftoversOf(home: string): Promise<string[]> {
       .map((name) => `network namespace ${name}`),
     ...lines("ip", "-o", "link").filter((line) => line.includes(prefix)),
     ...lines("nft", "list", "tables").filter((line) => line.includes(prefix)),
+    ...lines("ip", "-4", "route", "show", "table", "all", "type", "blackhole").filter((line) =>
+      new RegExp(`metric ${metricOf(home)}\\b`).test(line),
+    ),
     ...lines("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").filter((line) => line.includes(oci)),
     ...runtimes,
     ...namesIn(join(oci, "networks"))
