@@ -21,10 +21,16 @@ export interface DockerOptions {
   readonly namespace?: string;
   /** Containers have a network by default, as with a daemon without settings. Needs a namespace. */
   readonly hasBridge?: boolean;
+  /** Whether the daemon has firewall rules, by default in a namespace only. */
+  readonly iptables?: boolean;
 }
 
 /** Needs the component `docker`. Containers can use runsc if this machine has it. */
-export async function startDocker({ namespace, hasBridge = false }: DockerOptions = {}): Promise<DockerDaemon> {
+export async function startDocker({
+  namespace,
+  hasBridge = false,
+  iptables = namespace !== undefined,
+}: DockerOptions = {}): Promise<DockerDaemon> {
   const runsc = runscPath();
   // A short path: containerd has sockets below it.
   const folder = mkdtempSync(join(tmpdir(), "aenv-docker-"));
@@ -36,7 +42,7 @@ export async function startDocker({ namespace, hasBridge = false }: DockerOption
     pidfile: join(folder, "pid"),
     // Beside the tests, other daemons may run: nothing of the machine's network is changed.
     ...(!hasBridge && { bridge: "none" }),
-    iptables: namespace !== undefined,
+    iptables,
     "ip-forward": namespace !== undefined,
     "cgroup-parent": `/${basename(folder)}`,
     "shutdown-timeout": 1,

@@ -10,12 +10,18 @@ export interface PodmanService extends AsyncDisposable {
   readonly socket: string;
 }
 
+export interface PodmanOptions {
+  /** The network namespace of the service and its containers; by default one of its own. */
+  readonly namespace?: string;
+}
+
 /** Needs the component `podman`. */
-export async function startPodman(): Promise<PodmanService> {
+export async function startPodman({ namespace }: PodmanOptions = {}): Promise<PodmanService> {
   const folder = mkdtempSync(join(tmpdir(), "aenv-podman-"));
   const socket = join(folder, "socket");
   // With a network namespace of its own, nothing of the machine's network is changed.
-  const script = `exec unshare --net ${PODMAN} --log-level=warn system service --time 0 "unix://$1/socket" >>"$1/log" 2>&1`;
+  const enter = namespace === undefined ? "unshare --net" : `nsenter --net=/run/netns/${namespace}`;
+  const script = `exec ${enter} ${PODMAN} --log-level=warn system service --time 0 "unix://$1/socket" >>"$1/log" 2>&1`;
   // There: conmon writes files into its working directory.
   const service = spawn("sh", ["-c", script, "sh", folder], { stdio: "ignore", cwd: folder });
   const gone = once(service, "exit");

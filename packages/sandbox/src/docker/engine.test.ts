@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
@@ -18,6 +18,8 @@ import { startRegistry } from "../oci/images/fixtures/registry.ts";
 import { DockerApi } from "./api.ts";
 import { HOME_LABEL } from "./container.ts";
 import { DockerEngine, type DockerEngineOptions } from "./engine.ts";
+import { OpenRules } from "./open-rules.ts";
+import { openHomeId } from "./record.ts";
 import type { DockerSandbox } from "./sandbox.ts";
 
 const { signal } = new AbortController();
@@ -59,9 +61,12 @@ describeNeeding("docker", "the docker engine", () => {
     const containers = await api.list("/containers/json", { all: "true", filters: JSON.stringify({ label: [label] }) });
     const networks = await api.list("/networks", { filters: JSON.stringify({ label: [label] }) });
     const { Volumes: volumes } = await api.call("GET", "/volumes", { query: { filters: JSON.stringify({ label: [label] }) } });
+    const { bridge } = new OpenRules(openHomeId(join(home, "docker")));
+    const tables = execFileSync("nft", ["list", "tables"], { encoding: "utf8" }).split("\n");
     return [...containers, ...networks, ...((volumes ?? []) as { Name: string }[])]
       .map((one) => String("Id" in one ? one.Id : one.Name))
-      .concat(readdirSync(join(home, "docker/sandboxes")));
+      .concat(readdirSync(join(home, "docker/sandboxes")))
+      .concat(tables.filter((line) => line.includes(bridge)));
   }
 
   describeEngine("docker", { open, command, processes, leftovers, startTimeoutMs: 60_000 });
@@ -199,6 +204,14 @@ describeNeeding("docker", "the docker engine", () => {
       expect(await textAt(sandbox, "/health")).toContain("true");
       expect(await run(engine, sandbox, "grep -c : /proc/net/dev")).toBe("2");
       await sandbox.destroy();
+      expect(await leftovers(home)).toEqual([]);
+    });
+
+    it("with open egress leaves no network and no firewall table, also if several end at once", async () => {
+      const home = newHome();
+      const engine = newEngine({}, home);
+      const open = ["one", "two", "three"].map((id) => make(engine, { ...plain, id, egress: "open" }));
+      await Promise.all((await Promise.all(open)).map((sandbox) => sandbox.destroy()));
       expect(await leftovers(home)).toEqual([]);
     });
 

@@ -18,6 +18,7 @@ import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { LimitWatch } from "../limit-watch.ts";
+import { waitForLaunchers } from "../oci/launcher.ts";
 import { DEFAULT_PROCESSES } from "../oci/options.ts";
 import { Records } from "../oci/records.ts";
 import { mainProgram } from "../oci/spec/program.ts";
@@ -282,6 +283,7 @@ export class DockerEngine implements SandboxEngine {
       for (const { id, aliases } of others) await this.#networks.connect(await this.#networks.createPrivate(id), name, aliases);
       if (first !== undefined && spec.egress === "open") await this.#networks.connect(await this.#networks.createOpen(), name);
       await this.#api.call("POST", `${sandbox.path}/start`);
+      if (spec.egress === "open") await this.#networks.separate();
     } catch (error) {
       if (spec.diskMb !== undefined && isDockerError(error) && /storage-opt/i.test(error.message))
         throw new PlatformError(
@@ -423,7 +425,6 @@ export class DockerEngine implements SandboxEngine {
   /** The container first: while its record exists, the next engine finds it. */
   async #remove({ id, sockets, egress, networks = [], volumes = [] }: DockerRecord): Promise<void> {
     await this.#removeContainer(id);
-    if (egress === "open") await this.#removeOpenNetwork(id);
     for (const network of networks)
       if (!this.#isUsed(id, (other) => other.networks?.includes(network) === true))
         await this.#networks.remove(this.#networks.nameOf(network));
@@ -431,6 +432,8 @@ export class DockerEngine implements SandboxEngine {
       if (!this.#isUsed(id, (other) => other.volumes?.includes(volume) === true)) await this.#volumes.remove(this.#volumes.nameOf(volume));
     if (sockets !== this.#records.folderOf(id)) await removeFolder(sockets);
     await this.#records.remove(id);
+    // Last: of several that end at once, one finds no record of another.
+    if (egress === "open") await this.#removeUnusedOpen();
   }
 
   async #removeContainer(id: string, isRetry = false): Promise<void> {
@@ -446,17 +449,12 @@ export class DockerEngine implements SandboxEngine {
     }
   }
 
-  /** With the last sandbox that uses it. The daemon refuses it while another server of this home has one. */
-  async #removeOpenNetwork(id: string): Promise<void> {
-    if (this.#isUsed(id, ({ egress }) => egress === "open")) return;
-    await this.#networks.remove(this.#networks.open);
-    await this.#removeRules(id);
-  }
-
-  /** Unless a sandbox, also of another server of this home, has open egress. Its record is written before the rules are. */
-  async #removeRules(ending?: string): Promise<void> {
-    const isOpen = (id: string) => id !== ending && this.#records.find(id)?.egress === "open";
-    if (!this.#records.ids().some(isOpen)) await this.#networks.removeRules();
+  /**
+   * The network of open egress and its rules, unless a sandbox, also of another server of this home, has open egress. Its record is written
+   * before them.
+   */
+  async #removeUnusedOpen(): Promise<void> {
+    await this.#networks.removeOpen(() => this.#records.ids().some((id) => this.#records.find(id)?.egress === "open"));
   }
 
   /** Whether a sandbox other than this one matches. Of several that end at once, each tries, and the daemon lets the last one. */
@@ -486,14 +484,15 @@ export class DockerEngine implements SandboxEngine {
       await this.#networks.connect(to, container).catch(async (error: unknown) => {
         if (!isDockerError(error) || !error.message.includes("invalid network mode")) throw error;
         this.#write(sandbox, { egress: "none" });
-        await this.#removeOpenNetwork(sandbox.id);
+        await this.#removeUnusedOpen();
         throw new PlatformError(
           "sandbox.unsupported",
           `sandbox '${sandbox.id}' cannot get a network while it runs: Podman gives none to a container that was created without; use Docker or the oci engine`,
         );
       });
-    if (wanted === "none") this.#write(sandbox, { egress: wanted });
-    if (wanted === "none") await this.#removeOpenNetwork(sandbox.id);
+    if (wanted === "open") return this.#networks.separate();
+    this.#write(sandbox, { egress: wanted });
+    await this.#removeUnusedOpen();
   }
 
   #write(sandbox: DockerSandbox, change: Partial<DockerRecord>): void {
@@ -519,21 +518,28 @@ export class DockerEngine implements SandboxEngine {
       const record = this.#records.find(id);
       if (record?.isReady === true && running.get(id) === true) await this.#openSandbox(record).forward();
       else if (record === null || !isRunning(this.#table, record.maker) || (record.isReady && record.maker.pid === this.#self.pid))
-        removals.push(this.#remove(record ?? this.#unknownRecord(id)));
+        removals.push(this.#removeLeft(record ?? this.#unknownRecord(id)));
     }
     const lost = [...running.keys()].filter((id) => !ids.includes(id));
-    for (const id of lost) removals.push(this.#removeContainer(id).then(() => this.#removeOpenNetwork(id)));
+    for (const id of lost) removals.push(this.#removeContainer(id));
     if (lost.length > 0) removals.push(Promise.allSettled(removals).then(() => this.#removeLostShares()));
     // What cannot be removed now is tried again at the next call.
     await Promise.allSettled(removals);
-    if (this.#hasAdopted) return;
+    // Also later than the first time: the daemon may have been carrying out a request of a killed server.
+    if (this.#hasAdopted && !(await this.#networks.list()).includes(this.#networks.open)) return;
     this.#hasAdopted = true;
-    await this.#removeRules();
+    await this.#removeUnusedOpen();
+  }
+
+  /** Programs that a killed server was running, such as `nft`, end first, so that nothing is created after this. */
+  async #removeLeft(record: DockerRecord): Promise<void> {
+    if (!isRunning(this.#table, record.maker)) await waitForLaunchers([record.maker]);
+    await this.#remove(record);
   }
 
   /** Removes the private networks and volumes that no record names. A record is written before they are created. */
   async #removeLostShares(): Promise<void> {
-    const [networks, volumes] = [await this.#networks.listPrivate(), await this.#volumes.list()];
+    const [networks, volumes] = [(await this.#networks.list()).filter((name) => name !== this.#networks.open), await this.#volumes.list()];
     const records = this.#records.ids().map((id) => this.#records.find(id));
     const named = records.flatMap((record) => [
       ...(record?.networks ?? []).map((id) => this.#networks.nameOf(id)),

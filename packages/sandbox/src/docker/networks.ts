@@ -1,3 +1,4 @@
+import { messageOf, parseIpv4Network } from "@aenv/contract";
 import { type DockerApi, isDockerError } from "./api.ts";
 import { HOME_LABEL } from "./container.ts";
 import { OpenRules } from "./open-rules.ts";
@@ -9,6 +10,7 @@ export class DockerNetworks {
   readonly #rules: OpenRules;
   readonly #log: (line: string) => void;
   #hasWarned = false;
+  #last: Promise<unknown> = Promise.resolve();
   /** Of sandboxes with open egress, which cannot reach each other in it. */
   readonly open: string;
 
@@ -25,24 +27,55 @@ export class DockerNetworks {
     return `aenv-${this.#homeId}-net-${id}`;
   }
 
-  async createOpen(): Promise<string> {
-    const problem = await this.#rules.add();
-    const { bridge } = this.#rules;
-    const options = { "com.docker.network.bridge.enable_icc": "false", "com.docker.network.bridge.name": bridge };
-    const name = await this.#create(this.open, { Options: options });
-    const why = problem ?? (this.#rules.isInForce() ? null : `the daemon has no interface ${bridge} on this machine`);
-    if (why !== null && !this.#hasWarned) {
-      this.#hasWarned = true;
-      this.#log(
-        `sandboxes with open egress can reach private networks, metadata services and this machine, because their packets cannot be filtered: ${why}. Set egressLimit to 'none' if that matters`,
-      );
-    }
-    return name;
+  /** Before a container is connected. `separate` is called when it is, before one of its programs runs, if that is possible. */
+  createOpen(): Promise<string> {
+    return this.#inOrder(async () => {
+      const problem = await this.#rules.add();
+      const { bridge } = this.#rules;
+      const options = { "com.docker.network.bridge.enable_icc": "false", "com.docker.network.bridge.name": bridge };
+      const name = await this.#create(this.open, { Options: options });
+      if (problem !== null) this.#warn(problem);
+      else if (!this.#rules.isInForce()) this.#warn(`the daemon has no interface ${bridge} on this machine`);
+      else this.#warn(await this.#rules.separate(await this.#openSubnets()));
+      return name;
+    });
   }
 
-  /** When no sandbox of the home has open egress. Also those that a killed server left. */
-  async removeRules(): Promise<void> {
-    await this.#rules.remove();
+  /** The container that was connected last does not reach the others of the open network. */
+  async separate(): Promise<void> {
+    if (process.getuid?.() === 0 && this.#rules.isInForce()) this.#warn(await this.#rules.isolatePorts().catch(messageOf));
+  }
+
+  /** The open network with its rules, if no sandbox uses it. False if the daemon does not remove it now. */
+  removeOpen(isUsed: () => boolean): Promise<boolean> {
+    return this.#inOrder(async () => {
+      if (isUsed()) return true;
+      if (!(await this.remove(this.open))) return false;
+      // Another server of this home may have begun to use it.
+      if (!isUsed()) await this.#rules.remove();
+      return true;
+    });
+  }
+
+  #warn(why: string | null): void {
+    if (why === null || this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.#log(
+      `sandboxes with open egress can reach private networks, metadata services and this machine, and each other unless the daemon prevents it, because their packets cannot be filtered: ${why}. Set egressLimit to 'none' if that matters`,
+    );
+  }
+
+  async #openSubnets(): Promise<readonly string[]> {
+    const { IPAM: ipam } = await this.#api.call("GET", `/networks/${this.open}`);
+    const configs = (ipam as { readonly Config?: readonly { readonly Subnet?: string }[] | null } | undefined)?.Config ?? [];
+    return configs.flatMap(({ Subnet: subnet = "" }) => (parseIpv4Network(subnet) === null ? [] : [subnet]));
+  }
+
+  /** Changes of the open network, one after the other: what one sandbox needs, the end of another must not remove. */
+  #inOrder<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => undefined);
+    return done;
   }
 
   /** Not even this machine has an address in it. */
@@ -50,11 +83,15 @@ export class DockerNetworks {
     return this.#create(this.nameOf(id), { Internal: true, Options: { "com.docker.network.bridge.inhibit_ipv4": "true" } });
   }
 
-  /** The daemon refuses it while a container is connected. */
-  async remove(name: string): Promise<void> {
-    await this.#api.call("DELETE", `/networks/${name}`).catch((error: unknown) => {
+  /** False if the daemon refuses it: a container is connected. */
+  async remove(name: string): Promise<boolean> {
+    try {
+      await this.#api.call("DELETE", `/networks/${name}`);
+      return true;
+    } catch (error) {
       if (!isDockerError(error)) throw error;
-    });
+      return isDockerError(error, 404);
+    }
   }
 
   connect(name: string, container: string, aliases: readonly string[] = []): Promise<void> {
@@ -65,10 +102,10 @@ export class DockerNetworks {
     return this.#api.tell("POST", `/networks/${name}/disconnect`, { body: { Container: container, Force: true } });
   }
 
-  /** The names of all private networks. */
-  async listPrivate(): Promise<readonly string[]> {
+  /** The names of all networks of the home. */
+  async list(): Promise<readonly string[]> {
     const all = await this.#api.list("/networks", { filters: JSON.stringify({ label: [`${HOME_LABEL}=${this.#homeId}`] }) });
-    return all.map(({ Name: name }) => String(name)).filter((name) => name.startsWith(this.nameOf("")));
+    return all.map(({ Name: name }) => String(name));
   }
 
   async #create(name: string, settings: object): Promise<string> {

@@ -1,12 +1,13 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { type DockerDaemon, describeNeeding, startDocker, temporaryTree } from "@aenv/testing";
+import { type DockerDaemon, describeNeeding, startDocker, startPodman, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Machines } from "../oci/network/testing/machines.ts";
 import { openRules } from "./open-rules.ts";
 
 const program = fileURLToPath(new URL("testing/dial-from-sandbox.ts", import.meta.url));
+const neighbour = fileURLToPath(new URL("testing/dial-neighbour.ts", import.meta.url));
 const PORT = 8443;
 
 it("the rules let names be asked of the machine's name servers, and are complete without any", () => {
@@ -60,3 +61,41 @@ describeNeeding("docker", "a hostile program in a sandbox of the docker engine w
     });
   });
 });
+
+for (const [name, start] of [
+  // Docker's own rules would keep them from each other.
+  ["docker", (namespace: string) => startDocker({ namespace, iptables: false })],
+  ["podman", (namespace: string) => startPodman({ namespace })],
+] as const)
+  describeNeeding(name, `two sandboxes of ${name} with open egress`, () => {
+    describeNeeding("network-namespaces", "on one bridge", () => {
+      it("do not reach each other by any address, also if one got its network while it ran", { timeout: 180_000 }, async () => {
+        const machines = new Machines();
+        try {
+          await using daemon = await start(machines.machine);
+          const dial = async (rules: "with" | "without") => {
+            using home = temporaryTree();
+            const enter = [`--net=/run/netns/${machines.machine}`, process.execPath, neighbour];
+            const { stdout } = await promisify(execFile)("nsenter", [...enter, home.path, daemon.socket, rules]);
+            return JSON.parse(stdout) as { seen: Record<string, string[]>; hasRules: boolean };
+          };
+          const { seen, hasRules } = await dial("with");
+          expect(Object.values(seen).flat()).toEqual(Object.values(seen).flatMap((all) => all.map(() => "no answer")));
+          // All three ended at once.
+          expect(hasRules).toBe(false);
+          expect(await dial("without")).toEqual({
+            seen: { created: reached(seen.created), changed: reached(seen.changed) },
+            hasRules: false,
+          });
+        } finally {
+          await machines.remove();
+        }
+      });
+    });
+  });
+
+/** Every address answers, at least one. */
+function reached(addresses: readonly string[] = []): string[] {
+  expect(addresses).not.toEqual([]);
+  return addresses.map(() => "here");
+}

@@ -1,14 +1,16 @@
 import { existsSync, readFileSync } from "node:fs";
 import { formatIpv4Network, parseIpv4, privateNetworks } from "@aenv/contract";
-import { nft } from "../oci/network/commands.ts";
+import { command, nft } from "../oci/network/commands.ts";
 import { forbiddenNetworks } from "../oci/network/rules.ts";
 
 /** Where a machine's own name servers are listed; the daemon uses the second list if the first one names only a loopback address. */
 const NAME_SERVERS = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
 
+const ATTEMPTS = 3;
+
 /**
- * Rules on this machine for sandboxes with open egress: like those of the oci engine, they reach public addresses only. Only root can set
- * them, and they count if the daemon's bridge is in this network namespace.
+ * Rules on this machine for sandboxes with open egress: like those of the oci engine, they reach public addresses only, and not each other.
+ * Only root can set them, and they count if the daemon's bridge is in this network namespace.
  */
 export class OpenRules {
   /** The bridge of the network, and the table with its rules. */
@@ -28,6 +30,29 @@ export class OpenRules {
     );
   }
 
+  /** After the network was created: containers in it do not reach each other by IPv4. Why it is not possible, or null. */
+  async separate(subnets: readonly string[]): Promise<string | null> {
+    return nft(separationRules(this.bridge, subnets)).then(
+      () => null,
+      (error: Error) => error.message,
+    );
+  }
+
+  /**
+   * After a container was connected: the ports of the bridge forward nothing to each other, of no protocol. The rules of `separate` hold
+   * until then. Why it is not possible, or null.
+   */
+  async isolatePorts(): Promise<string | null> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const ports = openPorts(await command("ip", ["-details", "-json", "link", "show", "master", this.bridge]));
+      if (ports.length === 0) return null;
+      const lines = ports.map((port) => `link set dev ${port} type bridge_slave isolated on\n`);
+      // A port whose container has ended since is skipped.
+      await command("ip", ["-force", "-batch", "-"], lines.join("")).catch(() => undefined);
+    }
+    return `the ports of the bridge ${this.bridge} cannot be isolated; that needs Linux 4.18 and iproute2 4.18`;
+  }
+
   /** After the network was created: whether the rules see its packets. */
   isInForce(): boolean {
     return readFileSync("/proc/self/net/dev", "utf8").includes(`${this.bridge}:`);
@@ -35,7 +60,10 @@ export class OpenRules {
 
   /** When the network has been removed. Idempotent. */
   async remove(): Promise<void> {
-    if (process.getuid?.() === 0) await nft(`add table inet ${this.bridge}\ndelete table inet ${this.bridge}\n`).catch(() => undefined);
+    if (process.getuid?.() !== 0) return;
+    // One by one: a kernel without the family bridge has the other.
+    for (const family of ["inet", "bridge"])
+      await nft(`add table ${family} ${this.bridge}\ndelete table ${family} ${this.bridge}\n`).catch(() => undefined);
   }
 }
 
@@ -63,6 +91,26 @@ export function openRules(bridge: string, servers: readonly string[]): string {
     ...rules.map((rule) => `add rule inet ${bridge} from-sandbox ${rule}`),
     "",
   ].join("\n");
+}
+
+/** Packets between the ports of a bridge do not come to the rules above, which are for packets that the machine routes. */
+export function separationRules(bridge: string, subnets: readonly string[]): string {
+  return [
+    `add table bridge ${bridge}`,
+    `add chain bridge ${bridge} between { type filter hook forward priority 0; }`,
+    `flush chain bridge ${bridge} between`,
+    ...subnets.map((subnet) => `add rule bridge ${bridge} between ip saddr ${subnet} ip daddr ${subnet} drop`),
+    "",
+  ].join("\n");
+}
+
+/** The ports of a bridge in `ip -details -json link` that are not isolated. */
+function openPorts(json: string): string[] {
+  const ports = JSON.parse(json.trim() || "[]") as readonly {
+    readonly ifname?: string;
+    readonly linkinfo?: { readonly info_slave_data?: { readonly isolated?: boolean } };
+  }[];
+  return ports.flatMap(({ ifname, linkinfo }) => (ifname === undefined || linkinfo?.info_slave_data?.isolated === true ? [] : [ifname]));
 }
 
 /** The IPv4 addresses of the machine's name servers that a container can reach. */
