@@ -315,6 +315,34 @@ describeNeeding("docker", "the docker engine", () => {
       expect(sandbox.commandDefaults.env).not.toHaveProperty("NAME");
     });
 
+    it("without an image has one that its home has made, which the next server removes if it has another base", async () => {
+      const home = newHome();
+      const filters = JSON.stringify({ reference: ["aenv-base"] });
+      const tags = async () => (await api.list("/images/json", { filters })).flatMap(({ RepoTags: names }) => names as string[]);
+      const baseOf = (digit: string) => async () => ({ digest: `sha256:${digit.repeat(64)}`, archive: () => testRoot().archive() });
+      const made = (digit: string) => `aenv-base:${digit.repeat(16)}`;
+      const other = await make(newEngine({ base: baseOf("c") }), plain);
+      const first = newEngine({ base: baseOf("a") }, home);
+      const used = await make(first, plain);
+      await first.close();
+      const second = newEngine({ base: baseOf("b") }, home);
+      await make(second, { ...plain, id: "two" });
+      // A container has it.
+      expect(await tags()).toEqual(expect.arrayContaining(["a", "b", "c"].map(made)));
+      for (const sandbox of await second.list()) if (sandbox.id === used.id) await sandbox.destroy();
+      await second.close();
+      const third = newEngine({ base: baseOf("b") }, home);
+      await make(third, { ...plain, id: "three" });
+      expect(await tags()).toEqual(expect.arrayContaining(["b", "c"].map(made)));
+      expect(await tags()).not.toContain(made("a"));
+      // One that was removed meanwhile is made again.
+      await other.destroy();
+      await api.call("DELETE", `/images/${made("c")}`);
+      expect(await run(engines[0] as DockerEngine, await make(engines[0] as DockerEngine, { ...plain, id: "again" }), "echo here")).toBe(
+        "here",
+      );
+    });
+
     it("runs an empty image of a registry, which is pulled with credentials and reported", async () => {
       const home = newHome();
       writeLayout(join(home, "layout"), [{ "only-file": "content" }]);

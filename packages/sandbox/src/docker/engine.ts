@@ -333,11 +333,22 @@ export class DockerEngine implements SandboxEngine {
     if (base === undefined)
       throw new PlatformError("request.invalid", `sandbox '${spec.id}' names no image, and the docker engine has no base image`);
     if (typeof base === "string") return this.#images.get(base, signal);
-    this.#base ??= this.#images.importRoot("aenv-base", base).catch((error: unknown) => {
+    const known = await this.#base;
+    // Another server with the same base, whose home has made the image, may have removed it.
+    if (known !== undefined && (await this.#images.find(known.id)) === null) this.#base = undefined;
+    this.#base ??= this.#importBase(base).catch((error: unknown) => {
       this.#base = undefined;
       throw error;
     });
     return this.#base;
+  }
+
+  /** The image of the base. Those of earlier versions of this server are removed. */
+  async #importBase(base: () => Promise<ImportedRoot>): Promise<DockerImage> {
+    const label = `${HOME_LABEL}=${this.#homeId}`;
+    const image = await this.#images.importRoot("aenv-base", label, base);
+    await this.#images.removeOthers(label, image);
+    return image;
   }
 
   #openDaemon(): Promise<Daemon> {

@@ -67,21 +67,33 @@ export class DockerImages {
     }
   }
 
-  /** The files of a base as an image, which is made if the daemon does not have it. */
-  async importRoot(repository: string, open: () => Promise<ImportedRoot>): Promise<DockerImage> {
+  /** The files of a base as an image, which is made with the label if the daemon does not have it. */
+  async importRoot(repository: string, label: string, open: () => Promise<ImportedRoot>): Promise<DockerImage> {
     const root = await open();
     const tag = root.digest.slice("sha256:".length, "sha256:".length + 16);
     const name = `${repository}:${tag}`;
     const known = await this.find(name);
     if (known !== null) return known;
     // Podman ignores the parameter for the tag.
-    const query = { fromSrc: "-", repo: name };
+    const query = { fromSrc: "-", repo: name, changes: `LABEL ${label}` };
     const body = await this.#api.stream("POST", "/images/create", { query, archive: root.archive(), headersTimeoutMs: 0 });
     for await (const { error } of jsonLines(body))
       if (error !== undefined) throw new Error(`the image ${name} could not be made: ${error}`);
     const made = await this.find(name);
     if (made === null) throw new Error(`the image ${name} was removed while it was needed`);
     return made;
+  }
+
+  /** Removes the images with the label but this one. Those that a container has are left. */
+  async removeOthers(label: string, kept: DockerImage): Promise<void> {
+    const labelled = await this.#api.list("/images/json", { filters: JSON.stringify({ label: [label] }) });
+    for (const { Id: id } of labelled) {
+      // Podman leaves out the algorithm.
+      if (String(id).endsWith(kept.id.replace(/^sha256:/, ""))) continue;
+      await this.#api.call("DELETE", `/images/${id}`).catch((error: unknown) => {
+        if (!isDockerError(error)) throw error;
+      });
+    }
   }
 
   async #pull(name: string, reference: ImageReference & { readonly from: "registry" }): Promise<void> {
