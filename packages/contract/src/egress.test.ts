@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { beyondEgress, type EgressPolicy, egressPolicy, matchesName, parseDestination } from "./egress.ts";
+import { beyondEgress, type EgressPolicy, egressPolicy, matchesName, narrowEgress, parseDestination } from "./egress.ts";
 import { containsIpv4, formatIpv4, formatIpv4Network, overlapsIpv4, parseIpv4, parseIpv4Network } from "./ipv4.ts";
 
 const network = fc
@@ -97,16 +97,38 @@ describe("a limit", () => {
     expect(beyondEgress(policy, limit)).toBe(beyond);
   });
 
+  const entry = fc.constantFrom("a.com", "*.a.com", "x.a.com:443", "10.0.0.0/8", "10.1.0.0/16:80", "8.8.8.8", "0.0.0.0/0");
+  const policy: fc.Arbitrary<EgressPolicy> = fc.oneof(
+    fc.constantFrom<EgressPolicy>("none", "open"),
+    fc.uniqueArray(entry, { minLength: 1, maxLength: 3 }).map((allow) => ({ allow })),
+  );
+
   it("never allows more in a policy than a wider limit does", () => {
-    const entry = fc.constantFrom("a.com", "*.a.com", "x.a.com:443", "10.0.0.0/8", "10.1.0.0/16:80", "8.8.8.8", "0.0.0.0/0");
-    const policy: fc.Arbitrary<EgressPolicy> = fc.oneof(
-      fc.constantFrom<EgressPolicy>("none", "open"),
-      fc.uniqueArray(entry, { minLength: 1, maxLength: 3 }).map((allow) => ({ allow })),
-    );
     fc.assert(
       fc.property(policy, policy, policy, (one, two, three) => {
         if (beyondEgress(one, two) === null && beyondEgress(two, three) === null) expect(beyondEgress(one, three)).toBeNull();
         expect(beyondEgress(one, one)).toBeNull();
+      }),
+    );
+  });
+
+  it.each<[EgressPolicy, EgressPolicy, EgressPolicy]>([
+    ["open", "none", "none"],
+    ["open", list("a.com"), list("a.com")],
+    ["open", list("a.com", "10.0.0.0/8"), list("a.com")],
+    [list("a.com", "b.com"), list("*.a.com", "b.com:443"), list("b.com:443")],
+    [list("a.com:80"), list("a.com:443"), "none"],
+  ])("narrows %j by %j to %j", (one, limit, expected) => {
+    expect(narrowEgress(one, limit)).toEqual(expected);
+  });
+
+  it("narrows a policy to one that both allow, in any order", () => {
+    fc.assert(
+      fc.property(policy, policy, (one, other) => {
+        const both = narrowEgress(one, other);
+        expect([beyondEgress(both, one), beyondEgress(both, other)]).toEqual([null, null]);
+        expect(beyondEgress(both, narrowEgress(other, one))).toBeNull();
+        expect(egressPolicy.safeParse(both).success).toBe(true);
       }),
     );
   });

@@ -69,6 +69,16 @@ export function beyondEgress(policy: EgressPolicy, limit: EgressPolicy): string 
   return policy.allow.find((text) => !isWithin(text)) ?? null;
 }
 
+/** What both policies allow. Of two entries that overlap, neither counts unless one contains the other. */
+export function narrowEgress(policy: EgressPolicy, limit: EgressPolicy): EgressPolicy {
+  if (beyondEgress(policy, limit) === null) return policy;
+  if (beyondEgress(limit, policy) === null) return limit;
+  const within = (one: EgressPolicy, other: EgressPolicy) =>
+    typeof one === "string" ? [] : one.allow.filter((text) => beyondEgress({ allow: [text] }, other) === null);
+  const allow = [...new Set([...within(policy, limit), ...within(limit, policy)])].slice(0, MAX_ALLOWED);
+  return allow.length === 0 ? "none" : { allow };
+}
+
 /** `0.0.0.0/0`: every address, private ones too. */
 export function isEverywhere(destination: Destination): boolean {
   return destination.kind === "network" && destination.port === null && destination.network.prefix === 0;

@@ -16,6 +16,7 @@ export {
   egressPolicy,
   isEverywhere,
   matchesName,
+  narrowEgress,
   parseDestination,
   privateNetworks,
 } from "./egress.ts";
