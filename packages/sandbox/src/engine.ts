@@ -335,6 +335,11 @@ export interface SandboxEngine {
   /** Only for engines with the ability `services`. */
   readonly services?: ServiceEngine;
   /**
+   * Why one sandbox cannot have these policies, one after the other from its start on, and what to do; null if it can. For engines where that
+   * depends on more than `can`, such as the runtime.
+   */
+  egressProblem?(policies: readonly EgressPolicy[], runtime: SandboxRuntime | undefined): string | null;
+  /**
    * Resolves when the sandbox answers `GET /health`, with any status: a blank runner answers 503.
    * Rejects with `sandbox.start_failed` and the reason.
    */

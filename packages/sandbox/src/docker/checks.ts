@@ -24,9 +24,21 @@ export function assertNetworks(id: string, { isPodman }: Daemon, runtime: Sandbo
 }
 
 export function assertEgress(id: string, policy: EgressPolicy): void {
-  if (typeof policy === "string") return;
-  throw new PlatformError(
-    "sandbox.unsupported",
-    `sandbox '${id}' allows single destinations, which the docker engine cannot enforce: use the oci engine, or 'none' or 'open'`,
-  );
+  const problem = egressProblem([policy], null);
+  if (problem !== null) throw new PlatformError("sandbox.unsupported", `the policy of sandbox '${id}' cannot be applied: ${problem}`);
+}
+
+/** Why a container cannot have these policies, one after the other; null if it can. Without a kind of container, as far as that is clear. */
+export function egressProblem(
+  policies: readonly EgressPolicy[],
+  kind: { readonly runtime: SandboxRuntime; readonly isPodman: boolean } | null,
+): string | null {
+  if (policies.some((policy) => typeof policy !== "string"))
+    return "the docker engine cannot allow single destinations; use the oci engine, or 'none' or 'open'";
+  const gets = policies.some((policy, index) => index > 0 && policy === "open" && policies[index - 1] === "none");
+  if (gets && kind?.runtime === "runsc")
+    return "a container with gVisor cannot get a network while it runs, because gVisor reads its network at the start; use runc or the oci engine";
+  if (gets && kind?.isPodman === true && policies[0] === "none")
+    return "Podman gives no network to a container that was created without one; use Docker or the oci engine";
+  return null;
 }

@@ -56,6 +56,11 @@ export function runtimeFor(
   return { runtimeName: isDefault ? null : name, runtime, architecture };
 }
 
+/** Of containers that name no runtime. */
+export function defaultKind({ defaultRuntime }: Daemon): SandboxRuntime {
+  return kindOf(defaultRuntime);
+}
+
 function kindOf(name: string): SandboxRuntime {
   return name.includes("runsc") ? "runsc" : "runc";
 }

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import type { EgressPolicy } from "@aenv/contract";
 import { type DockerDaemon, describeNeeding, limitMemoryAbove, missing, startDocker, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Behaviour, describeEngine } from "../conformance.ts";
@@ -418,6 +419,20 @@ describeNeeding("docker", "the docker engine", () => {
       expect(await run(engine, sandbox, "cat /proc/version")).toMatch(/Linux version 4\.4|gvisor|4\.19/i);
       expect(await run(engine, sandbox, "touch /.aenv/run/file || echo refused")).toContain("refused");
       await expect(sandbox.setEgress("open")).rejects.toMatchObject({ message: expect.stringContaining("gVisor reads its network") });
+      const open = await make(engine, { ...plain, id: "open", egress: "open" });
+      expect(await run(engine, open, "grep -c eth0 /proc/net/dev")).toBe("1");
+    });
+
+    it("has policies that its runtime can apply, and others are named before it is created", () => {
+      const problems = (engine: DockerEngine, runtime?: "runsc") =>
+        [["open"], ["none", "open"], ["open", "none", "open"], ["none", { allow: ["example.com"] }]].map((policies) =>
+          engine.egressProblem(policies as EgressPolicy[], runtime),
+        );
+      const list = expect.stringContaining("cannot allow single destinations");
+      const gvisor = expect.stringContaining("gVisor reads its network at the start");
+      expect(problems(newEngine())).toEqual([null, null, null, list]);
+      for (const all of [problems(newEngine(), "runsc"), problems(newEngine({ runtime: "runsc" }))])
+        expect(all).toEqual([null, gvisor, gvisor, list]);
     });
 
     it("reports a daemon that does not answer, with what to do", async () => {

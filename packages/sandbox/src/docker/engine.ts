@@ -28,9 +28,9 @@ import { describeExit, exitOf } from "../process/exit-reason.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { removeFolder } from "../process/sandbox-folder.ts";
 import { DockerApi, isDockerError } from "./api.ts";
-import { assertEgress, assertNetworks, assertValid } from "./checks.ts";
+import { assertEgress, assertNetworks, assertValid, egressProblem } from "./checks.ts";
 import { containerConfig, containerName, HOME_LABEL, INIT_SOCKET, SANDBOX_LABEL, seccompText } from "./container.ts";
-import { type Daemon, readDaemon, runtimeFor } from "./daemon.ts";
+import { type Daemon, defaultKind, readDaemon, runtimeFor } from "./daemon.ts";
 import { ContainerExits } from "./exits.ts";
 import { type DockerImage, DockerImages, type ImportedRoot } from "./images.ts";
 import { DockerNetworks } from "./networks.ts";
@@ -94,6 +94,8 @@ export class DockerEngine implements SandboxEngine {
     report: (reached) => this.#options.onLimit?.(reached),
   });
   #daemon: Promise<Daemon> | undefined;
+  /** Null until the first call, with which a server begins. */
+  #knownDaemon: Daemon | null = null;
   #base: Promise<DockerImage> | undefined;
   #adopting: Promise<void> | undefined;
   #hasAdopted = false;
@@ -137,6 +139,12 @@ export class DockerEngine implements SandboxEngine {
         for (const sandbox of this.#sandboxes.values()) this.#observe(sandbox);
       },
     });
+  }
+
+  egressProblem(policies: readonly EgressPolicy[], runtime: SandboxRuntime | undefined): string | null {
+    const daemon = this.#knownDaemon;
+    const isRunsc = (runtime ?? this.#options.runtime ?? (daemon === null ? "runc" : defaultKind(daemon))) === "runsc";
+    return egressProblem(policies, { runtime: isRunsc ? "runsc" : "runc", isPodman: daemon?.isPodman === true });
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
@@ -352,10 +360,16 @@ export class DockerEngine implements SandboxEngine {
   }
 
   #openDaemon(): Promise<Daemon> {
-    this.#daemon ??= readDaemon(this.#api).catch((error: unknown) => {
-      this.#daemon = undefined;
-      throw error;
-    });
+    this.#daemon ??= readDaemon(this.#api).then(
+      (daemon) => {
+        this.#knownDaemon = daemon;
+        return daemon;
+      },
+      (error: unknown) => {
+        this.#daemon = undefined;
+        throw error;
+      },
+    );
     return this.#daemon;
   }
 
@@ -477,11 +491,9 @@ export class DockerEngine implements SandboxEngine {
     assertEgress(sandbox.id, policy);
     const wanted = policy === "open" ? "open" : "none";
     if (sandbox.record.egress === wanted) return;
-    if (wanted === "open" && sandbox.record.runtime === "runsc")
-      throw new PlatformError(
-        "sandbox.unsupported",
-        `sandbox '${sandbox.id}' cannot get a network while it runs: gVisor reads its network at the start; use runc or the oci engine`,
-      );
+    // Whether Podman can depends on how the container was created, so it is asked.
+    const problem = egressProblem([sandbox.record.egress, wanted], { runtime: sandbox.record.runtime, isPodman: false });
+    if (problem !== null) throw new PlatformError("sandbox.unsupported", `sandbox '${sandbox.id}': ${problem}`);
     const container = containerName(this.#homeId, sandbox.id);
     const { open } = this.#networks;
     // Before the network is used: what the record does not name would not be removed.
@@ -496,10 +508,8 @@ export class DockerEngine implements SandboxEngine {
         if (!isDockerError(error) || !error.message.includes("invalid network mode")) throw error;
         this.#write(sandbox, { egress: "none" });
         await this.#removeUnusedOpen();
-        throw new PlatformError(
-          "sandbox.unsupported",
-          `sandbox '${sandbox.id}' cannot get a network while it runs: Podman gives none to a container that was created without; use Docker or the oci engine`,
-        );
+        const why = egressProblem(["none", "open"], { runtime: "runc", isPodman: true });
+        throw new PlatformError("sandbox.unsupported", `sandbox '${sandbox.id}': ${why}`);
       });
     if (wanted === "open") return this.#networks.separate();
     this.#write(sandbox, { egress: wanted });
@@ -513,7 +523,7 @@ export class DockerEngine implements SandboxEngine {
 
   /** Adopts running containers of earlier server processes, and removes what else they left. */
   async #adopt(): Promise<void> {
-    await this.#exits.listening();
+    await Promise.all([this.#exits.listening(), this.#openDaemon()]);
     // Before the folders are read: a container without a folder is then none that is just being created.
     const running = await this.#containers();
     const ids = this.#records.ids();

@@ -86,6 +86,8 @@ describeNeeding("podman", "the docker engine with Podman", () => {
     expect(await interfaces()).toBe("2");
     const closed = (await engine.create({ ...spec, id: "closed" }, signal)) as DockerSandbox;
     await expect(closed.setEgress("open")).rejects.toMatchObject({ code: "sandbox.unsupported" });
+    expect(engine.egressProblem(["none", "open"], undefined)).toContain("Podman gives no network");
+    expect(engine.egressProblem(["open", "none", "open"], undefined)).toBeNull();
     // What its home has made of the base has the label by which a later version removes it.
     const images = await api.list("/images/json", { filters: JSON.stringify({ label: [`${HOME_LABEL}`] }) });
     expect(images.flatMap(({ RepoTags: names }) => names as string[])).toContainEqual(expect.stringContaining("aenv-base:"));

@@ -19,6 +19,7 @@ describe("the policy for outgoing connections", () => {
         limit: options.limit ?? "open",
         engine: { name: "memory", can: { ...noAbilities, egress: options.can ?? true, changesEgress: options.changes ?? true } },
         isShared: options.isShared ?? false,
+        runtime: () => undefined,
       },
     );
 
@@ -33,6 +34,42 @@ describe("the policy for outgoing connections", () => {
     const widened = "egress allows 'api.example.com', which deployConfig.egress of shop@1.0.0 does not; a request may only narrow";
     expect(() => choose({ egress: SHOP }, { allow: ["api.example.com"] })).toThrow(widened);
     expect(() => choose({}, "open")).toThrow("egress allows 'open'");
+  });
+
+  it("is narrowed for rewards too, to what both the request and the environment allow", () => {
+    const rewardOf = (rewardEgress: EgressPolicy, egress?: EgressPolicy) => choose({ egress: "open", rewardEgress }, egress).egress?.reward;
+    expect(rewardOf("open", "none")).toBe("none");
+    expect(rewardOf("open", SHOP)).toEqual(SHOP);
+    expect(rewardOf({ allow: ["api.example.com:443", "judge.example"] }, SHOP)).toEqual({ allow: ["api.example.com:443"] });
+    expect(rewardOf("none", SHOP)).toBe("none");
+    expect(rewardOf("open")).toBe("open");
+  });
+
+  it("is refused if the engine says that a sandbox cannot have it, or cannot have that of rewards after it", () => {
+    const choosing = (deployConfig: Record<string, unknown>) =>
+      egressFor(
+        { name: "shop", version: "1.0.0", config: { name: "shop", version: "1.0.0", deployConfig } },
+        {},
+        {
+          limit: "open",
+          engine: {
+            name: "docker",
+            can: { ...noAbilities, egress: true, changesEgress: true },
+            egressProblem: (policies, runtime) =>
+              policies.some((one) => typeof one === "object")
+                ? "no lists"
+                : runtime === "runsc" && new Set(policies).size > 1
+                  ? "no changes"
+                  : null,
+          },
+          isShared: false,
+          runtime: () => "runsc",
+        },
+      );
+    expect(choosing({ egress: "open" }).egress).toEqual({ agent: "open" });
+    expect(() => choosing({ egress: SHOP })).toThrow("deployConfig.egress of shop@1.0.0 cannot be applied: no lists");
+    expect(() => choosing({ rewardEgress: SHOP })).toThrow("deployConfig.rewardEgress of shop@1.0.0 cannot be applied: no lists");
+    expect(() => choosing({ rewardEgress: "open" })).toThrow("deployConfig.rewardEgress of shop@1.0.0 cannot be applied: no changes");
   });
 
   it("is refused beyond the limit of the operator, with the setting that allows it", () => {
@@ -66,30 +103,51 @@ describe("the policy for outgoing connections", () => {
 });
 
 describe("a sandbox", () => {
-  async function open(deployConfig: object, pool = 0, changesEgress = true) {
+  async function open(deployConfig: object, pool = 0, changesEgress = true, blank = 0) {
     const world = openWorld({ egress: true, changesEgress });
-    const server = openTestServer(world, { pool });
+    const server = openTestServer(world, { pool, blank });
     const ref = await world.publish(ada, "shop", deployConfig);
     const policies = async (sandboxId = "") => {
       const sandbox = (await world.engine.list()).find(({ id }) => id === sandboxId);
-      return (sandbox as unknown as { policies: EgressPolicy[] }).policies;
+      const first = started(sandboxId);
+      return [...(first === undefined ? [] : [first]), ...(sandbox as unknown as { policies: EgressPolicy[] }).policies];
     };
-    return { world, server, ref, policies };
+    const started = (sandboxId = "") => world.started.find(({ id }) => id === sandboxId)?.egress;
+    return { world, server, ref, policies, started };
   }
 
   it("gets the policy of its instance before it loads the environment, and so do forks", async () => {
-    const { server, ref, policies } = await open({ isolation: "instance", egress: SHOP });
+    const { server, ref, started } = await open({ isolation: "instance", egress: SHOP });
     const row = await server.create(ref, { egress: { allow: ["a.shop.example"] } });
-    expect(await policies(row.slot?.sandboxId)).toEqual([{ allow: ["a.shop.example"] }]);
+    expect(started(row.slot?.sandboxId)).toEqual({ allow: ["a.shop.example"] });
     const [fork] = await server.instances.fork(row.id, 1, { caller: ada, signal: server.signal });
-    expect(await policies(fork?.slot?.sandboxId)).toEqual([{ allow: ["a.shop.example"] }]);
+    expect(started(fork?.slot?.sandboxId)).toEqual({ allow: ["a.shop.example"] });
+  });
+
+  it("that was started ahead as a blank one gets the policy of its instance before it loads the environment", async () => {
+    const { server, ref, policies, started } = await open({ isolation: "instance", egress: SHOP }, 1, true, 1);
+    await server.pool.warmUp();
+    const row = await server.create(ref);
+    expect([started(row.slot?.sandboxId), await policies(row.slot?.sandboxId)]).toEqual([undefined, [SHOP]]);
+  });
+
+  it("is a new one, and no blank one, if the engine says that one of this runtime or daemon cannot get the policy while it runs", async () => {
+    const { world, server, ref, started } = await open({ isolation: "instance", egress: "open" }, 1, true, 1);
+    const egressProblem = (policies: readonly EgressPolicy[]) => (policies.length > 1 && policies[0] === "none" ? "no network" : null);
+    Object.assign(world.engine, { egressProblem });
+    await server.pool.warmUp();
+    expect(started((await server.create(ref)).slot?.sandboxId)).toBe("open");
+    await expect(server.create(await world.publish(ada, "other", { isolation: "instance", rewardEgress: "open" }))).rejects.toMatchObject({
+      code: "instance.unsupported",
+      message: "deployConfig.rewardEgress of other@1.0.0 cannot be applied: no network",
+    });
   });
 
   it("is a new one with the policy, if the engine cannot change that of a sandbox that runs", async () => {
-    const { world, server, ref, policies } = await open({ isolation: "instance", egress: "open", warm: 1 }, 2, false);
+    const { server, ref, policies, started } = await open({ isolation: "instance", egress: "open", warm: 1 }, 2, false);
     const row = await server.create(ref);
-    expect(world.started.find(({ id }) => id === row.slot?.sandboxId)?.egress).toBe("open");
-    expect(await policies(row.slot?.sandboxId)).toEqual([]);
+    expect(started(row.slot?.sandboxId)).toBe("open");
+    expect(await policies(row.slot?.sandboxId)).toEqual(["open"]);
   });
 
   it("stays without connections if nothing allows any", async () => {

@@ -1,6 +1,7 @@
-import { beyondEgress, type CreateInstanceRequest, type EgressPolicy, PlatformError } from "@aenv/contract";
-import type { SandboxEngine } from "@aenv/sandbox";
+import { beyondEgress, type CreateInstanceRequest, type EgressPolicy, narrowEgress, PlatformError } from "@aenv/contract";
+import type { SandboxEngine, SandboxRuntime } from "@aenv/sandbox";
 import type { EnvironmentVersion } from "../hub/hub.ts";
+import { assertPossibleEgress } from "../sandboxes/possible-egress.ts";
 
 /** The policies of an instance for outgoing connections. */
 export interface InstanceEgress {
@@ -12,8 +13,10 @@ export interface InstanceEgress {
 export interface EgressOptions {
   /** What the operator allows at most. */
   readonly limit: EgressPolicy;
-  readonly engine: Pick<SandboxEngine, "name" | "can">;
+  readonly engine: Pick<SandboxEngine, "name" | "can" | "egressProblem">;
   readonly isShared: boolean;
+  /** That of the instance's sandbox; undefined for the engine's own. */
+  readonly runtime: () => SandboxRuntime | undefined;
 }
 
 export interface ChosenEgress {
@@ -23,13 +26,31 @@ export interface ChosenEgress {
   readonly warnings: readonly string[];
 }
 
-/** The environment's policy, which the request may narrow and the operator limits. Without any, there are no outgoing connections. */
+/**
+ * The environment's policy, which the request may narrow, also for rewards, and the operator limits. Without any, there are no outgoing
+ * connections. Policies that sandboxes of the engine cannot have are an error.
+ */
 export function egressFor(
+  environment: Pick<EnvironmentVersion, "name" | "version" | "config">,
+  request: Pick<CreateInstanceRequest, "egress">,
+  options: EgressOptions,
+): ChosenEgress {
+  const chosen = chooseEgress(environment, request, options);
+  if (chosen.egress !== undefined) {
+    const { agent, reward = agent } = chosen.egress;
+    assertPossibleEgress(`${environment.name}@${environment.version}`, "egress", [agent], options);
+    assertPossibleEgress(`${environment.name}@${environment.version}`, "rewardEgress", [agent, reward, agent], options);
+  }
+  return chosen;
+}
+
+function chooseEgress(
   environment: Pick<EnvironmentVersion, "name" | "version" | "config">,
   request: Pick<CreateInstanceRequest, "egress">,
   { limit, engine, isShared }: EgressOptions,
 ): ChosenEgress {
-  const { egress: own, rewardEgress: reward } = environment.config.deployConfig ?? {};
+  const { egress: own, rewardEgress } = environment.config.deployConfig ?? {};
+  const reward = rewardEgress && request.egress ? narrowEgress(rewardEgress, request.egress) : rewardEgress;
   const ref = `${environment.name}@${environment.version}`;
   if (request.egress !== undefined) {
     const beyond = beyondEgress(request.egress, own ?? "none");

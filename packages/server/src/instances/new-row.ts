@@ -25,7 +25,7 @@ export interface NewRowOptions {
   readonly defaultIdleSeconds: number | null;
   /** Null: sandboxes are not frozen, unless their environment says so. */
   readonly defaultFreezeSeconds?: number | null;
-  readonly engine: Pick<SandboxEngine, "name" | "can">;
+  readonly engine: Pick<SandboxEngine, "name" | "can" | "egressProblem">;
   /** Where sandboxes may connect to at most. */
   readonly egressLimit: EgressPolicy;
   readonly taskLimits: TaskSandboxLimits;
@@ -50,8 +50,9 @@ export function newInstanceRow(
   }: NewRowOptions,
 ): InstanceRow {
   const isShared = isolationOf(environment.config) === "shared";
+  const runtime = () => runtimes.runtimeOf([environment.owner, owner], environment.config.deployConfig?.runtime);
   const { options, warnings: ignored } = supportedOptions(sandboxOptionsOf(environment.config, request), engine, isShared);
-  const { egress, warnings: unrestricted } = egressFor(environment, request, { limit: egressLimit, engine, isShared });
+  const { egress, warnings: unrestricted } = egressFor(environment, request, { limit: egressLimit, engine, isShared, runtime });
   const image = imageFor(environment, request.datasource ?? "");
   const { policy: taskSandboxes, warnings: unshared } = taskPolicyFor({
     ref: `${environment.name}@${environment.version}`,
@@ -63,7 +64,7 @@ export function newInstanceRow(
     egressLimit,
     engine,
     limits,
-    runtime: () => runtimes.runtimeOf([environment.owner, owner], environment.config.deployConfig?.runtime),
+    runtime,
   });
   const warnings = [...ignored, ...unrestricted, ...unshared];
   const own = environment.config.deployConfig?.ttl;

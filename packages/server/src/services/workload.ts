@@ -62,7 +62,7 @@ export function workloadFor(
 }
 
 export interface SpecOptions {
-  readonly engine: Pick<SandboxEngine, "name" | "can">;
+  readonly engine: Pick<SandboxEngine, "name" | "can" | "egressProblem">;
   readonly egressLimit: EgressPolicy;
   readonly runtimes: RuntimePolicy;
   /** The unpacked bundle. */
@@ -81,7 +81,8 @@ export function specOf(
 ): ServiceSpec {
   const { config, bundleDigest } = environment;
   const { runtime, deployConfig } = config;
-  const { egress } = egressFor(environment, {}, { limit: egressLimit, engine, isShared: false });
+  const runtimeOf = () => runtimes.runtimeOf([environment.owner, row.owner], deployConfig?.runtime);
+  const { egress } = egressFor(environment, {}, { limit: egressLimit, engine, isShared: false, runtime: runtimeOf });
   const platform = { AENV_TYPE: "service", ...(row.storage !== null && { AENV_STORAGE: mountPath }) };
   return {
     id: row.id,
@@ -105,7 +106,7 @@ export function specOf(
       runtime === undefined ? (deployConfig?.healthPath ?? (bundleDigest === null ? null : "/health")) : (runtime.healthPath ?? null),
     variables: mergeVariables(ownVariables(environment), row.variables, platform),
     egress: egress?.agent,
-    runtime: runtimes.runtimeOf([environment.owner, row.owner], deployConfig?.runtime),
+    runtime: runtimeOf(),
     storage: row.storage === null ? null : { name: row.storage, size: storageSize, mountPath },
     requests,
     limits,

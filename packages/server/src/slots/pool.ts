@@ -117,20 +117,23 @@ export class Pool {
   }
 
   /** Only a new sandbox can have a policy, if the engine does not change that of one that runs. */
-  #needsNew({ egress }: ClaimSpec): boolean {
-    return egress !== undefined && egress !== "none" && !this.#options.engine.can.changesEgress;
+  #needsNew({ egress, runtime }: ClaimSpec): boolean {
+    if (egress === undefined || egress === "none") return false;
+    const { engine } = this.#options;
+    return !engine.can.changesEgress || (engine.egressProblem?.(["none", egress], runtime) ?? null) !== null;
   }
 
   /** A blank process, or a new one, that loads the bundle. */
   async #load(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
     const { sandboxOptions, sandboxSnapshot: snapshot, runtime, template, limits, second, mounts, subject } = spec;
-    const needsNew = this.#needsNew(spec);
     // Blank processes have none of these.
     const special = { sandboxOptions, snapshot, runtime, template, limits, second, mounts };
-    if (needsNew || Object.values(special).some((one) => one !== undefined)) {
-      const options = { ...special, subject, firstFolder: spec.folder, ...(needsNew && { egress: spec.egress }) };
-      return this.#bind(await this.#start(spec.owner, "now", signal, options), bundleOf(spec), signal);
-    }
+    const startNew = async () => {
+      const { egress, ...bundle } = bundleOf(spec);
+      const options = { ...special, subject, firstFolder: spec.folder, ...(egress !== "none" && { egress }) };
+      return this.#bind(await this.#start(spec.owner, "now", signal, options), bundle, signal);
+    };
+    if (this.#needsNew(spec) || Object.values(special).some((one) => one !== undefined)) return startNew();
     const blank = this.#take(this.#blank);
     try {
       if (blank !== null) return await this.#bind(blank, bundleOf(spec), signal);
@@ -138,7 +141,7 @@ export class Pool {
       // The process may have died while it was idle, which is not the bundle's fault.
       if (!isPlatformError(error, "sandbox.lost")) throw error;
     }
-    return this.#bind(await this.#start(spec.owner, "now", signal, { subject, firstFolder: spec.folder }), bundleOf(spec), signal);
+    return startNew();
   }
 
   /**
@@ -415,6 +418,7 @@ export class Pool {
   }
 }
 
+/** Without a policy if the process was started with it. */
 interface BindRequest extends Pick<ClaimSpec, "folder" | "variables" | "egress"> {
   /** No caller waits, so the process also warms up. */
   readonly isAhead: boolean;

@@ -76,7 +76,13 @@ describe("what the code of an instance may open", () => {
   it("may connect where the environment says, unless the request or the operator narrows it", () => {
     const own = { taskSandboxes: { egress: "open" }, rewardEgress: "open" } as const;
     expect(policyOf(own)).toMatchObject({ egress: "open", rewardEgress: "open" });
-    expect(policyOf(own, { isNarrowed: true })).toMatchObject({ egress: "none" });
+    expect(policyOf(own, { isNarrowed: true })).toMatchObject({ egress: "none", rewardEgress: "none" });
+    const narrower = { taskSandboxes: { egress: { allow: ["a.example"] } }, rewardEgress: { allow: ["a.example:443"] } } as const;
+    const asked = { isNarrowed: true, egress: { agent: { allow: ["a.example", "b.example"] } } };
+    expect(policyOf(structuredClone(narrower) as never, asked)).toMatchObject({
+      egress: { allow: ["a.example"] },
+      rewardEgress: { allow: ["a.example:443"] },
+    });
     expect(policyOf({ taskSandboxes: {} }, { egress: { agent: "open" } })).toMatchObject({ egress: "open" });
     expect(() => policyOf(own, { egressLimit: "none" })).toThrow(/egressLimit/);
     expect(policyOf(own, { egress: undefined })).not.toHaveProperty("egress");
@@ -108,7 +114,7 @@ describe("a sandbox that the code asks for", () => {
 
   it("is made as another one if it is fresh, with the policy of rewards", () => {
     const like = { image: "team/two:1", memoryMb: 64, egress: "open" } as const;
-    expect(spec({ purpose: "fresh", of: "task-1" }, like)).toEqual({ ...like, egress: "none" });
+    expect(spec({ purpose: "fresh", of: "task-1" }, like)).toEqual({ ...like, egress: "none", isFresh: true });
   });
 });
 

@@ -7,11 +7,13 @@ import {
   isDualContainer,
   type LinkParameters,
   mebibytesOf,
+  narrowEgress,
   PlatformError,
   shmProblem,
 } from "@aenv/contract";
 import type { SandboxEngine, SandboxRuntime, SecondContainer } from "@aenv/sandbox";
 import { isImageReference } from "../hub/datasource.ts";
+import { assertPossibleEgress } from "../sandboxes/possible-egress.ts";
 import { globMatches } from "./glob.ts";
 
 /** Limits of the server for sandboxes that environment code opens. */
@@ -62,7 +64,7 @@ export interface PolicyInput {
   /** The request has narrowed `egress`. */
   readonly isNarrowed: boolean;
   readonly egressLimit: EgressPolicy;
-  readonly engine: Pick<SandboxEngine, "name" | "can">;
+  readonly engine: Pick<SandboxEngine, "name" | "can" | "egressProblem">;
   readonly limits: TaskSandboxLimits;
   readonly runtime: () => SandboxRuntime | undefined;
 }
@@ -147,19 +149,25 @@ export function secondOf(policy: TaskSandboxPolicy | undefined): SecondContainer
 
 const DEFAULT_AT_ONCE = 4;
 
-function egressFor({ ref, config, egress, isNarrowed, egressLimit }: PolicyInput): Pick<TaskSandboxPolicy, "egress" | "rewardEgress"> {
+function egressFor(input: PolicyInput): Pick<TaskSandboxPolicy, "egress" | "rewardEgress"> {
+  const { ref, config, egress, isNarrowed, egressLimit } = input;
   if (egress === undefined) return {};
-  const declared = config.deployConfig?.taskSandboxes?.egress;
-  // A request that narrows the policy of the environment narrows that of its sandboxes.
-  const chosen = isNarrowed ? egress.agent : (declared ?? egress.agent);
+  const { taskSandboxes, rewardEgress } = config.deployConfig ?? {};
+  // A request that narrows the policy of the environment narrows those of its sandboxes, also of fresh ones.
+  const within = (policy: EgressPolicy) => (isNarrowed ? narrowEgress(policy, egress.agent) : policy);
+  const chosen = within(taskSandboxes?.egress ?? egress.agent);
   const beyond = beyondEgress(chosen, egressLimit);
   if (beyond !== null)
     throw new PlatformError(
       "instance.unsupported",
       `${ref} wants connections to '${beyond}' (deployConfig.taskSandboxes.egress), which this server does not allow; its operator can, with the setting egressLimit`,
     );
-  const reward = config.deployConfig?.rewardEgress;
-  return { egress: chosen, ...(reward !== undefined && { rewardEgress: reward }) };
+  assertPossibleEgress(ref, "taskSandboxes.egress", [chosen], input);
+  if (rewardEgress === undefined) return { egress: chosen };
+  const reward = within(rewardEgress);
+  // Fresh sandboxes are started with it.
+  assertPossibleEgress(ref, "rewardEgress", [reward], input);
+  return { egress: chosen, rewardEgress: reward };
 }
 
 function amount(ref: string, field: string, text: string | undefined, parse: (text: string) => number | null): number | null {
@@ -180,6 +188,8 @@ export interface TaskSandboxSpec {
   readonly diskMb?: number;
   readonly shmMb?: number;
   readonly egress?: EgressPolicy;
+  /** It is for rewards, and may have `rewardEgress`. */
+  readonly isFresh?: boolean;
 }
 
 type OpenRequest = LinkParameters<"/open">;
@@ -187,7 +197,7 @@ type OpenRequest = LinkParameters<"/open">;
 /** The sandbox that a request asks for. One that the policy does not allow is an error that names the setting. */
 export function specFor(policy: TaskSandboxPolicy, request: OpenRequest, like: TaskSandboxSpec | null): TaskSandboxSpec {
   if (request.purpose === "fresh" && like !== null)
-    return { ...like, ...(policy.rewardEgress !== undefined && { egress: policy.rewardEgress }) };
+    return { ...like, isFresh: true, ...(policy.rewardEgress !== undefined && { egress: policy.rewardEgress }) };
   const { image = policy.image } = request;
   if (image !== null && image !== policy.image) assertAllowed(image, policy.images);
   const cpus = within("cpus", "cpu", request.cpus, policy.cpus);
@@ -222,14 +232,20 @@ function within(option: string, field: string, asked: number | undefined, most: 
   );
 }
 
-/** The policy that a request asks for, by default all of the instance's. It may not allow more. */
-export function narrowed({ egress }: TaskSandboxPolicy, asked: EgressPolicy | undefined): EgressPolicy | undefined {
+/** The policy that a request asks for, by default all of the instance's, or of its rewards for a fresh sandbox. It may not allow more. */
+export function narrowed(
+  { egress: ofAgent, rewardEgress }: TaskSandboxPolicy,
+  asked: EgressPolicy | undefined,
+  isFresh = false,
+): EgressPolicy | undefined {
+  const isReward = isFresh && rewardEgress !== undefined;
+  const egress = isReward ? rewardEgress : ofAgent;
   if (egress === undefined || asked === undefined) return egress;
   const beyond = beyondEgress(asked, egress);
   if (beyond === null) return asked;
   throw new PlatformError(
     "environment.invalid",
-    `egress allows '${beyond}', which neither deployConfig.taskSandboxes.egress nor the request for the instance does; it may only be narrowed`,
+    `egress allows '${beyond}', which neither deployConfig.${isReward ? "rewardEgress" : "taskSandboxes.egress"} nor the request for the instance does; it may only be narrowed`,
   );
 }
 

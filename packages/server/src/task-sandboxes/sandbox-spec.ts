@@ -25,7 +25,7 @@ export function sandboxSpec(
   { name, episode, purpose, snapshot, networks, volumes, program, spec, policy }: WantedSandbox,
   { serverId, hostId, startTimeoutMs, sharedFolder }: SpecSettings,
 ): SandboxSpec {
-  const { image, ...limits } = spec;
+  const { image, isFresh: _, ...limits } = spec;
   const { env: variables = {}, ...own } = program ?? {};
   const mounts = [{ source: sharedFolder, target: SHARED_PATH, isReadOnly: false }];
   // No other episode, also of the same instance, has this network or volume.

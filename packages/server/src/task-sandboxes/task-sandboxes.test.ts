@@ -41,6 +41,11 @@ const environment = defineEnvironment({
       input: z.object({ policy: z.union([z.literal("none"), z.object({ allow: z.array(z.string()) })]).nullable() }),
       run: async ({ policy }, { sandbox }) => sandbox.setEgress(policy),
     },
+    {
+      name: "setEgressOfFresh",
+      input: z.object({ policy: z.union([z.literal("none"), z.object({ allow: z.array(z.string()) })]).nullable() }),
+      run: async ({ policy }, { sandboxes }) => (await sandboxes.fresh()).setEgress(policy),
+    },
     { name: "fresh", run: async (_, { sandboxes }) => (await sandboxes.fresh()).image },
   ],
 }) as EnvironmentDefinition;
@@ -119,6 +124,26 @@ it("what a running sandbox may connect to is changed within the policy of the en
   await expect(other.call(still, "setEgress", { policy: "none" })).rejects.toThrow(
     "the engine 'memory' of this server sets them at its start",
   );
+});
+
+it("a fresh sandbox may connect where rewards may, also after its policy was narrowed and set back", async () => {
+  const world = openWorld({ images: true, egress: true, changesEgress: true }, environment);
+  const server = openTestServer(world);
+  const egress = { allow: ["agent.example"] };
+  const ref = await world.publish(ada, "shop", { ...IMAGES, egress, rewardEgress: { allow: ["judge.example"] } });
+  const row = await server.create(ref, { environment_variables: { IMAGE: "team/one:1" } });
+  const policiesOfFresh = async (policy: unknown) => {
+    await server.call(row, "setEgressOfFresh", { policy });
+    const fresh = (await world.engine.list()).find(({ labels }) => labels.role === "task" && labels.name === "fresh");
+    await server.call(row, "close", { name: "fresh" });
+    return [world.started.at(-1)?.egress, ...(fresh as unknown as { policies: unknown[] }).policies];
+  };
+  expect(await policiesOfFresh(null)).toEqual([{ allow: ["judge.example"] }, { allow: ["judge.example"] }]);
+  expect(await policiesOfFresh("none")).toEqual([{ allow: ["judge.example"] }, "none"]);
+  await expect(server.call(row, "setEgressOfFresh", { policy: egress })).rejects.toThrow("which neither deployConfig.rewardEgress nor");
+  // A request that narrows the environment's policy narrows that of rewards.
+  const narrowed = await server.create(ref, { egress: "none", environment_variables: { IMAGE: "team/one:1" } }).catch(String);
+  expect(narrowed).toContain("instances share a process");
 });
 
 it("a second container has the image of the datasource, and is opened before every episode", async () => {

@@ -158,13 +158,13 @@ export class TaskSandboxes {
     return connections.open(sandbox, signal);
   }
 
-  /** Changes what a sandbox may connect to; undefined for all that its instance may. */
+  /** Changes what a sandbox may connect to; undefined for all that its instance may, or its rewards if it is fresh. */
   async setEgress(hostId: string, instanceId: string, id: string, asked: EgressPolicy | undefined): Promise<void> {
     const { engine, findInstance } = this.#options;
     const one = this.#get(hostId, instanceId, id);
     const policy = (await findInstance(instanceId))?.policy;
     if (policy === undefined) throw notHere(instanceId);
-    const egress = narrowed(policy, asked);
+    const egress = narrowed(policy, asked, one.spec.isFresh);
     if (egress === undefined || !engine.can.changesEgress || one.sandbox.setEgress === undefined)
       throw new PlatformError(
         "sandbox.unsupported",
