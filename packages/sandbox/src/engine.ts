@@ -33,6 +33,8 @@ export interface EngineAbilities {
   readonly exportsSnapshots: boolean;
   /** Restricts the outgoing connections of sandboxes by `SandboxSpec.egress`. */
   readonly egress: boolean;
+  /** Reports the connections that a policy did not allow. */
+  readonly reportsRefused: boolean;
   /** Also while a sandbox runs: `Sandbox.setEgress` is defined. */
   readonly changesEgress: boolean;
   /** Runs sandboxes that are services for each other: `SandboxSpec.networks`, `SandboxSpec.volumes` and `SandboxSpec.program`. */
@@ -63,6 +65,7 @@ export const noAbilities: EngineAbilities = {
   snapshots: [],
   exportsSnapshots: false,
   egress: false,
+  reportsRefused: false,
   changesEgress: false,
   networks: false,
   templates: false,

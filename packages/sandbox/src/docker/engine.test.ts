@@ -125,6 +125,7 @@ describeNeeding("docker", "the docker engine", () => {
       ])
         expect(await can(script), script).toBe(false);
       expect(await run(engine, sandbox, "grep -c : /proc/net/dev")).toBe("1");
+      expect(await run(engine, sandbox, "cat /etc/hosts")).toMatch(/localhost.*policy none.*deployConfig\.egress/s);
       const status = await run(engine, sandbox, "grep -E '^(CapBnd|NoNewPrivs|Seccomp):' /proc/self/status");
       expect(status.replaceAll("\t", " ")).toBe("CapBnd: 00000000000004fb\nNoNewPrivs: 1\nSeccomp: 2");
     });

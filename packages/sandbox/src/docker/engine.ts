@@ -31,6 +31,7 @@ import { DockerApi, isDockerError } from "./api.ts";
 import { assertEgress, assertNetworks, assertValid, egressProblem } from "./checks.ts";
 import { containerConfig, containerName, HOME_LABEL, INIT_SOCKET, SANDBOX_LABEL, seccompText } from "./container.ts";
 import { type Daemon, defaultKind, readDaemon, runtimeFor } from "./daemon.ts";
+import { writeEgressHint } from "./egress-hint.ts";
 import { ContainerExits } from "./exits.ts";
 import { type DockerImage, DockerImages, type ImportedRoot } from "./images.ts";
 import { DockerNetworks } from "./networks.ts";
@@ -234,6 +235,7 @@ export class DockerEngine implements SandboxEngine {
       await this.#createContainer(sandbox, spec, image);
       stop.signal.throwIfAborted();
       const init = await this.#takeInit(sandbox, stop.signal);
+      await writeEgressHint(init);
       const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, stop.signal);
       await this.#startProgram(init, spec, image, folder);
       const listening = spec.listening ?? APPENDED;

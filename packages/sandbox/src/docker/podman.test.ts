@@ -56,6 +56,7 @@ describeNeeding("podman", "the docker engine with Podman", () => {
     await using init = await connectInit(sandbox.initAddress, engine.initKey, signal);
     const run = async (script: string) => (await init.run({ argv: ["/bin/sh", "-c", script] })).stdout.toString().trim();
     expect(await run("grep -c : /proc/net/dev")).toBe("1");
+    expect(await run("cat /etc/hosts")).toMatch(/policy none.*deployConfig\.egress/s);
     const status = await run("grep -E '^(CapBnd|NoNewPrivs|Seccomp):' /proc/self/status");
     expect(status.replaceAll("\t", " ")).toBe("CapBnd: 00000000000004fb\nNoNewPrivs: 1\nSeccomp: 2");
     await sandbox.freeze();

@@ -37,6 +37,7 @@ export interface MemoryEngineOptions {
       | "initCommand"
       | "freezes"
       | "egress"
+      | "reportsRefused"
       | "changesEgress"
       | "networks"
       | "images"

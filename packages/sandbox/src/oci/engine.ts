@@ -71,6 +71,7 @@ export class OciEngine implements SandboxEngine {
     snapshots: ["files", "memory"],
     exportsSnapshots: true,
     egress: true,
+    reportsRefused: true,
     changesEgress: true,
     runtimes: ["runc", "runsc"],
   };

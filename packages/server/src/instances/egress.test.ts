@@ -1,7 +1,7 @@
 import type { EgressPolicy } from "@aenv/contract";
 import { noAbilities } from "@aenv/sandbox";
 import { describe, expect, it } from "vitest";
-import { egressFor } from "./egress.ts";
+import { egressFor, egressHints } from "./egress.ts";
 import { ada, openTestServer, openWorld } from "./fixtures/test-server.ts";
 
 const SHOP: EgressPolicy = { allow: ["api.example.com:443", "*.shop.example"] };
@@ -163,6 +163,16 @@ describe("a sandbox", () => {
     }
   });
 
+  it("tells the owner at the start that there are no connections, if the engine does not report those that it refuses", async () => {
+    const { world, server, ref } = await open({ isolation: "instance" });
+    const hint = "egress: no outgoing connections; the environment allows them with deployConfig.egress";
+    const said = async (of: string) => (await server.create(of)).events.map(({ what }) => what).filter((what) => what.startsWith("egress"));
+    expect(await said(ref)).toEqual([hint]);
+    expect(await said(await world.publish(ada, "open", { isolation: "instance", egress: "open" }))).toEqual([]);
+    expect(egressHints({ can: { ...world.engine.can, reportsRefused: true } }, "none", "none")).toEqual([]);
+    expect(egressHints(world.engine, "open", "none")).toEqual([expect.stringContaining("deployConfig.taskSandboxes.egress")]);
+  });
+
   it("tells the owner about refused connections, a few times", async () => {
     const { server, ref } = await open({ isolation: "instance" });
     const row = await server.create(ref);
@@ -170,7 +180,7 @@ describe("a sandbox", () => {
     await server.instances.sandboxEvents.refused({ sandboxId, host: "pypi.org", port: null });
     for (let port = 1; port < 10; port++) await server.instances.sandboxEvents.refused({ sandboxId, host: "1.2.3.4", port });
     const { events } = await server.instances.get(row.id, ada);
-    const refused = events.map(({ what }) => what).filter((what) => what.startsWith("egress"));
+    const refused = events.map(({ what }) => what).filter((what) => what.startsWith("egress: refused"));
     expect(refused).toHaveLength(5);
     expect(refused[0]).toBe("egress: refused a connection to the name pypi.org; the environment allows it with deployConfig.egress");
     expect(refused[1]).toContain("to 1.2.3.4:1;");

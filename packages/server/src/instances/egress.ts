@@ -10,6 +10,24 @@ export interface InstanceEgress {
   readonly reward?: EgressPolicy;
 }
 
+/**
+ * What the owner of a new instance is told about its connections. Engines that report a refused connection do so when there is one; with
+ * others nothing would say why it failed.
+ */
+export function egressHints(
+  { can }: Pick<SandboxEngine, "can">,
+  agent: EgressPolicy | undefined,
+  ofTasks: EgressPolicy | undefined,
+): readonly string[] {
+  if (!can.egress || can.reportsRefused) return [];
+  return [
+    ...(agent === "none" ? ["egress: no outgoing connections; the environment allows them with deployConfig.egress"] : []),
+    ...(ofTasks === "none" && agent !== "none"
+      ? ["egress: sandboxes of its code have no outgoing connections; the environment allows them with deployConfig.taskSandboxes.egress"]
+      : []),
+  ];
+}
+
 export interface EgressOptions {
   /** What the operator allows at most. */
   readonly limit: EgressPolicy;

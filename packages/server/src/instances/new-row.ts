@@ -15,7 +15,7 @@ import { isolationOf } from "../slots/isolation.ts";
 import type { RuntimePolicy } from "../slots/runtimes.ts";
 import type { SnapshotRow } from "../snapshots/row.ts";
 import { type TaskSandboxLimits, taskPolicyFor } from "../task-sandboxes/policy.ts";
-import { egressFor } from "./egress.ts";
+import { egressFor, egressHints } from "./egress.ts";
 import type { InstanceEvent, InstanceRow } from "./row.ts";
 import { sandboxOptionsOf, supportedOptions } from "./sandbox-options.ts";
 
@@ -95,7 +95,11 @@ export function newInstanceRow(
     slot: null,
     server: serverId,
     group: null,
-    events: [{ at: since, what: "requested" }, ...warningEvents(warnings, since)],
+    events: [
+      { at: since, what: "requested" },
+      ...warningEvents(warnings, since),
+      ...egressHints(engine, egress?.agent, taskSandboxes?.egress).map((what) => ({ at: since, what })),
+    ],
     ...(warnings.length > 0 && { warnings }),
     ...(options !== undefined && { sandboxOptions: options }),
     ...(egress !== undefined && { egress }),

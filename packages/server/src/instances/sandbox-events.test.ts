@@ -7,7 +7,7 @@ const environment = defineEnvironment({
 }) as EnvironmentDefinition;
 
 it("what happens to a sandbox is in the events of its instance, also to one that its code has opened", async () => {
-  const world = openWorld({ images: true, egress: true }, environment);
+  const world = openWorld({ images: true, egress: true, reportsRefused: true }, environment);
   const server = openTestServer(world);
   const row = await server.create(await world.publish(ada, "shop", { taskSandboxes: { images: ["team/*"] } }));
   const own = row.slot?.sandboxId ?? "";
