@@ -61,6 +61,25 @@ describeNeeding("docker", "a platform with the engine docker", () => {
     expect(run).toMatchObject({ stdout: "2\n" });
   }, 60_000);
 
+  describeNeeding("runsc", "and gVisor", () => {
+    it("starts a sandbox of gVisor with open egress, and refuses policies of rewards that it could not apply later", async () => {
+      await using platform = await startPlatform({ flags: { engine: "docker", dockerSocket: daemon.socket } });
+      const deployConfig = { isolation: "instance", runtime: "runsc", egress: "open" };
+      const { id } = await platform.create(await publish(platform, projects.echo, { deployConfig }));
+      expect(await callTool(urlOf(platform, id), "echo", { text: "hello" })).toMatchObject({ status: 200, isError: false });
+      await platform.demand("DELETE", `/env-instance/${id}`);
+      for (const [project, config, why] of [
+        [projects.probe, { runtime: "runsc", rewardEgress: "open" }, "gVisor reads its network at the start"],
+        [projects.tally, { rewardEgress: { allow: ["judge.example"] } }, "the docker engine cannot allow single destinations"],
+      ] as const) {
+        const envName = await publish(platform, project, { deployConfig: { isolation: "instance", ...config } });
+        const { status, message } = await platform.ask("POST", "/env-instance", { envName });
+        expect(status).toBe(501);
+        expect(message).toContain(why);
+      }
+    }, 120_000);
+  });
+
   describeNeeding("docker-registry", "and a registry", () => {
     it("runs an environment with a second container, a shared folder and a fresh sandbox for its reward", async () => {
       await using registry = await startImageRegistry();
