@@ -1,3 +1,5 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
 import { DEFAULT_PROCESSES } from "../oci/options.ts";
 import { CAPABILITIES, DEFAULT_OPEN_FILES, MASKED, READ_ONLY } from "../oci/spec/config.ts";
@@ -126,6 +128,17 @@ export function seccompText(architecture: Architecture): string {
   const { syscalls, ...profile } = seccompProfile(architecture);
   const fallsBack: SeccompRule = { names: ["clone3"], action: "SCMP_ACT_ERRNO", errnoRet: profile.defaultErrnoRet };
   return JSON.stringify({ ...profile, syscalls: [...syscalls, fallsBack] });
+}
+
+/** The same in a file. Podman reads it at every start, also while another process of this home writes it. */
+export function seccompFile(folder: string, architecture: Architecture): string {
+  const file = join(folder, "seccomp.json");
+  const text = seccompText(architecture);
+  if (existsSync(file) && readFileSync(file, "utf8") === text) return file;
+  const part = `${file}.${process.pid}`;
+  writeFileSync(part, text);
+  renameSync(part, file);
+  return file;
 }
 
 /** Unique on a daemon that several homes use. */

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmdirSync, writeFileSync } from "node:fs";
-import { join, posix } from "node:path";
+import { existsSync, mkdirSync, realpathSync, renameSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
 import { type EgressPolicy, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
@@ -13,7 +13,6 @@ import {
 } from "../engine.ts";
 import { cancelled, EngineWork } from "../engine-work.ts";
 import type { InitConnection } from "../init/connection.ts";
-import { isInitError } from "../init/error.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
 import { connectStartingInit } from "../init/ready.ts";
@@ -28,14 +27,25 @@ import { describeExit, exitOf } from "../process/exit-reason.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { removeFolder } from "../process/sandbox-folder.ts";
 import { DockerApi, isDockerError } from "./api.ts";
-import { assertEgress, assertNetworks, assertValid, egressProblem } from "./checks.ts";
-import { containerConfig, containerName, HOME_LABEL, INIT_SOCKET, SANDBOX_LABEL, seccompText } from "./container.ts";
+import { type Base, BaseImage } from "./base-image.ts";
+import { assertNetworks, assertValid, egressProblem } from "./checks.ts";
+import { containerConfig, containerName, HOME_LABEL, INIT_SOCKET, SANDBOX_LABEL, seccompFile, seccompText } from "./container.ts";
 import { type Daemon, defaultKind, readDaemon, runtimeFor } from "./daemon.ts";
+import { changeEgress, type EgressChange } from "./egress-change.ts";
 import { writeEgressHint } from "./egress-hint.ts";
 import { ContainerExits } from "./exits.ts";
-import { type DockerImage, DockerImages, type ImportedRoot } from "./images.ts";
+import { type DockerImage, DockerImages } from "./images.ts";
 import { DockerNetworks } from "./networks.ts";
-import { APPENDED, describeTimeout, maxUserProcesses, PROGRAM_PORT, programOf, StartFailure, startFailed } from "./program-start.ts";
+import {
+  APPENDED,
+  describeTimeout,
+  maxUserProcesses,
+  PROGRAM_PORT,
+  programOf,
+  StartFailure,
+  startFailed,
+  startProgram,
+} from "./program-start.ts";
 import { createSocketFolders, type DockerRecord, initSocket, openHomeId, runFolder, socketsFor } from "./record.ts";
 import { DockerSandbox } from "./sandbox.ts";
 import { DockerVolumes } from "./volumes.ts";
@@ -47,8 +57,7 @@ export interface DockerEngineOptions {
   readonly socket?: string;
   /** For sandboxes whose specification names none; otherwise the daemon's default. */
   readonly runtime?: SandboxRuntime;
-  /** The image of sandboxes without one: the name of an image, or the files of this machine's base. */
-  readonly base?: string | (() => Promise<ImportedRoot>);
+  readonly base?: Base;
   /** Folders of this machine that every sandbox can read at the same path, if they exist. */
   readonly folders?: readonly string[];
   /** Credentials of registries, in the format of `docker login`. */
@@ -78,6 +87,7 @@ export class DockerEngine implements SandboxEngine {
   readonly #homeId: string;
   readonly #api: DockerApi;
   readonly #images: DockerImages;
+  readonly #base: BaseImage;
   readonly #networks: DockerNetworks;
   readonly #volumes: DockerVolumes;
   readonly #exits: ContainerExits;
@@ -97,7 +107,6 @@ export class DockerEngine implements SandboxEngine {
   #daemon: Promise<Daemon> | undefined;
   /** Null until the first call, with which a server begins. */
   #knownDaemon: Daemon | null = null;
-  #base: Promise<DockerImage> | undefined;
   #adopting: Promise<void> | undefined;
   #hasAdopted = false;
 
@@ -132,6 +141,7 @@ export class DockerEngine implements SandboxEngine {
     this.#records = new Records(join(this.#folder, "sandboxes"), { noun: "sandbox", format: 1, self: this.#self });
     this.#api = new DockerApi(options.socket ?? DEFAULT_SOCKET);
     this.#images = new DockerImages(this.#api, options);
+    this.#base = new BaseImage(this.#images, this.#homeId, options.base);
     this.#networks = new DockerNetworks(this.#api, this.#homeId, options.log);
     this.#volumes = new DockerVolumes(this.#api, this.#homeId);
     this.#exits = new ContainerExits(this.#api, this.#homeId, {
@@ -205,7 +215,8 @@ export class DockerEngine implements SandboxEngine {
     const sandbox = this.#openSandbox(record);
     try {
       createSocketFolders(record);
-      const [image] = await Promise.all([this.#imageFor(spec, signal), this.#exits.listening()]);
+      const getting = spec.image === undefined ? this.#base.get(spec.id, signal) : this.#images.get(spec.image, signal);
+      const [image] = await Promise.all([getting, this.#exits.listening()]);
       const variables = mainProgram({ command: ["-"], variables: {} }, image.config)?.variables ?? {};
       const { workingDirectory: cwd, user } = image.config;
       sandbox.record = { ...record, commandDefaults: { cwd, env: variables, ...(user !== "" && { user }) } };
@@ -237,7 +248,7 @@ export class DockerEngine implements SandboxEngine {
       const init = await this.#takeInit(sandbox, stop.signal);
       await writeEgressHint(init);
       const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, stop.signal);
-      await this.#startProgram(init, spec, image, folder);
+      await startProgram(init, spec, programOf(spec, image, this.initKey), folder);
       const listening = spec.listening ?? APPENDED;
       await sandbox.forward();
       if (listening.kind !== "none")
@@ -281,7 +292,7 @@ export class DockerEngine implements SandboxEngine {
       folders: (this.#options.folders ?? []).filter((folder) => existsSync(folder)),
       network: await this.#createNetwork(spec),
       volumeName: (id) => this.#volumes.nameOf(id),
-      seccomp: daemon.isPodman ? this.#seccompFile(architecture) : seccompText(architecture),
+      seccomp: daemon.isPodman ? seccompFile(this.#folder, architecture) : seccompText(architecture),
       ...(daemon.isPodman && { userProcesses: maxUserProcesses() }),
     });
     const name = containerName(this.#homeId, spec.id);
@@ -318,49 +329,6 @@ export class DockerEngine implements SandboxEngine {
     return init;
   }
 
-  /** `folder` is the path of the program's files in the sandbox. */
-  async #startProgram(init: InitConnection, spec: SandboxSpec, image: DockerImage, folder: string | null): Promise<void> {
-    const program = programOf(spec, image, this.initKey);
-    if (program === null) return;
-    try {
-      await init.startMain({
-        argv: program.command,
-        env: program.variables,
-        cwd: folder === null ? program.workingDirectory : posix.join(folder, spec.cwd ?? "."),
-        ...(program.user !== "" && { user: program.user }),
-        inheritOutput: true,
-      });
-    } catch (error) {
-      if (!isInitError(error)) throw error;
-      const why = error.code === "no_program" ? "no such program in the image" : error.message;
-      throw new StartFailure(`cannot run '${program.command[0]}': ${why}`);
-    }
-  }
-
-  async #imageFor(spec: SandboxSpec, signal: AbortSignal): Promise<DockerImage> {
-    if (spec.image !== undefined) return this.#images.get(spec.image, signal);
-    const { base } = this.#options;
-    if (base === undefined)
-      throw new PlatformError("request.invalid", `sandbox '${spec.id}' names no image, and the docker engine has no base image`);
-    if (typeof base === "string") return this.#images.get(base, signal);
-    const known = await this.#base;
-    // Another server with the same base, whose home has made the image, may have removed it.
-    if (known !== undefined && (await this.#images.find(known.id)) === null) this.#base = undefined;
-    this.#base ??= this.#importBase(base).catch((error: unknown) => {
-      this.#base = undefined;
-      throw error;
-    });
-    return this.#base;
-  }
-
-  /** The image of the base. Those of earlier versions of this server are removed. */
-  async #importBase(base: () => Promise<ImportedRoot>): Promise<DockerImage> {
-    const label = `${HOME_LABEL}=${this.#homeId}`;
-    const image = await this.#images.importRoot("aenv-base", label, base);
-    await this.#images.removeOthers(label, image);
-    return image;
-  }
-
   #openDaemon(): Promise<Daemon> {
     this.#daemon ??= readDaemon(this.#api).then(
       (daemon) => {
@@ -379,17 +347,6 @@ export class DockerEngine implements SandboxEngine {
   async #createNetwork({ networks: [first] = [], egress }: SandboxSpec): Promise<string | null> {
     if (first !== undefined) return this.#networks.createPrivate(first.id);
     return egress === "open" ? this.#networks.createOpen() : null;
-  }
-
-  /** Podman reads it at every start, also while another process of this home writes it. */
-  #seccompFile(architecture: Architecture): string {
-    const file = join(this.#folder, "seccomp.json");
-    const text = seccompText(architecture);
-    if (existsSync(file) && readFileSync(file, "utf8") === text) return file;
-    const part = `${file}.${process.pid}`;
-    writeFileSync(part, text);
-    renameSync(part, file);
-    return file;
   }
 
   #openSandbox(record: DockerRecord): DockerSandbox {
@@ -490,32 +447,15 @@ export class DockerEngine implements SandboxEngine {
   }
 
   async #setEgress(sandbox: DockerSandbox, policy: EgressPolicy): Promise<void> {
-    assertEgress(sandbox.id, policy);
-    const wanted = policy === "open" ? "open" : "none";
-    if (sandbox.record.egress === wanted) return;
-    // Whether Podman can depends on how the container was created, so it is asked.
-    const problem = egressProblem([sandbox.record.egress, wanted], { runtime: sandbox.record.runtime, isPodman: false });
-    if (problem !== null) throw new PlatformError("sandbox.unsupported", `sandbox '${sandbox.id}': ${problem}`);
-    const container = containerName(this.#homeId, sandbox.id);
-    const { open } = this.#networks;
-    // Before the network is used: what the record does not name would not be removed.
-    if (wanted === "open") this.#write(sandbox, { egress: wanted });
-    if (wanted === "open") await this.#networks.createOpen();
-    const [from, to] = wanted === "open" ? ["none", open] : [open, "none"];
-    // A container in a private network is not in the network `none`, which Podman does not have.
-    const usesNone = (sandbox.record.networks ?? []).length === 0 && !(await this.#openDaemon()).isPodman;
-    if (usesNone || from === open) await this.#networks.disconnect(from, container);
-    if (usesNone || to === open)
-      await this.#networks.connect(to, container).catch(async (error: unknown) => {
-        if (!isDockerError(error) || !error.message.includes("invalid network mode")) throw error;
-        this.#write(sandbox, { egress: "none" });
-        await this.#removeUnusedOpen();
-        const why = egressProblem(["none", "open"], { runtime: "runc", isPodman: true });
-        throw new PlatformError("sandbox.unsupported", `sandbox '${sandbox.id}': ${why}`);
-      });
-    if (wanted === "open") return this.#networks.separate();
-    this.#write(sandbox, { egress: wanted });
-    await this.#removeUnusedOpen();
+    const change: EgressChange = {
+      record: sandbox.record,
+      container: containerName(this.#homeId, sandbox.id),
+      networks: this.#networks,
+      isPodman: (await this.#openDaemon()).isPodman,
+      write: (egress) => this.#write(sandbox, { egress }),
+      removeUnused: () => this.#removeUnusedOpen(),
+    };
+    await changeEgress(change, policy);
   }
 
   #write(sandbox: DockerSandbox, change: Partial<DockerRecord>): void {

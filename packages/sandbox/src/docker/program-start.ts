@@ -1,7 +1,10 @@
 import type { KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { posix } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import type { Listening, SandboxSpec } from "../engine.ts";
+import type { InitConnection } from "../init/connection.ts";
+import { isInitError } from "../init/error.ts";
 import { healthPathOf, tellAddress } from "../listening.ts";
 import { containerProgram, type MainProgram, mainProgram } from "../oci/spec/program.ts";
 import { callerDigest } from "./caller-key.ts";
@@ -52,4 +55,27 @@ export function describeTimeout(
 
 export function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {
   return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
+}
+
+/** `folder` is the path of the program's files in the sandbox. No program: the sandbox only runs commands. */
+export async function startProgram(
+  init: InitConnection,
+  { cwd = "." }: SandboxSpec,
+  program: ReturnType<typeof programOf>,
+  folder: string | null,
+): Promise<void> {
+  if (program === null) return;
+  try {
+    await init.startMain({
+      argv: program.command,
+      env: program.variables,
+      cwd: folder === null ? program.workingDirectory : posix.join(folder, cwd),
+      ...(program.user !== "" && { user: program.user }),
+      inheritOutput: true,
+    });
+  } catch (error) {
+    if (!isInitError(error)) throw error;
+    const why = error.code === "no_program" ? "no such program in the image" : error.message;
+    throw new StartFailure(`cannot run '${program.command[0]}': ${why}`);
+  }
 }
