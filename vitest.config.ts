@@ -21,6 +21,8 @@ export default defineConfig({
     // Generous for a busy machine; a test that needs more says so itself.
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    // Vitest's own second is too short for a process that waits for a processor.
+    expect: { poll: { timeout: 10_000 } },
     teardownTimeout: 10_000,
     // Run in the order of their names, the short files last: no processor is idle at the end.
     projects: [
