@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type DockerDaemon, startDocker } from "./docker.ts";
 import { ORIGINAL_SDK_PORT, originalSdkImage } from "./images.ts";
 import { describeNeeding } from "./needs.ts";
+import { writePackage } from "./platform-images.ts";
 import { temporaryTree } from "./tree.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -29,6 +30,12 @@ describeNeeding("docker", "images from Debian packages", () => {
       return (await promisify(execFile)("docker", args, { env, maxBuffer: 2 ** 24 })).stdout.trim();
     };
 
+    /** Builds an image of `deploy/images`, with its name as the tag. */
+    const buildImage = (name: string, context: string) => {
+      const file = join(root, "deploy/images", name, "Dockerfile");
+      return docker("build", "--quiet", "--network=none", `--build-arg=BASE=${original}`, `--file=${file}`, `--tag=${name}`, context);
+    };
+
     it("serve an environment with the original Python SDK", { timeout: 180_000 }, async () => {
       const id = await docker("run", "--detach", "--network", "none", original);
       const script = `import urllib.request; print(urllib.request.urlopen("http://127.0.0.1:${ORIGINAL_SDK_PORT}/health").status)`;
@@ -48,20 +55,7 @@ describeNeeding("docker", "images from Debian packages", () => {
       for (const folder of ["lib", "init"]) mkdirSync(join(context.path, folder));
       writeFileSync(join(context.path, "lib/runner.js"), outputFiles[0]?.text ?? "");
       writeFileSync(join(context.path, `init/init-${process.arch}`), "#!/bin/sh\necho the init\n");
-      const file = join(root, "deploy/images/base/Dockerfile");
-      await docker(
-        "build",
-        "--quiet",
-        "--network",
-        "none",
-        "--build-arg",
-        `BASE=${original}`,
-        "--file",
-        file,
-        "--tag",
-        "base",
-        context.path,
-      );
+      await buildImage("base", context.path);
       const version = await docker("run", "--rm", "--network", "none", "base", "/opt/aenv/node", "--version");
       expect(version).toBe(process.version);
       expect(await docker("run", "--rm", "--network", "none", "base", "/opt/aenv/init")).toBe("the init");
@@ -69,6 +63,16 @@ describeNeeding("docker", "images from Debian packages", () => {
         code: 2,
         stderr: expect.stringContaining("the runner needs a socket to listen on"),
       });
+    });
+
+    it("become the image of the server, which answers as its own user", { timeout: 300_000 }, async () => {
+      using context = temporaryTree();
+      await writePackage(join(context.path, "lib/node_modules/aenvironment"));
+      await buildImage("server", context.path);
+      const id = await docker("run", "--detach", "--network", "none", "server");
+      const script = 'fetch("http://127.0.0.1:8080/health").then((answer) => console.log(answer.status, process.getuid()))';
+      const health = () => docker("exec", id, "node", "-e", script).catch(() => null);
+      await expect.poll(health, { interval: 500, timeout: 60_000 }).toBe("200 65532");
     });
   });
 });

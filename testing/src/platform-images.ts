@@ -42,7 +42,7 @@ export async function platformImages(): Promise<PlatformImages> {
   const folder = await mkdtemp(join(imageCache, ".part-"));
   try {
     await link(debian, join(folder, "debian.tar"));
-    await run(process.execPath, [join(root, "packages/aenv/scripts/build.ts"), join(folder, "server", PACKAGE)], { cwd: root });
+    await writePackage(join(folder, "server", PACKAGE));
     await writeServerLayer(folder);
     await writeBaseLayer(folder);
     await writeSmallRoot(folder, "redis.tar", {}, ["redis-server", "redis-cli", "chown"]);
@@ -70,16 +70,21 @@ async function removeOld(newest: string): Promise<void> {
   }
 }
 
-/** The package as `npm install --global` lays it out, with the versions of the lock file. */
-async function writeServerLayer(folder: string): Promise<void> {
-  const layer = join(folder, "server");
-  const { dependencies } = JSON.parse(readFileSync(join(layer, PACKAGE, "package.json"), "utf8")) as { dependencies: object };
+/** Builds the package of this checkout into a folder as `npm install --global` lays it out, with the versions of the lock file. */
+export async function writePackage(folder: string): Promise<void> {
+  await run(process.execPath, [join(root, "packages/aenv/scripts/build.ts"), folder], { cwd: root });
+  const { dependencies } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { dependencies: object };
   const locked = JSON.parse(readFileSync(join(root, "node_modules/.package-lock.json"), "utf8")) as { packages: LockedPackages };
   for (const path of packageClosure(Object.keys(dependencies), locked.packages)) {
     // What a package has installed below itself is in the list too, if it is needed.
     const filter = (file: string) => !relative(join(root, path), file).split("/").includes("node_modules");
-    await cp(join(root, path), join(layer, PACKAGE, path), { recursive: true, filter });
+    await cp(join(root, path), join(folder, path), { recursive: true, filter });
   }
+}
+
+/** What the Dockerfile of the server does. */
+async function writeServerLayer(folder: string): Promise<void> {
+  const layer = join(folder, "server");
   await mkdir(join(layer, "usr/local/bin"));
   await symlink("../lib/node_modules/aenvironment/bin/aenv.js", join(layer, "usr/local/bin/aenv"));
   await mkdir(join(layer, "var/lib/aenv"), { recursive: true });
