@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { KubernetesObject } from "@aenv/sandbox";
 import { openTestNamespace, type TestNamespace } from "@aenv/sandbox/test-namespace";
-import { describeNeeding, kubeconfigPath, temporaryTree } from "@aenv/testing";
+import { describeNeeding, kubeconfigPath, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadBaseImage } from "../../testing/base-image.ts";
 import { aenv } from "../../testing/cli.ts";
@@ -15,14 +15,15 @@ interface Answer {
 describeNeeding("kubernetes", "doctor --engine kubernetes", () => {
   let namespace: TestNamespace;
   let baseImage: string;
-  const tree = temporaryTree();
+  let tree: Tree;
 
   beforeAll(async () => {
+    tree = temporaryTree();
     [namespace, baseImage] = await Promise.all([openTestNamespace(), loadBaseImage()]);
   }, 180_000);
 
   afterAll(async () => {
-    tree[Symbol.dispose]();
+    tree?.[Symbol.dispose]();
     await namespace?.[Symbol.asyncDispose]();
   }, 60_000);
 
