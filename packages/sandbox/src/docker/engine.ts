@@ -109,6 +109,8 @@ export class DockerEngine implements SandboxEngine {
   #knownDaemon: Daemon | null = null;
   #adopting: Promise<void> | undefined;
   #hasAdopted = false;
+  /** Adopted, and not listed yet: nobody else would remove one that ends before. */
+  readonly #unseen = new Set<DockerSandbox>();
 
   constructor(options: DockerEngineOptions) {
     if (process.platform !== "linux")
@@ -179,7 +181,10 @@ export class DockerEngine implements SandboxEngine {
       this.#adopting = undefined;
     });
     await this.#adopting;
-    return [...this.#sandboxes.values()].filter(({ record, hasExited }) => record.isReady && !hasExited);
+    await this.#removeUnseen();
+    const listed = [...this.#sandboxes.values()].filter(({ record, hasExited }) => record.isReady && !hasExited);
+    for (const sandbox of listed) this.#unseen.delete(sandbox);
+    return listed;
   }
 
   async close(): Promise<void> {
@@ -479,8 +484,11 @@ export class DockerEngine implements SandboxEngine {
         continue;
       }
       const record = this.#records.find(id);
-      if (record?.isReady === true && running.get(id) === true) await this.#openSandbox(record).forward();
-      else if (record === null || !isRunning(this.#table, record.maker) || (record.isReady && record.maker.pid === this.#self.pid))
+      if (record?.isReady === true && running.get(id) === true) {
+        const adopted = this.#openSandbox(record);
+        this.#unseen.add(adopted);
+        await adopted.forward();
+      } else if (record === null || !isRunning(this.#table, record.maker) || (record.isReady && record.maker.pid === this.#self.pid))
         removals.push(this.#removeLeft(record ?? this.#unknownRecord(id)));
     }
     const lost = [...running.keys()].filter((id) => !ids.includes(id));
@@ -492,6 +500,12 @@ export class DockerEngine implements SandboxEngine {
     if (this.#hasAdopted && !(await this.#networks.list()).includes(this.#networks.open)) return;
     this.#hasAdopted = true;
     await this.#removeUnusedOpen();
+  }
+
+  /** What cannot be removed now is tried again at the next call. */
+  async #removeUnseen(): Promise<void> {
+    const ended = [...this.#unseen].filter(({ hasExited }) => hasExited);
+    await Promise.allSettled(ended.map((sandbox) => sandbox.destroy().then(() => this.#unseen.delete(sandbox))));
   }
 
   /** Programs that a killed server was running, such as `nft`, end first, so that nothing is created after this. */
