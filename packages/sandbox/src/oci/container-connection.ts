@@ -46,8 +46,10 @@ export async function connectNew(
   const init = await connect(container, signal);
   if (!isRestored) return init;
   // Before anything else runs a command in it.
-  const { generation } = await init.restored({ entropy: randomBytes(64) });
-  await writeFiles(init, networkFiles(container.current().id, container.network));
+  const [{ generation }] = await Promise.all([
+    init.restored({ entropy: randomBytes(64) }),
+    writeFiles(init, networkFiles(container.current().id, container.network)),
+  ]);
   // Last: programs that watch it expect that the others have changed.
   await writeFiles(init, [generationFile(generation)]);
   return init;
