@@ -41,8 +41,7 @@ export class Forks {
     const { idempotency, now } = this.#options;
     const ids = Array.from({ length: count }, () => newInstanceId(parent.environment.name));
     const { idempotencyKey: key } = context;
-    const fidelity = wanted ?? (await this.#options.slots.sandboxCopies.usualFidelity(slotOf(parent)));
-    if (key === undefined) return this.#make(parent, ids, fidelity, context);
+    if (key === undefined) return this.#make(parent, ids, wanted, context);
 
     const reserved = await idempotency.reserve(
       parent.owner,
@@ -56,7 +55,7 @@ export class Forks {
       assertRemembered(reserved, now());
       try {
         // A repeated request finds the forks of the first one, so they are made even if the first client has gone.
-        return await this.#make(parent, reserved.instanceIds, fidelity, { ...context, signal: new AbortController().signal });
+        return await this.#make(parent, reserved.instanceIds, wanted, { ...context, signal: new AbortController().signal });
       } catch (error) {
         // Another request with the same key came first.
         if (!isPlatformError(error, "instance.exists")) throw error;
@@ -77,9 +76,15 @@ export class Forks {
     }
   }
 
-  async #make(parent: InstanceRow, ids: readonly string[], fidelity: ForkFidelity, context: RequestContext): Promise<InstanceRow[]> {
+  async #make(
+    parent: InstanceRow,
+    ids: readonly string[],
+    wanted: ForkFidelity | undefined,
+    context: RequestContext,
+  ): Promise<InstanceRow[]> {
     const { quotas, serverId, now, starter, slots } = this.#options;
     const slot = slotOf(parent);
+    const fidelity = wanted ?? (await slots.sandboxCopies.usualFidelity(slot));
     assertForkable(parent, fidelity);
     slots.sandboxCopies.assertCopyable(parent.id, slot, fidelity, "forked");
     quotas.admitCreate(parent.owner, ids.length);
