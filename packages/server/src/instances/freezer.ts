@@ -78,8 +78,10 @@ export class Freezer {
       await sandbox.freeze?.();
       await this.#options.tasks.freeze(row.id);
     } catch (error) {
+      // A call that came in between has continued the sandbox while it was being frozen: that is no failure.
+      const isFailure = !isInUse(row.id) && (await table.find(row.id))?.isFrozen === true;
       await this.thaw(row);
-      return this.#giveUp(row, messageOf(error));
+      return isFailure ? this.#giveUp(row, messageOf(error)) : undefined;
     }
     // A call of another server may have come in between, and continued the sandbox before it was frozen.
     if (isInUse(row.id) || (await table.find(row.id))?.isFrozen !== true) await this.thaw(row);
