@@ -103,7 +103,7 @@ for (const runtime of ["runc", "runsc"] as const)
       expect(existsSync("/escaped")).toBe(false);
     });
 
-    // With gVisor, whose kernel is one of the sandbox, such a race may be won: it leads to other files of the sandbox, as all its links do.
+    // With gVisor a program sometimes wins this race. The file is then in another folder of the same sandbox, never outside of it.
     it.runIf(runtime === "runc")(
       "a program that exchanges a folder for a link meanwhile gets no file written elsewhere",
       async () => {

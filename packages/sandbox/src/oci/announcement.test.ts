@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
@@ -25,6 +25,7 @@ it("a log that does not exist yet is created for its owner only", async () => {
   using tree = temporaryTree({ README: "" });
   const path = join(tree.path, "log");
   using announcement = expectAnnouncement(path);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
   appendFileSync(path, "listening\n");
   await announcement.listening;
 });
