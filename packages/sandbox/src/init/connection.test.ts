@@ -174,6 +174,28 @@ describeNeeding("go", "the init, through its client", () => {
       expect((await attached.output()).stdout.toString()).toBe("two");
     });
 
+    it("loses no output of a process when its client ends the connection", async () => {
+      let [received, isDone, client] = ["", false, connection];
+      let counting = await client.spawn(sh("for n in $(seq 20000); do echo $n; done"));
+      while (true) {
+        counting.stdout.on("data", (data: Buffer) => {
+          received += data.toString();
+        });
+        counting.exited.then(
+          () => {
+            isDone = true;
+          },
+          () => undefined,
+        );
+        await Promise.race([once(counting.stdout, "data"), counting.exited]);
+        await client.end();
+        if (isDone) break;
+        client = await init.connect();
+        counting = await client.attach(counting.id);
+      }
+      expect(received).toBe(Array.from({ length: 20_000 }, (_, index) => `${index + 1}\n`).join(""));
+    });
+
     it("gives a process to the client that attached last, however soon after another one left", async () => {
       const ends = Array.from({ length: 40 }, async () => {
         const left = await connection.spawn({ ...sh("sleep 60"), deadlineMs: 60_000 });

@@ -20,6 +20,8 @@ import {
 import { InitStream } from "./stream.ts";
 
 const protocol = 1;
+/** How long an init may take to close its side of a connection. */
+const END_MS = 1_000;
 const signedPrefix = "aenv-init-1\n";
 
 export interface InitHello {
@@ -323,7 +325,18 @@ export class InitConnection {
     await this.#send("shutdown", { grace_ms: graceMs }).stream.answer;
   }
 
-  /** Closes the connection. Processes go on. */
+  /**
+   * Closes the connection when everything that the init has sent was received: output that a process writes from now on is for the next client. An
+   * init that does not answer, such as that of a frozen sandbox, is not awaited for long.
+   */
+  async end(): Promise<void> {
+    this.#socket.end();
+    const giveUp = setTimeout(() => this.#socket.destroy(), END_MS);
+    await this.closed;
+    clearTimeout(giveUp);
+  }
+
+  /** Closes the connection at once. Processes go on. */
   async close(): Promise<void> {
     this.#socket.destroy();
     await this.closed;
@@ -353,7 +366,8 @@ export class InitConnection {
     const cancel = () => stream.reset(abort?.reason instanceof Error ? abort.reason : new Error("cancelled"));
     const stream = new InitStream(
       id,
-      (kind, payload) => this.#socket.write(encodeFrame(kind, id, payload)),
+      // What is still received after `end` is not acknowledged.
+      (kind, payload) => this.#socket.writable && this.#socket.write(encodeFrame(kind, id, payload)),
       () => {
         this.#streams.delete(id);
         abort?.removeEventListener("abort", cancel);

@@ -451,7 +451,7 @@ export class OciEngine implements SandboxEngine {
   /** At the end of the engine: a running sandbox goes on without it. */
   async #leave(sandbox: OciSandbox): Promise<void> {
     if (sandbox.hasExited) return sandbox.release().catch(() => undefined);
-    await sandbox.detach();
+    await sandbox.leave();
     if (sandbox.isKept) this.#records.write(sandbox.id, sandbox.setRecord({ keeper: null }));
   }
 

@@ -156,7 +156,13 @@ export class OciSandbox implements Sandbox {
     return this.#releasing;
   }
 
-  /** Closes the connection to the init; the sandbox goes on. */
+  /** Closes the connection to the init; the sandbox goes on, and what it has printed so far is in the log. */
+  async leave(): Promise<void> {
+    this.#isDetached = true;
+    await this.container.init.end();
+  }
+
+  /** The same at once, for a sandbox that is removed. */
   async detach(): Promise<void> {
     this.#isDetached = true;
     await this.container.init.close();
