@@ -231,10 +231,11 @@ export function chromiumPath(): string | null {
   return [process.env.AENV_CHROMIUM ?? "", ...candidates].find((path) => path !== "" && existsSync(path)) ?? null;
 }
 
-/** gVisor's program: the one named, one on the PATH, or one that was built into the user's cache folder; null if there is none. */
+/** gVisor's program: the one named, one on the PATH, or the newest one that was built into the user's cache folder; null if there is none. */
 export function runscPath(): string | null {
   const cache = join(homedir(), ".cache/aenv-runsc");
-  const built = existsSync(cache) ? readdirSync(cache).map((version) => join(cache, version, "runsc")) : [];
+  const versions = existsSync(cache) ? readdirSync(cache).toSorted().toReversed() : [];
+  const built = versions.map((version) => join(cache, version, "runsc"));
   const onPath = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, "runsc"));
   return [process.env.AENV_RUNSC ?? "", ...onPath, ...built].find((path) => path !== "" && existsSync(path)) ?? null;
 }

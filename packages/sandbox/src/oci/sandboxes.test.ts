@@ -376,6 +376,18 @@ describeNeeding("runc", "the oci engine", () => {
   });
 
   describeNeeding("runsc", "with gVisor", () => {
+    it("leaves its kernel five capabilities for files and one for its own processes, on every thread, and no /proc", async () => {
+      const { pid } = await create(open({ runtime: "runsc" }), { id: "capabilities" });
+      const tasks = `/proc/${pid}/task`;
+      const statuses = readdirSync(tasks).map((task) => readFileSync(join(tasks, task, "status"), "utf8"));
+      const sets = statuses.flatMap((status) =>
+        [...status.matchAll(/^Cap(Inh|Prm|Eff|Bnd|Amb):\s0*(\w+)$/gm)].map(([, set, caps]) => `${set} ${caps}`),
+      );
+      // CAP_SYS_PTRACE, and from CAP_CHOWN to CAP_FSETID.
+      expect(new Set(sets)).toEqual(new Set(["Inh 0", "Prm 8001f", "Eff 8001f", "Bnd 8001f", "Amb 0"]));
+      expect(readFileSync(`/proc/${pid}/mountinfo`, "utf8")).not.toContain(" - proc ");
+    });
+
     it("gives the first sandbox of an image a container that waits without files and was not started", { timeout: 60_000 }, async () => {
       using layout = temporaryTree();
       const files = { "data/greeting": "hello", "etc/hosts": "of the image", "etc/resolv.conf": ABSENT };
