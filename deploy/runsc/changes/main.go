@@ -16,7 +16,7 @@ import (
 type change struct{ file, from, to string }
 
 var fasterStarts = []change{
-	// The trace points, of which there are 800, are registered when a session with some is created.
+	// The trace points, of which there are hundreds, are registered when a session with some is created.
 	{"runsc/boot/loader.go", "\tseccheck.Initialize()\n", ""},
 	{"pkg/sentry/seccheck/config.go", "\tif desc, ok := Points[name]", "\tInitialize()\n\tif desc, ok := Points[name]"},
 
@@ -25,8 +25,9 @@ var fasterStarts = []change{
 	{"runsc/cmd/sandboxsetup/caps_unsafe.go", "if r.bounding&(uint64(1)<<uint(c)) != 0 {", "if r.bounding&(uint64(1)<<uint(c)) != 0 || isDropped(c) {"},
 	{"runsc/cmd/sandboxsetup/process.go", "func ExecProcUmounter() (*exec.Cmd, *os.File) {\n", "func ExecProcUmounter() (*exec.Cmd, *os.File) {\n\tif w := prewarmedUmounter(); w != nil {\n\t\treturn nil, w\n\t}\n"},
 
-	{"runsc/cmd/sentry/sentrycmd/boot.go", "\tdebug.SetTraceback(conf.Traceback)\n", "\tdebug.SetTraceback(conf.Traceback)\n\tboot.CollectAfterStart()\n"},
-	{"runsc/boot/loader.go", "\tl.startupTimer.Reached(\"kernel started\")\n", "\tl.startupTimer.Reached(\"kernel started\")\n\tcollectLater()\n"},
+	{"runsc/cmd/sentry/sentrycmd/boot.go", "\tdebug.SetTraceback(conf.Traceback)\n", "\tdebug.SetTraceback(conf.Traceback)\n\tboot.BeginStart()\n"},
+	{"runsc/cmd/sentry/sentrycmd/boot.go", "\tstartSyncFile.Close()\n", "\tstartSyncFile.Close()\n\tboot.AwaitStart()\n"},
+	{"runsc/boot/loader.go", "\tl.startupTimer.Reached(\"kernel started\")\n", "\tl.startupTimer.Reached(\"kernel started\")\n\tendStart()\n"},
 
 	{"pkg/aio/aio.go", "gomaxprocs.Add(workers)", "gomaxprocs.Add(min(workers, mostProcessors))"},
 	{"pkg/aio/aio.go", "gomaxprocs.Add(-q.numWorkers)", "gomaxprocs.Add(-min(q.numWorkers, mostProcessors))"},
