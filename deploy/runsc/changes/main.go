@@ -1,5 +1,5 @@
-// Changes a copy of gVisor's sources: `go run deploy/runsc/changes/main.go GVISOR`. Sandboxes start with less processor time, and are not killed
-// because they wait for a processor. New files are in `files`, at their places. The tables have the lines that call them, and those that are wrong or
+// Changes a copy of gVisor's sources: `go run deploy/runsc/changes/main.go GVISOR`. Sandboxes start with less processor time, and none is
+// killed because it is frozen. New files are in `files`, at their places. The tables have the lines that call them, and those that are wrong or
 // only cost time.
 package main
 
@@ -37,20 +37,12 @@ var fasterStarts = []change{
 	{"pkg/state/stats.go", "func (s *Stats) String() string {\n", "func (s *Stats) String() string {\n\tif s.names != nil {\n\t\treturn \"not measured\"\n\t}\n"},
 }
 
-// The kernel runs programs in processes of the machine, the stubs, and interrupts a stub that has not answered for some time. It kills the program, and
-// with process 1 the whole sandbox, in two cases that are no failure:
-//
-//   - The stub is at a place between two programs, where it has none for some instructions. On a busy machine, or if the sandbox is frozen at that
-//     moment, it stays there for longer. That is to be awaited.
-//   - The clock says that the stub has not answered for half a minute. It goes on while the sandbox is frozen. What counts is the time that the kernel
-//     itself has waited.
-const sharedContext = "pkg/sentry/platform/systrap/shared_context.go"
-
-var waitsForProcessors = []change{
-	{sharedContext, "\t\tif _, err := sc.interruptStub(); err != nil {\n", "\t\tif _, err := sc.interruptStub(); err == errNoStubThread {\n\t\t\tcontinue\n\t\t} else if err != nil {\n"},
-	{sharedContext, "\tdeadline := time.Now().Add(stuckTimeout)\n", "\twaited, limit := time.Duration(0), stuckTimeout\n"},
-	{sharedContext, "\t\tif interruptsSent > 0 && time.Now().After(deadline) {\n", "\t\twaited += time.Duration(timeout.Nano())\n\t\tif interruptsSent > 0 && waited > limit {\n"},
-	{sharedContext, "\t\t\tif checkupDeadline := time.Now().Add(checkupTimeout); checkupDeadline.After(deadline) {\n\t\t\t\tdeadline = checkupDeadline\n\t\t\t}\n", "\t\t\tlimit = max(limit, waited+checkupTimeout)\n"},
+// The kernel has a process of the machine change the memory of a program, the stub, and waits with SECCOMP_IOCTL_NOTIF_RECV until the stub is done and
+// waits for the next order. Freezing the sandbox interrupts that wait of the stub: its notification is withdrawn, and sent again when it goes on. Between
+// the two, the call fails with ENOENT. The kernel takes that for the end of the stub, and ends the program, and with process 1 the whole sandbox.
+// ENOENT is no reason to end it, as it is none where the kernel answers a notification.
+var survivesFreezing = []change{
+	{"pkg/sentry/platform/systrap/syscall_thread_unsafe.go", "if errno == unix.EINTR && t.subproc.alive() {", "if (errno == unix.EINTR || errno == unix.ENOENT) && t.subproc.alive() {"},
 }
 
 func main() {
@@ -60,7 +52,7 @@ func main() {
 	gvisor := os.Args[1]
 	_, self, _, _ := runtime.Caller(0)
 	fail(os.CopyFS(gvisor, os.DirFS(filepath.Join(filepath.Dir(self), "files"))))
-	for _, change := range slices.Concat(fasterStarts, waitsForProcessors) {
+	for _, change := range slices.Concat(fasterStarts, survivesFreezing) {
 		fail(change.apply(gvisor))
 	}
 }
