@@ -105,6 +105,7 @@ export {
   unscoredCauses,
 } from "./outcome.ts";
 export {
+  CALLERS_LABEL,
   type FrameChannel,
   FrameReader,
   frameHead,
@@ -112,6 +113,7 @@ export {
   LINK_PROTOCOL,
   LISTEN_PORT,
   LISTEN_PROTOCOL,
+  OWN_CONNECTIONS_KEY,
   OWN_CONNECTIONS_VARIABLE,
 } from "./platform-link.ts";
 export { problemsOf } from "./problems.ts";

@@ -19,10 +19,18 @@ export const LISTEN_PORT = "aenv-port";
 export const LINK_INSTANCE = "aenv-instance";
 
 /**
- * The variable that says whether the server of an environment takes connections from programs of its own sandbox: `refuse` or `allow`.
- * Engines set it that connect from outside of the sandbox.
+ * The variable that says whether the server of an environment takes connections from programs of its own sandbox. `refuse` is set by
+ * engines that connect from outside of the sandbox. One that connects from inside sets `key:` and the SHA-256 digest of a key in hex: the
+ * server then takes only connections that begin with the key. `allow` is set by operators.
  */
 export const OWN_CONNECTIONS_VARIABLE = "AENV_OWN_CONNECTIONS";
+export const OWN_CONNECTIONS_KEY = "key:";
+
+/**
+ * The label of images whose server knows `key:` of that variable. Its value is the file of the server, as the command of the image names
+ * it. Images made from such an image have the label too, and may run another program.
+ */
+export const CALLERS_LABEL = "aenv.checks-callers";
 
 /** What a frame holds: JSON of an event, or output. */
 const frameChannels = { event: 0, stdout: 1, stderr: 2 } as const;

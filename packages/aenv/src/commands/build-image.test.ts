@@ -163,6 +163,7 @@ describe("build --image", () => {
         expect((await inspect("bundled:2.0.0")).Config).toMatchObject({
           Cmd: ["node", "/opt/aenv/bundle/main.js", "--host", "0.0.0.0", "--port", "8081"],
           ExposedPorts: { "8081/tcp": {} },
+          Labels: { "aenv.checks-callers": "/opt/aenv/bundle/main.js" },
         });
       });
 
@@ -194,11 +195,14 @@ describe("build --image", () => {
 
           it("runs a TypeScript project from its image with the engines oci and docker", { timeout: 300_000 }, async () => {
             const code = `
+              import { execFile } from "node:child_process";
               import { existsSync } from "node:fs";
+              import { promisify } from "node:util";
               import { registerReward, registerTool } from "aenvironment";
               registerTool({ name: "add" }, ({ a, b }) => a + b);
               registerTool({ name: "isImage" }, () => existsSync("/from-image"));
               registerReward({ name: "good" }, () => 0.5);
+              registerTool({ name: "run" }, async ({ script }) => (await promisify(execFile)(process.execPath, ["--eval", script])).stdout);
             `;
             using tree = installedTree({
               "config.json": { name: "typed", version: "1.0.0", deployConfig: { port: 9100 } },
@@ -226,6 +230,12 @@ describe("build --image", () => {
               await using typed = await Environment.create("typed@1.0.0", { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl });
               expect((await typed.callTool("add", { a: 2, b: 3 })).text, engine.engine).toBe("5");
               expect((await typed.callTool("isImage")).text).toBe("true");
+              // A program beside the server cannot do what the gateway can.
+              const script = `fetch("http://127.0.0.1:9100/task/reward", { method: "POST", body: "{}" }).then(({ status }) => console.log(status))`;
+              expect((await typed.callTool("run", { script })).text, engine.engine).toBe("403\n");
+              const { instanceId } = await typed.getEnvInfo();
+              const ran = await aenv(["exec", instanceId, "--", "node", "--eval", script], { cwd: tree.path, env });
+              expect([ran.code, ran.stdout], engine.engine + ran.stderr).toEqual([0, "403\n"]);
               expect(await typed.callReward()).toBe(0.5);
             }
           });

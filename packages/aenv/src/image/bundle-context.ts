@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CALLERS_LABEL } from "@aenv/contract";
 import { unpackArchive } from "../bundle/archive.ts";
 
 /** The base of images without a Dockerfile of their own; another one is given with `--build-arg BASE=…`. */
@@ -30,12 +31,16 @@ export async function createBundleContext(bundle: Uint8Array, port: number): Pro
   }
 }
 
+const SERVER = "/opt/aenv/bundle/main.js";
+
+/** The label: with the engine docker, the server of the bundle takes only connections of the platform. */
 function dockerfileText(port: number): string {
   return `ARG BASE=${DEFAULT_BASE}
 FROM \${BASE}
 COPY bundle /opt/aenv/bundle
 WORKDIR /opt/aenv/bundle
+LABEL ${CALLERS_LABEL}=${SERVER}
 EXPOSE ${port}
-CMD ["node", "/opt/aenv/bundle/main.js", "--host", "0.0.0.0", "--port", "${port}"]
+CMD ["node", "${SERVER}", "--host", "0.0.0.0", "--port", "${port}"]
 `;
 }

@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
@@ -7,6 +9,9 @@ import { describe, expect, it } from "vitest";
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 const kit = new URL("../index.ts", import.meta.url).href;
 const begin = `import { defineEnvironment } from ${JSON.stringify(kit)};\n`;
+
+const key = randomBytes(32);
+const digest = createHash("sha256").update(key).digest("hex");
 
 interface Told {
   readonly events: readonly Record<string, unknown>[];
@@ -85,11 +90,24 @@ describe("a process with an environment", () => {
   it.each([
     ["takes", {}, 200],
     ["refuses, where the engine says so,", { AENV_OWN_CONNECTIONS: "refuse" }, 403],
+    ["refuses, where the engine names the digest of its key,", { AENV_OWN_CONNECTIONS: `key:${digest}` }, 403],
+    ["refuses, where that digest is damaged,", { AENV_OWN_CONNECTIONS: "key:" }, 403],
   ])("%s connections of programs beside it", async (_, variables, status) => {
     const asked: number[] = [];
     const ask = async (url: string) => asked.push((await fetch(`${url}/health`)).status);
     const { events } = await run(`${begin}export default defineEnvironment({});`, ask, variables);
     expect([events.map(({ event }) => event), asked]).toEqual([["ready", "stopping"], [status]]);
+  });
+
+  it("answers a connection that begins with the key of the engine", async () => {
+    let answer = "";
+    const ask = async (url: string) => {
+      const socket = connect({ host: "127.0.0.1", port: Number(new URL(url).port) }).setEncoding("utf8");
+      socket.write(`aenv-caller ${key.toString("base64url")}\nGET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
+      for await (const piece of socket) answer += piece;
+    };
+    await run(`${begin}export default defineEnvironment({});`, ask, { AENV_OWN_CONNECTIONS: `key:${digest}` });
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 
   it("serves an environment whose tasks cannot be listed yet, and logs why", async () => {

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { isPlatformError, messageOf, OWN_CONNECTIONS_VARIABLE, PlatformError } from "@aenv/contract";
+import { isPlatformError, messageOf, OWN_CONNECTIONS_KEY, OWN_CONNECTIONS_VARIABLE, PlatformError } from "@aenv/contract";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
 import { locationInProject, withLocation } from "../definition/error-location.ts";
 import { locationOf } from "../definition/source-location.ts";
@@ -83,10 +83,15 @@ function readOptions(argv: readonly string[]) {
     ...(values.host !== undefined && { host: values.host }),
     ...(port !== undefined && { port }),
     ...(values.socket !== undefined && { socketPath: values.socket }),
-    // Set by engines that connect from outside of the sandbox.
-    ...(values.socket === undefined && process.env[OWN_CONNECTIONS_VARIABLE] === "refuse" && { refusesOwnMachine: true }),
+    ...(values.socket === undefined && callersOf(process.env[OWN_CONNECTIONS_VARIABLE] ?? "allow")),
     ...(values.empty === true && { first: null }),
   };
+}
+
+/** What the engine of the sandbox says about connections from inside. */
+function callersOf(own: string): Pick<ServeOptions, "refusesOwnMachine" | "callerDigest"> {
+  if (own.startsWith(OWN_CONNECTIONS_KEY)) return { callerDigest: own.slice(OWN_CONNECTIONS_KEY.length) };
+  return own === "refuse" ? { refusesOwnMachine: true } : {};
 }
 
 /** The first signal lets running calls finish; a second one has its default effect and ends the process. */

@@ -30,6 +30,8 @@ export interface ServeOptions {
   readonly allowedHosts?: readonly string[];
   /** Refuses connections from programs of the same machine or, in a sandbox, of the same sandbox: those of agents, if they run there. */
   readonly refusesOwnMachine?: boolean;
+  /** The SHA-256 digest of a key in hex: only connections that begin with the key are taken. For a platform that connects from inside. */
+  readonly callerDigest?: string;
   /** The first instance; null to start without one. */
   readonly first?: InstanceSpec | null;
   readonly maxBodyBytes?: number;
@@ -118,7 +120,8 @@ class Sandbox {
     const { otlpUrl = process.env.OTEL_EXPORTER_OTLP_ENDPOINT } = options;
     this.#tracer = otlpUrl === undefined || otlpUrl === "" ? null : new SandboxTracer(otlpUrl, host.environment);
     this.#server = options.server ?? createServer();
-    if (options.refusesOwnMachine === true) acceptOnly(this.#server, { kind: "outside" });
+    if (options.callerDigest !== undefined) acceptOnly(this.#server, { kind: "key", digest: options.callerDigest });
+    else if (options.refusesOwnMachine === true) acceptOnly(this.#server, { kind: "outside" });
     this.#server.on("request", (request, response) => this.#onRequest(request, response));
     if (host.link !== null) this.#server.on("upgrade", (request, socket) => acceptLink(host, request, socket as Socket));
     // Clients keep connections open longer than Node's default of five seconds, and lose a request if the server closes first.

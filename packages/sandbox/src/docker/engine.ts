@@ -38,6 +38,7 @@ import { type DockerImage, DockerImages } from "./images.ts";
 import { DockerNetworks } from "./networks.ts";
 import {
   APPENDED,
+  checksCallers,
   describeTimeout,
   maxUserProcesses,
   PROGRAM_PORT,
@@ -209,7 +210,6 @@ export class DockerEngine implements SandboxEngine {
       memoryMb: spec.memoryMb ?? null,
       processes: spec.processes ?? DEFAULT_PROCESSES,
       port: listening.kind === "none" ? null : listening.kind === "port" ? listening.port : PROGRAM_PORT,
-      ...(spec.isRunner === true && { checksCallers: true }),
       commandDefaults: { cwd: "/", env: {} },
       maker: this.#self,
       isReady: false,
@@ -224,7 +224,8 @@ export class DockerEngine implements SandboxEngine {
       const [image] = await Promise.all([getting, this.#exits.listening()]);
       const variables = mainProgram({ command: ["-"], variables: {} }, image.config)?.variables ?? {};
       const { workingDirectory: cwd, user } = image.config;
-      sandbox.record = { ...record, commandDefaults: { cwd, env: variables, ...(user !== "" && { user }) } };
+      const commandDefaults = { cwd, env: variables, ...(user !== "" && { user }) };
+      sandbox.record = { ...record, ...(checksCallers(spec, image) && { checksCallers: true }), commandDefaults };
       await this.#run(sandbox, spec, image, signal);
       sandbox.record = { ...sandbox.record, isReady: true };
       this.#records.write(spec.id, sandbox.record);

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";
-import { PlatformError } from "@aenv/contract";
+import { CALLERS_LABEL, OWN_CONNECTIONS_KEY, OWN_CONNECTIONS_VARIABLE, PlatformError } from "@aenv/contract";
 import type { Listening, SandboxSpec } from "../engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
@@ -19,6 +19,18 @@ export const APPENDED: Listening = { kind: "appended" };
 /** Why a start failed, without the sentence around it. */
 export class StartFailure extends Error {}
 
+/** Whether the program takes only connections that begin with the caller's key: the kit's runner, and the server of an image that says so. */
+export function checksCallers(spec: SandboxSpec, image: DockerImage): boolean {
+  return spec.isRunner === true || isImageOfKit(spec, image);
+}
+
+/** By its label. An image that has the label and does not check the key reads it as a bad request, which breaks only itself. */
+function isImageOfKit({ command, program, listening }: SandboxSpec, { config }: DockerImage): boolean {
+  const isOwnProgram = command.length === 0 && program === undefined && listening?.kind === "port";
+  const server = config.labels[CALLERS_LABEL];
+  return isOwnProgram && server !== undefined && config.command.includes(server);
+}
+
 /** The program with where to listen. A sandbox that is only used for commands runs no program of its image, which might end at once. */
 export function programOf(spec: SandboxSpec, image: DockerImage, initKey: KeyObject): MainProgram | null {
   const listening = spec.listening ?? APPENDED;
@@ -31,8 +43,11 @@ export function programOf(spec: SandboxSpec, image: DockerImage, initKey: KeyObj
   const told = listening.kind === "port" ? tellAddress(spec, { host: HOST, port: listening.port }) : spec;
   const program = mainProgram(told, image.config);
   if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
+  const digest = callerDigest(initKey, spec.id);
+  if (isImageOfKit(spec, image))
+    return { ...program, variables: { ...program.variables, [OWN_CONNECTIONS_VARIABLE]: `${OWN_CONNECTIONS_KEY}${digest}` } };
   const where = listening.kind === "appended" ? ["--host", HOST, "--port", String(PROGRAM_PORT)] : [];
-  const callers = spec.isRunner === true ? ["--caller-digest", callerDigest(initKey, spec.id)] : [];
+  const callers = spec.isRunner === true ? ["--caller-digest", digest] : [];
   return { ...program, command: [...program.command, ...where, ...callers] };
 }
 

@@ -35,7 +35,7 @@ export class DockerSandbox implements Sandbox {
   readonly #api: DockerApi;
   readonly #actions: SandboxActions;
   readonly #connection: SharedConnection;
-  readonly #greeting: string;
+  readonly #key: KeyObject;
   #forwarder: Forwarder | undefined;
   #exit: SandboxExit | null = null;
   #exitReason: string | null = null;
@@ -52,7 +52,7 @@ export class DockerSandbox implements Sandbox {
     this.exited = this.#exiting.promise;
     this.#api = api;
     this.#connection = new SharedConnection((signal) => connectInit(this.initAddress, key, signal));
-    this.#greeting = record.checksCallers === true ? callerGreeting(key, record.id) : "";
+    this.#key = key;
     this.#actions = actions;
   }
 
@@ -96,13 +96,14 @@ export class DockerSandbox implements Sandbox {
 
   /** Serves `address`, unless another server of this home does. */
   async forward(): Promise<void> {
-    const { port } = this.record;
+    const { port, checksCallers = false } = this.record;
     if (port === null || this.hasExited || this.#forwarder !== undefined) return;
     const path = programSocket(this.record);
+    const greeting = checksCallers ? callerGreeting(this.#key, this.id) : "";
     if (await isListening(path)) return;
     this.#forwarder ??= await Forwarder.open(path, async () => {
       const program = await (await this.#connection.get()).connect(port);
-      if (this.#greeting !== "") program.write(this.#greeting);
+      if (greeting !== "") program.write(greeting);
       return program;
     });
   }
