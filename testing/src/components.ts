@@ -169,7 +169,12 @@ export const components = {
   },
   "docker-compose": {
     probe: () => (existsSync(composePluginPath) ? null : "no plugin docker-compose in the cache folder"),
-    get: "interop/harbor/compose.sh, which builds it with Go",
+    get: "interop/docker-program.sh compose, which builds it with Go",
+    isGiven: true,
+  },
+  "docker-buildx": {
+    probe: () => (existsSync(buildxPluginPath) ? null : "no plugin docker-buildx in the cache folder"),
+    get: "interop/docker-program.sh buildx, which builds it with Go",
     isGiven: true,
   },
   "terminal-bench-vectors": {
@@ -214,11 +219,10 @@ export const swebenchPath = process.env.AENV_SWEBENCH_TEST_DATA || join(root, ".
 
 /** The Python of the tests with Harbor. */
 export const harborPythonPath = process.env.AENV_HARBOR_PYTHON || join(root, "interop/harbor/.venv/bin/python");
-/** What `interop/harbor/compose.sh` builds. */
-export const composePluginPath = join(
-  process.env.XDG_CACHE_HOME || join(homedir(), ".cache"),
-  "aenv/docker-compose-v2.29.7/docker-compose",
-);
+/** What `interop/docker-program.sh` builds. */
+const plugins = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "aenv");
+export const composePluginPath = join(plugins, "docker-compose-v2.29.7/docker-compose");
+export const buildxPluginPath = join(plugins, "docker-buildx-v0.17.1/docker-buildx");
 export const swebenchPythonPath = join(root, "interop/swebench/.venv/bin/python");
 
 /** File with recorded answers for the formats of Terminal-Bench, which is not part of the project. */

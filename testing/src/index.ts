@@ -2,6 +2,7 @@ export { loadClusterArchive } from "./cluster-archive.ts";
 export { loadClusterImage } from "./cluster-image.ts";
 export { findNodeProcess } from "./cluster-node.ts";
 export {
+  buildxPluginPath,
   type Component,
   type ComponentName,
   chromiumPath,
