@@ -5,6 +5,7 @@ import type { Terminal } from "../terminal/terminal.ts";
 import { type BuilderName, builderNames, findBuilders } from "./builder.ts";
 import { buildCommand, type CommandLine, idCommand, isBuiltIntoRegistry, pushCommand, saveCommand } from "./command-lines.ts";
 import { openCredentials } from "./credentials.ts";
+import { endOf } from "./output.ts";
 import type { ImagePlan, RegistrySettings } from "./plan.ts";
 
 export interface BuiltImage {
@@ -60,7 +61,9 @@ export async function saveImage(builder: BuilderName, reference: string, file: s
   await execute(saveCommand(builder, reference, file), `${reference} could not be saved`, terminal);
 }
 
-const LAST_LINES = 5;
+/** Docker's own builder, unless it stores images with containerd. */
+const ONE_PLATFORM = /platforms?\b.* not supported for (?:the )?docker driver/i;
+const SEVERAL_PLATFORMS_HINT = "Docker's own builder builds one platform. Create one that builds several: docker buildx create --use";
 
 /** Runs a program to its end and returns its output, which is also printed while it runs. */
 async function execute({ program, args, variables }: CommandLine, purpose: string, terminal: Terminal): Promise<string> {
@@ -80,6 +83,6 @@ async function execute({ program, args, variables }: CommandLine, purpose: strin
     if (signal.aborted) throw new Failure("stopped", { exit: "cancelled" });
     throw new Failure(`${purpose}: ${(error as Error).message}`, { cause: error });
   });
-  if (code !== 0) throw new Failure(`${purpose}: ${last.trim().split("\n").slice(-LAST_LINES).join("\n")}`);
-  return stdout;
+  if (code === 0) return stdout;
+  throw new Failure(`${purpose}: ${endOf(last)}`, { hint: ONE_PLATFORM.test(last) ? SEVERAL_PLATFORMS_HINT : undefined });
 }
