@@ -177,6 +177,12 @@ export const components = {
     get: "interop/docker-program.sh buildx, which builds it with Go",
     isGiven: true,
   },
+  buildkitd: {
+    probe: () =>
+      isRootOnLinux() ? (existsSync(buildkitdPath) ? null : "no buildkitd in the cache folder") : "only root on Linux can use it here",
+    get: "interop/docker-program.sh buildkitd, which builds it with Go, and run the tests as root on Linux",
+    isGiven: true,
+  },
   "terminal-bench-vectors": {
     probe: () => (existsSync(terminalBenchVectors) ? null : "no file with recorded answers"),
     get: "these tests compare with recordings of the Python reference, which are not part of the repository and are not needed for a contribution; with a copy of them, set AENV_TERMINAL_BENCH_VECTORS to the file",
@@ -220,9 +226,10 @@ export const swebenchPath = process.env.AENV_SWEBENCH_TEST_DATA || join(root, ".
 /** The Python of the tests with Harbor. */
 export const harborPythonPath = process.env.AENV_HARBOR_PYTHON || join(root, "interop/harbor/.venv/bin/python");
 /** What `interop/docker-program.sh` builds. */
-const plugins = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "aenv");
-export const composePluginPath = join(plugins, "docker-compose-v2.29.7/docker-compose");
-export const buildxPluginPath = join(plugins, "docker-buildx-v0.17.1/docker-buildx");
+const built = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "aenv");
+export const composePluginPath = join(built, "docker-compose-v2.29.7/docker-compose");
+export const buildxPluginPath = join(built, "docker-buildx-v0.17.1/docker-buildx");
+export const buildkitdPath = join(built, "buildkitd-v0.16.0/buildkitd");
 export const swebenchPythonPath = join(root, "interop/swebench/.venv/bin/python");
 
 /** File with recorded answers for the formats of Terminal-Bench, which is not part of the project. */

@@ -1,3 +1,4 @@
+export { type BuildkitDaemon, startBuildkit } from "./buildkit.ts";
 export { loadClusterArchive } from "./cluster-archive.ts";
 export { loadClusterImage } from "./cluster-image.ts";
 export { findNodeProcess } from "./cluster-node.ts";

@@ -17,6 +17,8 @@ export interface ImageRegistry extends AsyncDisposable {
   push(archive: string, image: string): Promise<string>;
   /** The tags of an image, such as `team/my-env`. */
   tagsOf(name: string): Promise<readonly string[]>;
+  /** The platforms of an image with a list of them, such as `team/my-env:1`, in the order of their names. */
+  platformsOf(image: string): Promise<readonly string[]>;
 }
 
 const username = "tester";
@@ -62,6 +64,16 @@ export async function startImageRegistry(): Promise<ImageRegistry> {
         const response = await fetch(`http://${host}/v2/${name}/tags/list`, { headers: { authorization: `Basic ${auth}` } });
         const { tags } = (await response.json()) as { tags?: string[] | null };
         return [...(tags ?? [])].sort();
+      },
+      platformsOf: async (image) => {
+        const headers = { authorization: `Basic ${auth}`, accept: "application/vnd.oci.image.index.v1+json" };
+        const response = await fetch(`http://${host}/v2/${image.replace(/:(?=[^:]*$)/, "/manifests/")}`, { headers });
+        const { manifests = [] } = (await response.json()) as { manifests?: { platform: { os: string; architecture: string } }[] };
+        // What is said about the build has the platform `unknown`.
+        return manifests
+          .map(({ platform: { os, architecture } }) => `${os}/${architecture}`)
+          .filter((one) => !one.includes("unknown"))
+          .sort();
       },
       [Symbol.asyncDispose]: end,
     };

@@ -3,7 +3,15 @@ import { copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { initProgram } from "@aenv/sandbox";
-import { type DockerDaemon, describeNeeding, type ImageRegistry, startDocker, startImageRegistry, temporaryTree } from "@aenv/testing";
+import {
+  type DockerDaemon,
+  describeNeeding,
+  type ImageRegistry,
+  startBuildkit,
+  startDocker,
+  startImageRegistry,
+  temporaryTree,
+} from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { aenv, installedTree } from "../testing/cli.ts";
 import { type DockerBuilder, dockerBuilders, dockerVariables } from "../testing/docker-home.ts";
@@ -15,6 +23,7 @@ const project = {
   "notes.txt": "notes",
 };
 
+const run = promisify(execFile);
 const builders = Object.entries(dockerBuilders) as [DockerBuilder, (typeof dockerBuilders)[DockerBuilder]][];
 
 describeNeeding("docker", "build --image with Docker", () => {
@@ -30,7 +39,7 @@ describeNeeding("docker", "build --image with Docker", () => {
     }, 60_000);
 
     const inspect = async (image: string) => {
-      const { stdout } = await promisify(execFile)("docker", ["--host", `unix://${daemon.socket}`, "image", "inspect", image]);
+      const { stdout } = await run("docker", ["--host", `unix://${daemon.socket}`, "image", "inspect", image]);
       return JSON.parse(stdout)[0];
     };
     const configOf = (root: string) => JSON.parse(readFileSync(join(root, "config.json"), "utf8"));
@@ -78,7 +87,7 @@ describeNeeding("docker", "build --image with Docker", () => {
           const base = await aenv([...build, "--work-dir", "base", "--push", "--json"], { cwd: tree.path, env });
           expect(base.code, base.stderr).toBe(0);
           const { image } = JSON.parse(base.stdout);
-          await promisify(execFile)("docker", ["--host", `unix://${daemon.socket}`, "image", "rm", image]);
+          await run("docker", ["--host", `unix://${daemon.socket}`, "image", "rm", image]);
           const buildConfig = { dockerfile: "docker/env.Dockerfile", context: "docker", image_name: "shop", image_tag: "stable" };
           tree.write({
             "config.json": { name: "my-env", version: "1.0.0", buildConfig },
@@ -164,6 +173,36 @@ describeNeeding("docker", "build --image with Docker", () => {
           expect(stderr).toMatch(/my-env:1\.0\.0 could not be built: .*not supported for the docker driver/s);
           expect(stderr).toContain("Create one that builds several: docker buildx create --use");
           expect(configOf(tree.path)).toEqual(project["config.json"]);
+        });
+
+        describeNeeding("buildkitd", "with a builder of several platforms", () => {
+          describeNeeding("runc", "that the user has chosen", () => {
+            it("builds and pushes one image for all, with several tags", { timeout: 120_000 }, async () => {
+              await using buildkit = await startBuildkit();
+              using tree = temporaryTree({ ...project, ...settings() });
+              const env = variables(tree.path);
+              await run("docker", ["buildx", "create", "--driver", "remote", "--use", buildkit.address], { env });
+              const argv = [
+                ...build,
+                "--platform",
+                "linux/amd64,linux/arm64",
+                "--image-tag",
+                "all",
+                "--image-tag",
+                "many",
+                "--push",
+                "--json",
+              ];
+              const { code, stdout, stderr } = await aenv(argv, { cwd: tree.path, env });
+              expect(code, stderr).toBe(0);
+              const platforms = ["linux/amd64", "linux/arm64"];
+              const image = `${registry.host}/${builder}/my-env:all`;
+              expect(JSON.parse(stdout)).toMatchObject({ image, platforms, builder, pushed: true, id: null });
+              for (const tag of ["all", "many"]) expect(await registry.platformsOf(`${builder}/my-env:${tag}`)).toEqual(platforms);
+              expect(configOf(tree.path).artifacts).toContainEqual({ id: "", type: "image", content: image });
+              expect(stdout + stderr).not.toContain(registry.password);
+            });
+          });
         });
       });
   });
