@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 type packRequest struct{ place }
@@ -38,16 +39,12 @@ func packFiles(_ *server, on *stream, r packRequest) (any, error) {
 }
 
 func packFolder(to *tar.Writer, in tree, folder, shown string) error {
-	entries, err := readDirectory(in, folder)
+	entries, err := in.ReadDir(folder)
 	if err != nil {
 		return err
 	}
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil {
-			continue // removed meanwhile
-		}
-		path, below := filepath.Join(folder, entry.Name()), filepath.Join(shown, entry.Name())
+	for _, info := range entries {
+		path, below := filepath.Join(folder, info.Name()), filepath.Join(shown, info.Name())
 		if err := packEntry(to, in, path, below, info); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -136,7 +133,7 @@ func (p place) unpack(user string, archive io.Reader) (int, error) {
 	if err := in.MkdirAll(name, 0o755); err != nil {
 		return 0, err
 	}
-	folder, err := in.OpenRoot(name)
+	folder, err := in.OpenFolder(name)
 	if err != nil {
 		return 0, err
 	}
@@ -161,65 +158,66 @@ func (p place) unpack(user string, archive io.Reader) (int, error) {
 	}
 }
 
-func unpackEntry(into *os.Root, header *tar.Header, from io.Reader, uid, gid int) error {
+// unpackEntry does all in the folder of the entry, which it opens once.
+func unpackEntry(into *folder, header *tar.Header, from io.Reader, uid, gid int) error {
 	name := filepath.Clean(header.Name)
 	if !filepath.IsLocal(name) {
 		return failed("outside_root", "the archive's entry %q is outside of the folder", header.Name)
 	}
-	mode := os.FileMode(header.Mode) & fs.ModePerm // no set-user-id
 	if name == "." {
 		return nil
 	}
-	if err := into.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	if header.Typeflag != tar.TypeDir {
-		if err := into.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	return into.in(name, "unpack", locating{creates: 0o755}, func(at *spot) error {
+		if header.Typeflag != tar.TypeDir {
+			if err := removeAt(at.fd(), at.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		if err := createEntry(into, at, header, from); err != nil {
 			return err
 		}
-	}
-	var err error
+		if uid >= 0 {
+			if err := syscall.Fchownat(at.fd(), at.name, uid, gid, atNoFollow); err != nil {
+				return err
+			}
+		}
+		if header.Typeflag == tar.TypeReg {
+			return touchAt(at.fd(), at.name, header.ModTime)
+		}
+		return nil
+	})
+}
+
+func createEntry(into *folder, at *spot, header *tar.Header, from io.Reader) error {
+	mode := os.FileMode(header.Mode) & fs.ModePerm // no set-user-id
 	switch header.Typeflag {
 	case tar.TypeDir:
-		err = unpackFolder(into, name, mode)
+		if info, err := lookAt(at.folder, at.name); err != nil || !info.IsDir() {
+			if err := at.mkdir(mode); err != nil {
+				return err
+			}
+		}
+		return at.chmod(mode) // the umask does not count
 	case tar.TypeReg:
-		err = unpackFile(into, name, mode, from)
+		return unpackFile(at, mode, from)
 	case tar.TypeSymlink:
-		if filepath.IsAbs(header.Linkname) || !filepath.IsLocal(filepath.Join(filepath.Dir(name), header.Linkname)) {
+		if filepath.IsAbs(header.Linkname) || !filepath.IsLocal(filepath.Join(filepath.Dir(at.path), header.Linkname)) {
 			return failed("outside_root", "the archive's link %q leads to %q, out of the folder", header.Name, header.Linkname)
 		}
-		err = into.Symlink(header.Linkname, name)
+		return symlinkAt(header.Linkname, at.fd(), at.name)
 	case tar.TypeLink:
-		err = into.Link(filepath.Clean(header.Linkname), name)
-	default:
-		return failed("invalid_archive", "the archive's entry %q is a device or of an unknown type %q", header.Name, header.Typeflag)
-	}
-	if err != nil {
-		return err
-	}
-	if uid >= 0 {
-		if err := into.Lchown(name, uid, gid); err != nil {
-			return err
+		if !filepath.IsLocal(header.Linkname) {
+			return failed("outside_root", "the archive's hard link %q is to %q, out of the folder", header.Name, header.Linkname)
 		}
+		return into.in(header.Linkname, "link", locating{}, func(old *spot) error {
+			return linkAt(old.fd(), old.name, at.fd(), at.name)
+		})
 	}
-	if header.Typeflag == tar.TypeReg {
-		return into.Chtimes(name, header.ModTime, header.ModTime)
-	}
-	return nil
+	return failed("invalid_archive", "the archive's entry %q is a device or of an unknown type %q", header.Name, header.Typeflag)
 }
 
-func unpackFolder(into *os.Root, name string, mode os.FileMode) error {
-	if info, err := into.Lstat(name); err == nil && info.IsDir() {
-		return into.Chmod(name, mode)
-	}
-	if err := into.Mkdir(name, mode); err != nil {
-		return err
-	}
-	return into.Chmod(name, mode) // the umask does not count
-}
-
-func unpackFile(into *os.Root, name string, mode os.FileMode, from io.Reader) error {
-	file, err := into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+func unpackFile(at *spot, mode os.FileMode, from io.Reader) error {
+	file, err := at.open(os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}

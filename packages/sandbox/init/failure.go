@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"syscall"
 )
 
@@ -46,8 +45,6 @@ func codeOf(err error) string {
 		return "too_many_links"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "no_space"
-	case strings.Contains(err.Error(), "path escapes from parent"): // os.Root exports no error to compare with
-		return "outside_root"
 	}
 	return "failed"
 }

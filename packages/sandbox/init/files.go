@@ -9,8 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 )
 
@@ -310,7 +308,7 @@ func listFiles(_ *server, on *stream, r listRequest) (any, error) {
 		return nil, err
 	}
 	defer in.Close()
-	entries, err := readDirectory(in, name)
+	entries, err := in.ReadDir(name)
 	if err != nil {
 		return nil, err
 	}
@@ -320,26 +318,22 @@ func listFiles(_ *server, on *stream, r listRequest) (any, error) {
 	to := bufio.NewWriterSize(on, maxData)
 	lines := json.NewEncoder(to)
 	count, isCut := 0, false
-	var walk func(folder, shown string, entries []fs.DirEntry) error
-	walk = func(folder, shown string, entries []fs.DirEntry) error {
-		for _, entry := range entries {
-			info, err := entry.Info()
-			if err != nil {
-				continue // removed meanwhile
-			}
+	var walk func(folder, shown string, entries []fs.FileInfo) error
+	walk = func(folder, shown string, entries []fs.FileInfo) error {
+		for _, info := range entries {
 			if r.Limit > 0 && count >= r.Limit {
 				isCut = true
 				return nil
 			}
 			count++
-			path, below := filepath.Join(folder, entry.Name()), filepath.Join(shown, entry.Name())
+			path, below := filepath.Join(folder, info.Name()), filepath.Join(shown, info.Name())
 			if err := lines.Encode(describe(in, path, below, info)); err != nil {
 				return err
 			}
 			if !r.Recursive || !info.IsDir() {
 				continue
 			}
-			inside, err := readDirectory(in, path)
+			inside, err := in.ReadDir(path)
 			if err != nil {
 				continue // removed or replaced meanwhile
 			}
@@ -353,21 +347,4 @@ func listFiles(_ *server, on *stream, r listRequest) (any, error) {
 		return nil, err
 	}
 	return map[string]bool{"truncated": isCut}, to.Flush()
-}
-
-func readDirectory(in tree, name string) ([]fs.DirEntry, error) {
-	folder, err := in.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	entries, err := folder.ReadDir(-1)
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	// The information is read while the folder is open; later the entry's path could be outside.
-	for i, entry := range entries {
-		if info, err := entry.Info(); err == nil {
-			entries[i] = fs.FileInfoToDirEntry(info)
-		}
-	}
-	return entries, err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,6 +94,7 @@ func TestAnArchiveWritesOnlyIntoItsFolder(t *testing.T) {
 		"an absolute entry":      {{Name: outside + "/x", Size: 1}},
 		"an absolute link":       {{Name: "l", Typeflag: tar.TypeSymlink, Linkname: outside}, {Name: "l/x", Size: 1}},
 		"a link above":           {{Name: "d/l", Typeflag: tar.TypeSymlink, Linkname: "../../x"}},
+		"an absolute hard link":  {{Name: "l", Typeflag: tar.TypeLink, Linkname: outside + "/kept"}},
 		"a hard link from above": {{Name: "l", Typeflag: tar.TypeLink, Linkname: "../" + filepath.Base(outside) + "/kept"}},
 		"a device":               {{Name: "d", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}},
 		"a pipe":                 {{Name: "p", Typeflag: tar.TypeFifo}},
@@ -106,12 +108,56 @@ func TestAnArchiveWritesOnlyIntoItsFolder(t *testing.T) {
 	}
 	folder := t.TempDir()
 	os.Symlink(outside, filepath.Join(folder, "planted"))
-	if r := c.upload("unpack", any_{"path": folder}, archiveOf(tar.Header{Name: "planted/x", Size: 1})); r.Error == nil {
-		t.Fatal("an entry below a link that leads out was written")
+	for _, name := range []string{"planted/x", "planted/deep/x"} {
+		wantCode(t, c.upload("unpack", any_{"path": folder}, archiveOf(tar.Header{Name: name, Size: 1})), "outside_root")
 	}
 	wantCode(t, c.upload("unpack", any_{"path": folder}, []byte(strings.Repeat("no archive", 100))), "invalid_archive")
 	if entries, _ := os.ReadDir(outside); len(entries) != 0 {
 		t.Fatalf("%v", entries)
+	}
+}
+
+func TestAnArchiveIsUnpackedThroughALinkThatStaysInItsFolder(t *testing.T) {
+	c, folder := connectTest(t), t.TempDir()
+	os.MkdirAll(filepath.Join(folder, "real/deep"), 0o755)
+	os.Symlink("real/deep/..", filepath.Join(folder, "link"))
+	writeTest(t, filepath.Join(folder, "real/file"), "old")
+	entries := []tar.Header{
+		{Name: "link/file", Size: 3},
+		{Name: "link/new/", Typeflag: tar.TypeDir},
+		{Name: "link/hard", Typeflag: tar.TypeLink, Linkname: "real/file"},
+		{Name: "link/soft", Typeflag: tar.TypeSymlink, Linkname: "file"},
+	}
+	if r := c.upload("unpack", any_{"path": folder, "user": fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())}, archiveOf(entries...)); r.Error != nil {
+		t.Fatal(r.Error)
+	}
+	for _, name := range []string{"file", "hard", "soft"} {
+		text, err := os.ReadFile(filepath.Join(folder, "real", name))
+		if err != nil || string(text) != "\x00\x00\x00" {
+			t.Fatalf("%s: %q %v", name, text, err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(folder, "real/new")); err != nil || info.Mode() != os.ModeDir|0o755 {
+		t.Fatalf("%v %v", info, err)
+	}
+}
+
+func TestALinkIsRemovedAndNotWhatItLeadsTo(t *testing.T) {
+	c, folder, outside := connectTest(t), t.TempDir(), t.TempDir()
+	writeTest(t, filepath.Join(outside, "kept"), "x")
+	for _, where := range []any_{{"path": filepath.Join(folder, "a")}, {"path": "a", "root": folder}} {
+		os.MkdirAll(filepath.Join(folder, "a/b/c"), 0o755)
+		os.Symlink(outside, filepath.Join(folder, "a/b/link"))
+		where["recursive"] = true
+		if r := c.call("remove", where); r.Error != nil {
+			t.Fatal(r.Error)
+		}
+	}
+	if left, _ := os.ReadDir(folder); len(left) != 0 {
+		t.Fatalf("%v", left)
+	}
+	if _, err := os.Stat(filepath.Join(outside, "kept")); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -4,15 +4,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
+	"syscall"
 )
 
 // A tree is where paths are resolved: all of the sandbox's files, or a folder that no path and no link leads out of.
-// os.Root resolves each part of a path by itself, so it is safe also while the sandbox's programs exchange folders for links.
 type tree interface {
 	OpenFile(name string, flag int, mode os.FileMode) (*os.File, error)
-	OpenRoot(name string) (*os.Root, error)
+	OpenFolder(name string) (*folder, error)
+	ReadDir(name string) ([]fs.FileInfo, error) // by name; links are not followed
 	Stat(name string) (fs.FileInfo, error)
 	Lstat(name string) (fs.FileInfo, error)
 	Readlink(name string) (string, error)
@@ -21,8 +22,6 @@ type tree interface {
 	Remove(name string) error
 	RemoveAll(name string) error
 	Rename(from, to string) error
-	Lchown(name string, uid, gid int) error
-	Chtimes(name string, accessed, modified time.Time) error
 	Close() error
 }
 
@@ -42,7 +41,7 @@ func (p place) open() (tree, string, error) {
 		}
 		return wholeTree{}, filepath.Clean(p.Path), nil
 	}
-	root, err := os.OpenRoot(p.Root)
+	root, err := openFolder(p.Root)
 	if err != nil {
 		return nil, "", err
 	}
@@ -56,17 +55,39 @@ type wholeTree struct{}
 func (wholeTree) OpenFile(name string, flag int, mode os.FileMode) (*os.File, error) {
 	return os.OpenFile(name, flag, mode)
 }
-func (wholeTree) OpenRoot(name string) (*os.Root, error)       { return os.OpenRoot(name) }
+func (wholeTree) OpenFolder(name string) (*folder, error)      { return openFolder(name) }
 func (wholeTree) Stat(name string) (fs.FileInfo, error)        { return os.Stat(name) }
 func (wholeTree) Lstat(name string) (fs.FileInfo, error)       { return os.Lstat(name) }
 func (wholeTree) Readlink(name string) (string, error)         { return os.Readlink(name) }
 func (wholeTree) Mkdir(name string, mode os.FileMode) error    { return os.Mkdir(name, mode) }
 func (wholeTree) MkdirAll(name string, mode os.FileMode) error { return os.MkdirAll(name, mode) }
 func (wholeTree) Remove(name string) error                     { return os.Remove(name) }
-func (wholeTree) RemoveAll(name string) error                  { return os.RemoveAll(name) }
 func (wholeTree) Rename(from, to string) error                 { return os.Rename(from, to) }
-func (wholeTree) Lchown(name string, uid, gid int) error       { return os.Lchown(name, uid, gid) }
-func (wholeTree) Chtimes(name string, accessed, m time.Time) error {
-	return os.Chtimes(name, accessed, m)
+func (wholeTree) Close() error                                 { return nil }
+
+func (wholeTree) ReadDir(name string) ([]fs.FileInfo, error) {
+	folder, err := os.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	entries, err := folder.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	var all []fs.FileInfo
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil { // else it was removed meanwhile
+			all = append(all, info)
+		}
+	}
+	return all, err
 }
-func (wholeTree) Close() error { return nil }
+
+// RemoveAll removes only what is in the folder: os.RemoveAll would follow links in gVisor, as os.Root does.
+func (wholeTree) RemoveAll(name string) error {
+	above, err := openFolder(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer above.Close()
+	return above.RemoveAll(filepath.Base(name))
+}
