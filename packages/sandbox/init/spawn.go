@@ -47,7 +47,7 @@ type mainRequest struct {
 	spawnRequest
 	Keep          bool `json:"keep"`           // the sandbox goes on after the program's end
 	InheritOutput bool `json:"inherit_output"` // the program writes to the init's own output, as to the log of a container
-	OneOutput     bool `json:"one_output"`     // its standard error too goes to the standard output, so the log keeps the order of lines
+	OneOutput     bool `json:"one_output"`     // its standard error too goes to the standard output, so a log keeps the order of lines
 }
 
 // spawnMain starts the program of the image. Its end is the end of the sandbox.
@@ -289,6 +289,9 @@ func openPlumbing(p *process, r spawnRequest) (*plumbing, error) {
 		if err := l.replaceOutput(r.OutputPath, r.oneOutput); err != nil {
 			return nil, failed("no_output", "the output cannot be written: %v", err)
 		}
+	} else if r.oneOutput {
+		l.inner[2].Close()
+		l.inner[2] = l.inner[1]
 	}
 	if r.Stdin {
 		p.stdin, l.input = pipes[1], pipes[1]

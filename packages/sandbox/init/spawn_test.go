@@ -37,6 +37,18 @@ func TestEveryFrameOfOutputSaysWhichOutputItIs(t *testing.T) {
 	})
 }
 
+func TestOneOutputKeepsTheOrderOfLines(t *testing.T) {
+	script := "i=0; while [ $i -lt 300 ]; do echo $i; echo $((i + 1)) >&2; i=$((i + 2)); done"
+	r := connectTest(t).run("main", any_{"argv": []string{"/bin/sh", "-c", script}, "keep": true, "one_output": true})
+	var expected strings.Builder
+	for i := range 300 {
+		fmt.Fprintln(&expected, i)
+	}
+	if got := strings.ReplaceAll(string(r.data), string(channelStdout), ""); got != expected.String() {
+		t.Fatalf("%q", got)
+	}
+}
+
 func TestAProcessInTheBackgroundDoesNotDelayTheEnd(t *testing.T) {
 	c := connectTest(t)
 	r := c.sh("sleep 60 & echo $!")

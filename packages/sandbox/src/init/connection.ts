@@ -206,8 +206,8 @@ export class InitConnection {
 
   /**
    * Starts the program of the image; unless `keep`, the sandbox ends with it. With `inheritOutput`, it writes to the output of the
-   * init, such as the log of a container, and no output is in the streams; with `oneOutput`, to its standard output only, so that a log
-   * that reads the two separately keeps the order of lines.
+   * init, such as the log of a container, and no output is in the streams. With `oneOutput`, its standard error is its standard output, so that
+   * a log keeps the order of lines.
    */
   startMain({
     inheritOutput,

@@ -24,6 +24,7 @@ export async function startProgram(
       env: program.variables,
       cwd: program.workingDirectory,
       user: program.user,
+      oneOutput: true,
       // The sandbox is ended here, after the reason is known.
       keep: true,
     });
