@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { parseMountinfo } from "../mountinfo.ts";
 
@@ -27,12 +27,22 @@ export class ControlGroups {
     return join(this.#folder, id);
   }
 
-  /** Creates a group and moves a process into it. Asynchronous, because the kernel may take some milliseconds. */
+  /** The groups that exist, with the ids of their sandboxes. */
+  list(): { readonly id: string; readonly path: string }[] {
+    return groupsIn(this.#folder).map((path) => ({ id: basename(path), path }));
+  }
+
+  /** Creates a group and moves a process into it. Asynchronous, because the kernel may take some milliseconds. If it fails, no group is left. */
   async join(path: string, pid: number): Promise<void> {
     mkdirSync(path, { recursive: true });
     // Processes of an earlier sandbox with this id.
     killGroup(path);
-    await writeFile(join(path, "cgroup.procs"), String(pid));
+    try {
+      await joinGroup(path, pid);
+    } catch (error) {
+      await removeGroup(path);
+      throw error;
+    }
   }
 }
 
@@ -81,6 +91,12 @@ export function killGroup(path: string): void {
   try {
     writeFileSync(join(path, "cgroup.kill"), "1");
   } catch {}
+}
+
+/** Ends all processes of a group, and removes it. */
+export async function endGroup(path: string): Promise<void> {
+  killGroup(path);
+  await removeGroup(path);
 }
 
 /** Removes a group whose processes have ended, and its parent folder if that is empty then. */

@@ -12,6 +12,7 @@ import { describeEngine } from "../conformance.ts";
 import type { Sandbox, SandboxAddress, SandboxSpec } from "../engine.ts";
 import { processesOf } from "../fixtures/marked-processes.ts";
 import { connectInit } from "../init/connection.ts";
+import { ControlGroups } from "./control-groups.ts";
 import { ProcessEngine, type ProcessEngineOptions } from "./engine.ts";
 import { openProcessTable } from "./process-table.ts";
 import type { SandboxRecord } from "./sandbox-folder.ts";
@@ -135,9 +136,7 @@ describe("the process engine", () => {
   it("leaves no control group behind", async () => {
     const engine = open();
     const sandbox = await make(engine);
-    const record = JSON.parse(
-      readFileSync(join(dirname((sandbox.address as { path: string }).path), "sandbox.json"), "utf8"),
-    ) as SandboxRecord;
+    const record = recordOf(sandbox);
     expect(record.group !== null).toBe(engine.can.findsStrays);
     await sandbox.destroy();
     if (record.group !== null) expect(existsSync(dirname(record.group))).toBe(false);
@@ -158,6 +157,30 @@ describe("the process engine", () => {
       await answer;
       await sandbox.freeze?.();
       await sandbox.destroy();
+    });
+
+    it("ends and removes a group that a killed server left without a record", async () => {
+      const home = newHome();
+      const { group } = recordOf(await make(open({ home })));
+      const left = join(dirname(group as string), "left");
+      const stray = spawn("sleep", ["600"]);
+      const ended = once(stray, "exit");
+      mkdirSync(left);
+      writeFileSync(join(left, "cgroup.procs"), String(stray.pid));
+      expect((await open({ home }).list()).map(({ id }) => id)).toEqual(["sandbox"]);
+      await ended;
+      expect(existsSync(left)).toBe(false);
+      expect(existsSync(group as string)).toBe(true);
+    });
+
+    it("leaves no group of a program that ended before it was moved there", async () => {
+      using tree = temporaryTree();
+      const groups = ControlGroups.open(tree.path) as ControlGroups;
+      const path = groups.pathOf("one");
+      const ended = spawn("true");
+      await once(ended, "exit");
+      await expect(groups.join(path, ended.pid as number)).rejects.toMatchObject({ code: "ESRCH" });
+      expect(existsSync(dirname(path))).toBe(false);
     });
   });
 
@@ -292,6 +315,10 @@ describe("the process engine", () => {
     expect(existsSync("never")).toBe(false);
   });
 });
+
+function recordOf({ address }: Sandbox): SandboxRecord {
+  return JSON.parse(readFileSync(join(dirname((address as { path: string }).path), "sandbox.json"), "utf8")) as SandboxRecord;
+}
 
 function writeRecord(home: string, more: Pick<SandboxRecord, "maker" | "process" | "isReady">): void {
   const folder = join(home, "sandboxes", "sandbox");

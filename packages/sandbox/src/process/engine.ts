@@ -10,7 +10,7 @@ import { connectStartingInit } from "../init/ready.ts";
 import { healthPathOf } from "../listening.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
 import { waitUntilAnswering, waitUntilReady } from "../probe.ts";
-import { ControlGroups, joinGroup, killGroup, removeGroup } from "./control-groups.ts";
+import { ControlGroups, endGroup, joinGroup, removeGroup } from "./control-groups.ts";
 import { copyFolder } from "./copy-folder.ts";
 import { launchInit } from "./init.ts";
 import { type KillTarget, killAll, processesOf, signalGroup } from "./kill.ts";
@@ -148,6 +148,7 @@ export class ProcessEngine implements SandboxEngine {
     let started = blank;
     const { listening } = spec;
     let port: number | null = null;
+    let launching: Promise<void> | undefined;
     try {
       if (listening?.kind === "port") port = await this.#ports.reserve(listening.port, listening.isFlexible === true);
       const record = port === null ? blank : { ...blank, port };
@@ -161,13 +162,15 @@ export class ProcessEngine implements SandboxEngine {
       child.once("exit", (code, signal) => sandbox.markExited({ code, signal }));
       folder.write(started);
       const startingInit = joining.then((isGrouped) => this.#startInit(folder, record, isGrouped));
-      startingInit.catch(() => undefined);
+      launching = startingInit.catch(() => undefined);
       const [isGrouped] = await Promise.all([joining, this.#untilReady(sandbox, spec, startingInit, signal)]);
       if (!isGrouped) sandbox.clearGroup();
       folder.write(sandbox.record);
       this.#register(sandbox);
       return sandbox;
     } catch (error) {
+      // An init that starts after its program has ended would not be found.
+      await launching;
       await this.#clear(folder, started);
       throw error;
     } finally {
@@ -243,6 +246,7 @@ export class ProcessEngine implements SandboxEngine {
       this.#growing.delete(sandbox);
       // Children that outlive the program are ended too.
       signalGroup(this.#table, sandbox.process, "SIGKILL");
+      // At exit, since it is not among the files of the sandbox.
       if (sandbox.record.group !== null) void endGroup(sandbox.record.group);
     });
     return sandbox;
@@ -291,8 +295,11 @@ export class ProcessEngine implements SandboxEngine {
 
   /** Adopts running sandboxes of earlier server processes, and removes what else they left. */
   async #adopt(): Promise<void> {
+    // Before the records: a record is written before its group is created, and removed after it.
+    const groups = this.#groups?.list() ?? [];
     const { ids, parts } = readSandboxes(this.#folder);
     const removals: Promise<void>[] = [];
+    for (const { id, path } of groups) if (!ids.includes(id)) removals.push(endGroup(path));
     for (const { path, by } of parts) if (!isRunning(this.#table, by)) removals.push(removeFolder(path));
     for (const id of ids) {
       const held = this.#sandboxes.get(id);
@@ -355,12 +362,6 @@ function killTarget(folder: SandboxFolder, record: SandboxRecord | null, known: 
     isGrouped: group !== null && record?.isReady === true,
     known,
   };
-}
-
-/** The group is removed at exit, since it is not among the files of the sandbox. */
-async function endGroup(group: string): Promise<void> {
-  killGroup(group);
-  await removeGroup(group);
 }
 
 function isAlive(record: SandboxRecord | null, table: ProcessTable): record is SandboxRecord & { process: ProcessIdentity } {
