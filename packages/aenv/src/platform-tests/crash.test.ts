@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -10,7 +10,7 @@ import { lookAt } from "./crash/sandboxes.ts";
 import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
 import { World } from "./crash/world.ts";
 import { projects, publish } from "./platform.ts";
-import { endProcesses, processesOf } from "./processes.ts";
+import { removeHome } from "./processes.ts";
 
 /** CI runs thirty. `AENV_CRASH_SEEDS=1000` for a long run; `AENV_CRASH_FIRST` is the first seed. */
 const SEEDS = Number(process.env.AENV_CRASH_SEEDS ?? 10);
@@ -30,8 +30,7 @@ describe("a server that is killed at any moment", () => {
 
   afterAll(async () => {
     await server?.kill();
-    await endProcesses(await processesOf(home));
-    rmSync(home, { recursive: true, force: true });
+    await removeHome(home);
   });
 
   /**

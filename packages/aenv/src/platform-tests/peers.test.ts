@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describeNeeding, Random, type RedisServer, startRedis } from "@aenv/testing";
@@ -9,7 +9,7 @@ import { killSandboxOf, lookAt } from "./crash/sandboxes.ts";
 import { type ServerProcess, type Starting, startServerProcess } from "./crash/server-process.ts";
 import { World } from "./crash/world.ts";
 import { projects, publish } from "./platform.ts";
-import { endProcesses, processesOf } from "./processes.ts";
+import { removeHome } from "./processes.ts";
 
 /** `AENV_PEER_ROUNDS=100` for a long run. */
 const ROUNDS = Number(process.env.AENV_PEER_ROUNDS ?? 6);
@@ -49,9 +49,8 @@ describeNeeding("redis", "two servers on one Redis", () => {
 
   afterAll(async () => {
     await Promise.allSettled(started.map((server) => server.kill()));
-    await endProcesses(await processesOf(home));
+    await removeHome(home);
     await redis?.[Symbol.asyncDispose]();
-    rmSync(home, { recursive: true, force: true });
   });
 
   it("serve the same instances", async () => {

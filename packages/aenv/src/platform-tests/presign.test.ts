@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { callTool, urlOf } from "./calls.ts";
 import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
 import { freePort, type Platform, projects, publish, startPlatform } from "./platform.ts";
-import { endProcesses, processesOf } from "./processes.ts";
+import { removeHome } from "./processes.ts";
 
 describe.runIf(process.platform === "linux")("a presigned link", () => {
   let platform: Platform;
@@ -150,7 +150,7 @@ describeNeeding("redis", "a presigned link of two servers on one Redis", () => {
         }, 5_000);
       } finally {
         await Promise.all(starting.map(({ kill }) => kill()));
-        endProcesses(await processesOf(tree.path));
+        await removeHome(tree.path);
       }
     },
     60_000,

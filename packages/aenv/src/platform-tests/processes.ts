@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
+import { ProcessEngine } from "@aenv/sandbox";
 
 export interface Found {
   readonly pid: number;
@@ -34,6 +35,15 @@ export function endProcesses(processes: readonly Found[]): void {
       // It has exited.
     }
   }
+}
+
+/** Removes the home of servers that were killed, with all that they left: their processes, and the control groups of these. */
+export async function removeHome(home: string): Promise<void> {
+  const engine = new ProcessEngine({ home, graceMs: 0 });
+  for (const sandbox of await engine.list()) await sandbox.destroy();
+  await engine.close();
+  endProcesses(processesOf(home));
+  rmSync(home, { recursive: true, force: true });
 }
 
 function read(path: string): string {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RolloutResult } from "@aenv/contract";
@@ -6,7 +6,7 @@ import { describeNeeding, type RedisServer, type ScriptedOpenAi, scriptedOpenAi,
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type ServerProcess, type Starting, startServerProcess } from "./crash/server-process.ts";
 import { projects, publish } from "./platform.ts";
-import { endProcesses, processesOf } from "./processes.ts";
+import { removeHome } from "./processes.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
@@ -22,8 +22,7 @@ function world(storeOf: () => string | undefined) {
   };
   const clear = async () => {
     await Promise.allSettled(started.map((server) => server.kill()));
-    await endProcesses(await processesOf(home));
-    rmSync(home, { recursive: true, force: true });
+    await removeHome(home);
   };
   return { start, clear };
 }

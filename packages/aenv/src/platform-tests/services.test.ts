@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { callTool } from "./calls.ts";
 import { type ServerProcess, type Starting, startServerProcess } from "./crash/server-process.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
-import { endProcesses, processesOf } from "./processes.ts";
+import { removeHome } from "./processes.ts";
 
 const soon = { timeout: 20_000, interval: 20 };
 type Client = Pick<Platform, "demand" | "ask">;
@@ -254,8 +254,7 @@ describe("a service whose server is killed", () => {
   let server: ServerProcess | undefined;
   afterAll(async () => {
     await server?.kill();
-    await endProcesses(await processesOf(home));
-    rmSync(home, { recursive: true, force: true });
+    await removeHome(home);
   });
 
   it("keeps live replicas, and restarts dead ones", async () => {
@@ -307,9 +306,8 @@ describeNeeding("redis", "services of two servers on one Redis", () => {
   });
   afterAll(async () => {
     await Promise.allSettled(started.map((server) => server.kill()));
-    await endProcesses(await processesOf(home));
+    await removeHome(home);
     await redis?.[Symbol.asyncDispose]();
-    rmSync(home, { recursive: true, force: true });
   });
 
   const start = () => {
