@@ -283,7 +283,8 @@ for (const { name, needs, options } of engines) {
         const other = await own.sandbox.listen(0, () => {});
         const socket = connect(other.port, "127.0.0.1").on("error", () => {});
         await once(socket, "connect");
-        const ended = once(socket.resume(), "close");
+        // Not `once` of events, which rejects on an error: the kernel resets a connection that the init had not accepted yet.
+        const ended = new Promise((resolve) => socket.resume().once("close", resolve));
         await own.release();
         await Promise.all([other.closed, ended]);
       });

@@ -133,11 +133,15 @@ describeNeeding("go", "the init, through its client", () => {
       await connection.resize(process.id, { rows: 22, cols: 88 });
       process.stdin.write("text\n");
       let shown = "";
+      let isInterrupted = false;
       for await (const part of process.stdout) {
         shown += part;
-        if (shown.includes("got text") && !shown.includes("^C")) process.stdin.write("\x03");
+        // After the whole line, since the key drops output that is still on its way. Once, since a second one would end the command of the trap.
+        if (isInterrupted || !shown.includes("got text\r\n")) continue;
+        isInterrupted = true;
+        process.stdin.write("\x03");
       }
-      expect(shown).toMatch(/\/dev\/pts\/\d+\r\ngot text\r\n(\^C)+22 88\r\n/);
+      expect(shown).toMatch(/\/dev\/pts\/\d+\r\ngot text\r\n\^C22 88\r\n/);
       expect(await process.exited).toMatchObject({ exitCode: 5 });
     });
 
