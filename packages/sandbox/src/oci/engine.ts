@@ -82,6 +82,8 @@ export class OciEngine implements SandboxEngine {
   readonly #self: ProcessIdentity;
   readonly #runtimes = new Map<SandboxRuntime, Promise<OciRuntime>>();
   readonly #sandboxes = new Map<string, OciSandbox>();
+  /** Adopted, and not listed yet: nobody else would remove one that ends before. */
+  readonly #unseen = new Set<OciSandbox>();
   readonly #starting = new Map<string, Promise<Sandbox>>();
   readonly #destroying = new Set<Promise<void>>();
   readonly #closing = new AbortController();
@@ -152,7 +154,10 @@ export class OciEngine implements SandboxEngine {
 
   async list(): Promise<readonly Sandbox[]> {
     await this.#adopt();
-    return [...this.#sandboxes.values()].filter(({ hasExited }) => !hasExited);
+    await this.#removeUnseen();
+    const listed = [...this.#sandboxes.values()].filter(({ hasExited }) => !hasExited);
+    for (const sandbox of listed) this.#unseen.delete(sandbox);
+    return listed;
   }
 
   async mountDisk(disk: string, folder: string, sizeMb: number): Promise<void> {
@@ -191,6 +196,7 @@ export class OciEngine implements SandboxEngine {
     clearInterval(this.#tidying);
     clearTimeout(this.#filling);
     await Promise.allSettled(this.#starting.values());
+    await this.#removeUnseen();
     // A caller may not wait for its destroy; if the server exited in between, files would be left.
     await Promise.allSettled(this.#destroying);
     const parts = await this.#opened?.catch(() => undefined);
@@ -478,6 +484,12 @@ export class OciEngine implements SandboxEngine {
     await containers.collect(used);
   }
 
+  /** What cannot be removed now is tried again at the next call. */
+  async #removeUnseen(): Promise<void> {
+    const ended = [...this.#unseen].filter(({ hasExited }) => hasExited);
+    await Promise.allSettled(ended.map((sandbox) => sandbox.destroy().then(() => this.#unseen.delete(sandbox))));
+  }
+
   /** False if the sandbox is to be removed. */
   async #adoptOne(id: string, record: SandboxRecord | null, containers: Containers): Promise<boolean> {
     if (this.#starting.has(id)) return true;
@@ -488,7 +500,10 @@ export class OciEngine implements SandboxEngine {
     if (!record.isReady || record.address === null) return hasKeeper;
     const sandbox = held ?? (await this.#openRunning(record, record.address, containers));
     if (sandbox === null || sandbox.hasExited) return hasKeeper;
-    if (!hasKeeper && !(await this.#takeOver(sandbox))) return false;
+    if (!hasKeeper) {
+      if (!(await this.#takeOver(sandbox))) return false;
+      this.#unseen.add(sandbox);
+    }
     this.#sandboxes.set(id, sandbox);
     return true;
   }
