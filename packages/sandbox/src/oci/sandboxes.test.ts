@@ -182,6 +182,36 @@ for (const runtime of ["runc", "runsc"] as const) {
       await answered;
       await expect.poll(() => sandbox.tail(1), { timeout: 15_000 }).toEqual(["thawed"]);
     });
+
+    // A gVisor without the correction of deploy/runsc loses one of fourteen.
+    it("that is frozen again and again while it answers requests goes on", { timeout: 120_000 }, async () => {
+      const engine = open({ runtime });
+      const sandbox = await create(engine);
+      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      await init.files.write({ path: "/file", content: Buffer.from("text") });
+      for (let turn = 0; turn < 60; turn++) {
+        const reads = Array.from({ length: 30 }, async () => String(await init.files.read({ path: "/file" })));
+        // At any moment of the reads.
+        for (let turns = turn % 20; turns > 0; turns--) await new Promise(setImmediate);
+        await sandbox.freeze?.();
+        await sandbox.thaw?.();
+        expect(new Set(await Promise.all(reads))).toEqual(new Set(["text"]));
+      }
+    });
+
+    it("that ends before the next engine has listed it is removed by that engine", async () => {
+      const first = open({ runtime });
+      const { home } = opened.pop() as (typeof opened)[0];
+      const ended = await create(first);
+      await first.close();
+      const next = open({ runtime, home });
+      // It has been adopted before this one was created.
+      const other = await create(next);
+      process.kill(ended.pid as number, "SIGKILL");
+      await expect.poll(() => readdirSync(join(home, "oci/containers")).length).toBe(1);
+      expect((await next.list()).map(({ id }) => id)).toEqual([other.id]);
+      expect(readdirSync(join(home, "oci/sandboxes"))).toEqual([other.id]);
+    });
   });
 }
 
