@@ -128,7 +128,8 @@ describeNeeding("go", "the init, through its client", () => {
     });
 
     it("gives a process a terminal, with size, input and signals by keys", async () => {
-      const script = "trap 'stty size; exit 5' INT; read line; tty; echo \"got $line\"; while :; do sleep 0.02; done";
+      // Without noflsh, Linux sends the signal and drops the terminal's output after it: also what the trap has printed by then.
+      const script = "stty noflsh; trap 'stty size; exit 5' INT; read line; tty; echo \"got $line\"; while :; do sleep 0.02; done";
       const process = await connection.spawn({ ...sh(script), pty: { rows: 11, cols: 44 } });
       await connection.resize(process.id, { rows: 22, cols: 88 });
       process.stdin.write("text\n");
@@ -136,12 +137,12 @@ describeNeeding("go", "the init, through its client", () => {
       let isInterrupted = false;
       for await (const part of process.stdout) {
         shown += part;
-        // After the whole line, since the key drops output that is still on its way. Once, since a second one would end the command of the trap.
-        if (isInterrupted || !shown.includes("got text\r\n")) continue;
+        // Once: a second one would end the command of the trap.
+        if (isInterrupted || !shown.includes("got text")) continue;
         isInterrupted = true;
         process.stdin.write("\x03");
       }
-      expect(shown).toMatch(/\/dev\/pts\/\d+\r\ngot text\r\n\^C22 88\r\n/);
+      expect(shown.replace("^C", "")).toMatch(/\/dev\/pts\/\d+\r\ngot text\r\n22 88\r\n/);
       expect(await process.exited).toMatchObject({ exitCode: 5 });
     });
 
