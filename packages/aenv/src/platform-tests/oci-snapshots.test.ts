@@ -14,7 +14,8 @@ const ended = (name: string, home: string) => (existsSync(join(home, name)) ? re
 
 /** Two servers on one store: `other` has its own sandboxes and layers, as on another machine, and the same archives. */
 function openServers(runtime: "runc" | "runsc") {
-  const [home, other] = ["here", "there"].map((name) => mkdtempSync(join(tmpdir(), `aenv-snapshots-${name}-`))) as [string, string];
+  let home: string;
+  let other: string;
   const started: Starting[] = [];
   let redis: RedisServer;
   const start = async (at: string) => {
@@ -24,6 +25,8 @@ function openServers(runtime: "runc" | "runsc") {
     return starting.ready;
   };
   beforeAll(async () => {
+    home = mkdtempSync(join(tmpdir(), "aenv-snapshots-here-"));
+    other = mkdtempSync(join(tmpdir(), "aenv-snapshots-there-"));
     redis = await startRedis({});
   });
   afterAll(async () => {
@@ -36,7 +39,9 @@ function openServers(runtime: "runc" | "runsc") {
     await redis?.[Symbol.asyncDispose]();
   });
   return {
-    home,
+    get home() {
+      return home;
+    },
     start: () => start(home),
     startElsewhere: () => {
       mkdirSync(join(home, "blobs"), { recursive: true });

@@ -17,7 +17,7 @@ import { projects, publish } from "./platform.ts";
 
 describeNeeding("runc", "sandboxes that environment code opens, with the engine oci", () =>
   describeNeeding("docker-registry", "and images of a registry", () => {
-    const home = realpathSync(mkdtempSync(join(tmpdir(), "aenv-tasks-")));
+    let home: string;
     let registry: ImageRegistry;
     let auth: Tree;
     let server: ServerProcess;
@@ -34,6 +34,7 @@ describeNeeding("runc", "sandboxes that environment code opens, with the engine 
       }).ready;
 
     beforeAll(async () => {
+      home = realpathSync(mkdtempSync(join(tmpdir(), "aenv-tasks-")));
       registry = await startImageRegistry();
       auth = temporaryTree({ "auth.json": dockerAuth(registry) });
       await pushSmallImage(registry, { name: "team/tasks:one", files: { "task.txt": "task one\n" } });

@@ -24,7 +24,7 @@ describeNeeding("redis", "two servers on one Redis", () => {
       hasFailed = true;
     });
   });
-  const home = mkdtempSync(join(tmpdir(), "aenv-replicas-"));
+  let home: string;
   const world = new World();
   let redis: RedisServer;
   const started: Starting[] = [];
@@ -41,6 +41,7 @@ describeNeeding("redis", "two servers on one Redis", () => {
     new Load(servers, world, new Random(seed), refs).run(operations, last);
 
   beforeAll(async () => {
+    home = mkdtempSync(join(tmpdir(), "aenv-replicas-"));
     redis = await startRedis({ appendonly: "yes", appendfsync: "always" });
     servers = await Promise.all([start(), start()]);
     const [first] = servers as [ServerProcess, ServerProcess];

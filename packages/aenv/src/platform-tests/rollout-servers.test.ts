@@ -12,17 +12,18 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 /** Servers that come and go on one home, and the model of their rollouts. */
 function world(storeOf: () => string | undefined) {
-  const home = mkdtempSync(join(tmpdir(), "aenv-rollouts-"));
+  let home: string | undefined;
   const started: Starting[] = [];
   const start = () => {
     const flags = { poolMin: 0, poolMax: 1, round: "200ms", rolloutsAtOnce: 4, store: storeOf() };
+    home ??= mkdtempSync(join(tmpdir(), "aenv-rollouts-"));
     const starting = startServerProcess(home, { flags });
     started.push(starting);
     return starting.ready;
   };
   const clear = async () => {
     await Promise.allSettled(started.map((server) => server.kill()));
-    await removeHome(home);
+    if (home !== undefined) await removeHome(home);
   };
   return { start, clear };
 }

@@ -298,10 +298,11 @@ describe("a service whose server is killed", () => {
 });
 
 describeNeeding("redis", "services of two servers on one Redis", () => {
-  const home = mkdtempSync(join(tmpdir(), "aenv-services-"));
+  let home: string;
   let redis: RedisServer;
   const started: Starting[] = [];
   beforeAll(async () => {
+    home = mkdtempSync(join(tmpdir(), "aenv-services-"));
     redis = await startRedis();
   });
   afterAll(async () => {

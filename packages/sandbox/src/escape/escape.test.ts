@@ -84,12 +84,13 @@ const kinds: readonly Kind[] = [
 
 for (const { needs, title, open } of kinds)
   describeNeeding(needs, title, () => {
-    const home = mkdtempSync(join(tmpdir(), "aenv-escape-home-"));
+    let home: string;
     let engine: SandboxEngine;
     let sandbox: Sandbox;
     let init: InitConnection;
 
     beforeAll(async () => {
+      home = mkdtempSync(join(tmpdir(), "aenv-escape-home-"));
       engine = await open(home);
       const spec = { id: "attacker", command: [], variables: {}, labels: {}, listening: { kind: "none" } as const };
       sandbox = await engine.create({ ...spec, startTimeoutMs: 60_000 }, signal);

@@ -30,6 +30,14 @@ socket.on("connect", () => end("connected")).on("timeout", () => end("refused"))
 /** Starts pods as the server does, runs a command in them, and removes them. Throws the reason if they do not start. */
 export async function tryPods(config: ServerConfig, baseImage: string, templates: PodTemplates): Promise<Trial> {
   const home = await mkdtemp(join(tmpdir(), "aenv-doctor-"));
+  try {
+    return await tryPodsIn(home, config, baseImage, templates);
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+async function tryPodsIn(home: string, config: ServerConfig, baseImage: string, templates: PodTemplates): Promise<Trial> {
   const engine = openTrialEngine(config, baseImage, templates, home);
   const create = (egress: "none" | "open") =>
     engine.create(
@@ -50,7 +58,6 @@ export async function tryPods(config: ServerConfig, baseImage: string, templates
   } finally {
     for (const one of await Promise.allSettled(created)) if (one.status === "fulfilled") await one.value.destroy();
     await engine.close();
-    await rm(home, { recursive: true, force: true });
   }
 }
 
