@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type DockerDaemon, describeNeeding, startDocker, startPodman, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { Machines } from "../oci/network/testing/machines.ts";
+import { Machines } from "../network/testing/machines.ts";
 import { openRules } from "./open-rules.ts";
 
 const program = fileURLToPath(new URL("testing/dial-from-sandbox.ts", import.meta.url));

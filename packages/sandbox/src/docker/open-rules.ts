@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { formatIpv4Network, parseIpv4, privateNetworks } from "@aenv/contract";
-import { command, nft } from "../oci/network/commands.ts";
-import { forbiddenNetworks } from "../oci/network/rules.ts";
+import { command, nft } from "../network/commands.ts";
+import { forbiddenNetworks } from "../network/rules.ts";
 
 /** Where a machine's own name servers are listed; the daemon uses the second list if the first one names only a loopback address. */
 const NAME_SERVERS = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];

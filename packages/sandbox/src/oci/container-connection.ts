@@ -1,9 +1,9 @@
 import { type KeyObject, randomBytes } from "node:crypto";
 import type { InitConnection } from "../init/connection.ts";
 import { connectStartingInit } from "../init/ready.ts";
+import type { SandboxNetwork } from "../network/held-network.ts";
 import type { Announcement } from "./announcement.ts";
 import { type ContainerRecord, initAddress } from "./container.ts";
-import type { SandboxNetwork } from "./network/held-network.ts";
 import type { RootFile } from "./overlay/mapped.ts";
 
 /** A container whose init is to be connected. */

@@ -5,6 +5,8 @@ import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { SandboxRuntime } from "../engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
+import type { SandboxNetwork } from "../network/held-network.ts";
+import type { Networks } from "../network/networks.ts";
 import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { allDone } from "./all-done.ts";
 import { expectAnnouncement } from "./announcement.ts";
@@ -27,8 +29,6 @@ import {
 import { type Connectable, connect, connectNew, connectStarting, generationFile, networkFiles } from "./container-connection.ts";
 import { removeLeftovers, removeSharedFolders } from "./container-leftovers.ts";
 import type { LayerStore } from "./images/layers.ts";
-import type { SandboxNetwork } from "./network/held-network.ts";
-import type { Networks } from "./network/networks.ts";
 import { findMapProblem, newUserMapping, type RootUser } from "./overlay/mapped.ts";
 import {
   mountRoot,

@@ -2,11 +2,11 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { parseMountinfo } from "../../mountinfo.ts";
+import { metricOf } from "../../network/home.ts";
+import { prefixOf } from "../../network/subnet.ts";
 import { findHierarchy } from "../cgroups/group.ts";
 import { foldersOf } from "../cgroups/hierarchy.ts";
 import { homeKey, mappedFolder } from "../container.ts";
-import { metricOf } from "../network/home.ts";
-import { prefixOf } from "../network/subnet.ts";
 
 /**
  * What is left of the sandboxes of a home: folders, mounts, control groups, and networks that do not wait in the pool. Not what the

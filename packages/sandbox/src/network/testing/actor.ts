@@ -1,5 +1,5 @@
 import { createServer } from "node:net";
-import { probeSubnet } from "../../../machine/probes.ts";
+import { probeSubnet } from "../../machine/probes.ts";
 import type { SandboxNetwork } from "../held-network.ts";
 import { Networks } from "../networks.ts";
 import type { Refusal } from "../refusals.ts";
