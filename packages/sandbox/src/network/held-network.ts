@@ -5,7 +5,6 @@ import { nft } from "./commands.ts";
 import type { Home } from "./home.ts";
 import { NameServer } from "./name-server.ts";
 import { decideName, isAllowedName, type NameAddress, type NameDecision } from "./names.ts";
-import { namespacePath } from "./namespaces.ts";
 import type { NetworkRecord, Records } from "./records.ts";
 import type { Refusal } from "./refusals.ts";
 import { enableForwarding } from "./routes.ts";
@@ -14,8 +13,8 @@ import { type Ends, endsOf } from "./subnet.ts";
 
 /** The network of one sandbox. */
 export interface SandboxNetwork {
+  /** Also of its interface on this machine. */
   readonly name: string;
-  readonly namespacePath: string;
   /** Of the sandbox. The server connects to it. */
   readonly address: string;
   /** Of this machine, at the other end of the cable. */
@@ -24,6 +23,8 @@ export interface SandboxNetwork {
   readonly resolvConf: string;
   /** Connections that the new policy does not allow are cut. */
   setEgress(policy: EgressPolicy): Promise<void>;
+  /** Answers names, which needs the address of this machine's end. Idempotent. */
+  serve(): Promise<void>;
   release(): Promise<void>;
 }
 
@@ -42,7 +43,6 @@ interface Surroundings {
 /** A network that this process uses: its egress policy, and the server that answers names in it. */
 export class HeldNetwork implements SandboxNetwork {
   readonly name: string;
-  readonly namespacePath: string;
   readonly ends: Ends;
   record: NetworkRecord;
   readonly #around: Surroundings;
@@ -56,7 +56,6 @@ export class HeldNetwork implements SandboxNetwork {
   constructor(name: string, record: NetworkRecord, around: Surroundings) {
     this.name = name;
     this.record = record;
-    this.namespacePath = namespacePath(name);
     this.ends = endsOf(around.home.subnet, record.index);
     this.#around = around;
   }
@@ -98,7 +97,7 @@ export class HeldNetwork implements SandboxNetwork {
   }
 
   async serve(): Promise<void> {
-    this.#server = await NameServer.open(this.hostAddress, this.#around.home.namePort, this.#decide);
+    this.#server ??= await NameServer.open(this.hostAddress, this.#around.home.namePort, this.#decide);
   }
 
   /** Answers names as soon as no other process does. */

@@ -2,23 +2,27 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
+import type { Cable, Cables } from "./cables.ts";
 import { command, ip } from "./commands.ts";
-import { BLOCK_PREFIX, type Ends } from "./subnet.ts";
+import { BLOCK_PREFIX } from "./subnet.ts";
 
 /** Where `ip` mounts network namespaces. */
 const FOLDER = "/run/netns";
 
-export interface NewNamespace {
-  readonly name: string;
-  readonly ends: Ends;
-}
+/** Each sandbox gets a network namespace with the name of its cable, which exists before the sandbox does. */
+export const namespaceCables: Cables = {
+  haveAddresses: true,
+  create: createNamespaces,
+  remove: removeNamespace,
+  list: listNames,
+};
 
 export function namespacePath(name: string): string {
   return join(FOLDER, name);
 }
 
 /** Creates namespaces, each with one interface `eth0` whose other end on this machine has the name of the namespace. */
-export async function createNamespaces(all: readonly NewNamespace[]): Promise<void> {
+async function createNamespaces(all: readonly Cable[]): Promise<void> {
   await ip(
     all.flatMap(({ name, ends }) => [
       `netns add ${name}`,
@@ -46,7 +50,7 @@ export async function createNamespaces(all: readonly NewNamespace[]): Promise<vo
 }
 
 /** Idempotent. A process that still is in the namespace keeps it, but without an interface. */
-export async function removeNamespace(name: string): Promise<void> {
+async function removeNamespace(name: string): Promise<void> {
   // Whatever does not exist is reported and skipped.
   await command("ip", ["-force", "-batch", "-"], `link del dev ${name}\nnetns del ${name}\n`).catch(() => {});
   if ((await listInterfaces()).includes(name) || existsSync(namespacePath(name)))
@@ -54,12 +58,12 @@ export async function removeNamespace(name: string): Promise<void> {
 }
 
 /** The names of all namespaces and of all interfaces of this machine. */
-export async function listNames(): Promise<Set<string>> {
+async function listNames(): Promise<Set<string>> {
   const namespaces = await readdir(FOLDER).catch(() => []);
   return new Set([...namespaces, ...(await listInterfaces())]);
 }
 
-async function listInterfaces(): Promise<string[]> {
+export async function listInterfaces(): Promise<string[]> {
   const lines = (await readFile("/proc/self/net/dev", "utf8")).split("\n").slice(2);
   return lines.flatMap((line) => line.split(":")[0]?.trim() || []);
 }

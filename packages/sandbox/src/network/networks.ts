@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { waitForLaunchers } from "../oci/launcher.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity } from "../process/process-table.ts";
+import type { Cables } from "./cables.ts";
 import { command, nft } from "./commands.ts";
 import { HeldNetwork, type SandboxNetwork } from "./held-network.ts";
 import { claimHome, forgetHome, type Home, type StoredHome } from "./home.ts";
 import type { NameAddress } from "./names.ts";
-import { createNamespaces, listNames, removeNamespace } from "./namespaces.ts";
 import { type NetworkRecord, Records } from "./records.ts";
 import { parseRefused, type Refusal, Refusals } from "./refusals.ts";
 import { restoreForwarding } from "./routes.ts";
@@ -16,8 +16,11 @@ import { addressRules, homeRules, removalRules } from "./rules.ts";
 import { candidates, capacityOf, endsOf, indexOf, nameOf, prefixOf } from "./subnet.ts";
 
 export interface NetworksOptions {
-  /** The folder of the server; each has its own subnet and firewall table. */
+  /** Distinguishes homes on this machine: each has its own subnet and firewall table. */
   readonly home: string;
+  /** For the records. */
+  readonly folder: string;
+  readonly cables: Cables;
   /** Addresses of the sandboxes. The default is a free one in 10.64.0.0/10. */
   readonly subnet?: string;
   /** How many networks wait for sandboxes. */
@@ -31,7 +34,7 @@ export interface NetworksOptions {
 const DEFAULT_POOL_SIZE = 4;
 const POLL_MS = 5_000;
 
-/** The networks of the sandboxes of a home: each a namespace with one cable to this machine, and rules for it. */
+/** The networks of the sandboxes of a home: each has one cable to this machine, and rules for it. */
 export class Networks {
   readonly #home: Home;
   readonly #records: Records<NetworkRecord>;
@@ -49,7 +52,7 @@ export class Networks {
   #poll: NodeJS.Timeout | null = null;
 
   static async open(options: NetworksOptions): Promise<Networks> {
-    const folder = join(options.home, "oci", "networks");
+    const { folder } = options;
     const records = new Records<NetworkRecord>(folder);
     const processes = new Records<ProcessIdentity>(join(folder, "processes"));
     await records.open();
@@ -132,7 +135,7 @@ export class Networks {
     if (index === null) throw new PlatformError("request.invalid", `'${name}' is not the name of a network of this home`);
     this.#held.get(name)?.close();
     this.#held.delete(name);
-    await removeNamespace(name);
+    await this.#options.cables.remove(name);
     if (index <= capacityOf(this.#home.subnet)) await nft(removalRules(this.#home.prefix, name, endsOf(this.#home.subnet, index).sandbox));
     await this.#records.remove(name);
     // A sandbox may end after `close`, and the rules that remain are of no use then.
@@ -185,10 +188,11 @@ export class Networks {
     const created: HeldNetwork[] = [];
     try {
       while (created.length < count) created.push(await this.#allocate());
-      await createNamespaces(created);
+      const { cables } = this.#options;
+      await cables.create(created);
       // The rules of the home again: another process, the last one of its time, may have removed them.
       await nft(homeRules(this.#home) + addressRules(this.#home.prefix, created));
-      for (const network of created) await network.serve();
+      if (cables.haveAddresses) for (const network of created) await network.serve();
       return created;
     } catch (error) {
       for (const network of created) await this.remove(network.name).catch(() => {});
@@ -223,14 +227,20 @@ export class Networks {
     return network;
   }
 
-  /** Removes what crashed processes of this home left: their pools, and namespaces and interfaces without a record. */
+  /** Removes what crashed processes of this home left: their pools, and cables without a record. */
   async #sweep(): Promise<void> {
     for (const name of await this.#records.names(this.#home.prefix)) {
       const record = await this.#records.find(name);
       if (record?.state === "pooled" && !this.#isForeign(record)) await this.remove(name);
     }
+    await this.removeLost();
+  }
+
+  /** Removes cables of this home without a record. A record is written before its cable exists. */
+  async removeLost(): Promise<void> {
+    const names = [...(await this.#options.cables.list())].filter((name) => indexOf(this.#home.prefix, name) !== null);
     const known = await this.#records.names(this.#home.prefix);
-    for (const name of await listNames()) if (indexOf(this.#home.prefix, name) !== null && !known.includes(name)) await this.remove(name);
+    for (const name of names) if (!known.includes(name) && !this.#held.has(name)) await this.remove(name);
   }
 
   #isForeign({ owner }: NetworkRecord): boolean {

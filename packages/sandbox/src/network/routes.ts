@@ -27,7 +27,8 @@ export function parseRoutes(json: string): Route[] {
  * off for everything else.
  */
 export async function enableForwarding(table: string, isOurs: (device: string) => boolean, name: string): Promise<void> {
-  await setForwarding(name, true);
+  // A server in a container may be unable to write, where the interfaces of the machine forward already.
+  if (!(await isForwarding(name))) await setForwarding(name, true);
   const rows = JSON.parse((await command("ip", ["-4", "-json", "route", "show"])).trim() || "[]") as readonly { dev?: string }[];
   const devices = new Set(rows.flatMap(({ dev }) => (dev === undefined || isOurs(dev) ? [] : [dev])));
   for (const device of devices) {

@@ -6,6 +6,7 @@ import type { SandboxRuntime } from "../engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";
+import { namespacePath } from "../network/namespaces.ts";
 import type { Networks } from "../network/networks.ts";
 import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { allDone } from "./all-done.ts";
@@ -390,7 +391,7 @@ export class Containers {
     const plain: RootContent = { ...this.#contentOf(record, network), network: null, binds: [] };
     if (record.users == null) return prepareRoot(root, layers, plain);
     const binds = [...(record.files.mounts ?? []), ...mounts].flatMap((mount) => (mount.kind === "bind" ? [mount] : []));
-    const content = { ...plain, network: network.namespacePath, binds };
+    const content = { ...plain, network: namespacePath(network.name), binds };
     // Saves the start of a process.
     if (binds.length === 0) return prepareRoot(root, layers, content);
     try {
@@ -444,7 +445,7 @@ export class Containers {
       initPath: record.initPath,
       // All addresses: a fork of this sandbox has another one.
       initArguments: ["--listen", `tcp:0.0.0.0:${INIT_PORT}`, "--key", initKeyArgument(key)],
-      networkNamespace: network.namespacePath,
+      networkNamespace: namespacePath(network.name),
       userMapping: record.users ?? null,
       isSysMounted: isMapped,
       // The root of a sandbox with users of its own has them already.

@@ -2,6 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { join } from "node:path";
 import type { SandboxRuntime } from "../engine.ts";
 import { initProgram } from "../init/program.ts";
+import { namespaceCables } from "../network/namespaces.ts";
 import { Networks, type NetworksOptions } from "../network/networks.ts";
 import type { ProcessIdentity, ProcessTable } from "../process/process-table.ts";
 import { findHierarchy } from "./cgroups/group.ts";
@@ -53,13 +54,26 @@ const RESTORED_TOTAL = 8;
 
 export async function openParts(surroundings: Surroundings): Promise<Parts> {
   const { settings, folder, key, processes, self } = surroundings;
-  const { home, storeFolder, images: registries, poolSize, poolTotal, hasMemory, networkPoolSize, subnet, snapshotSpaceMb } = settings;
+  const {
+    home,
+    storeFolder,
+    images: registries,
+    poolSize,
+    poolTotal,
+    hasMemory,
+    networkPoolSize,
+    subnet,
+    resolve,
+    snapshotSpaceMb,
+  } = settings;
   const architecture = process.arch as Architecture;
   const { store, images: imageRecords } = storeFolders(folder, storeFolder);
   const layers = new LayerStore(store);
   const [hierarchy, initPath] = await Promise.all([findHierarchy(), initProgram(architecture)]);
   const networks = await Networks.open({
     home,
+    folder: join(folder, "networks"),
+    cables: namespaceCables,
     poolSize: networkPoolSize,
     onRefused: surroundings.onRefused,
     ...(subnet !== undefined && { subnet }),

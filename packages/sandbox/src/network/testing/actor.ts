@@ -1,8 +1,11 @@
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { probeSubnet } from "../../machine/probes.ts";
 import type { SandboxNetwork } from "../held-network.ts";
+import { namespaceCables, namespacePath } from "../namespaces.ts";
 import { Networks } from "../networks.ts";
 import type { Refusal } from "../refusals.ts";
+import { answerCalls, type Methods } from "./calls.ts";
 
 // A program in a network namespace of a test: it listens there, or is the server whose sandboxes are tested. The test calls it by messages.
 
@@ -10,11 +13,11 @@ let networks: Networks | null = null;
 const refused: Refusal[] = [];
 const names = new Map<string, string>();
 
-const describe = ({ name, address, hostAddress, namespacePath, resolvConf }: SandboxNetwork) => ({
+const describe = ({ name, address, hostAddress, resolvConf }: SandboxNetwork) => ({
   name,
   address,
   hostAddress,
-  namespacePath,
+  namespacePath: namespacePath(name),
   resolvConf,
 });
 
@@ -29,7 +32,7 @@ const held = async (name: string) => {
   return network;
 };
 
-const methods: Record<string, (...args: never[]) => unknown> = {
+const methods: Methods = {
   /** Greets each connection with who it came from. */
   listen: (address: string, port: number, greeting: string) =>
     new Promise((resolve, reject) => {
@@ -48,7 +51,8 @@ const methods: Record<string, (...args: never[]) => unknown> = {
       return address === undefined ? [] : [{ address, ttl: 60 }];
     };
     const chosen = subnet === undefined ? {} : { subnet };
-    networks = await Networks.open({ home, poolSize, resolve, onRefused: (refusal) => refused.push(refusal), ...chosen });
+    const kept = { home, folder: join(home, "networks"), cables: namespaceCables };
+    networks = await Networks.open({ ...kept, poolSize, resolve, onRefused: (refusal) => refused.push(refusal), ...chosen });
     void networks.refill();
   },
   probe: (home: string, subnet?: string) => probeSubnet(home, subnet),
@@ -68,14 +72,4 @@ const methods: Record<string, (...args: never[]) => unknown> = {
   },
 };
 
-process.on("message", async ({ id, method, args }: { id: number; method: string; args: never[] }) => {
-  try {
-    const call = methods[method];
-    if (call === undefined) throw new Error(`no method ${method}`);
-    process.send?.({ id, result: await call(...args) });
-  } catch (error) {
-    process.send?.({ id, error: error instanceof Error ? error.message : String(error) });
-  }
-});
-// The test has ended, in whatever way.
-process.on("disconnect", () => process.exit());
+answerCalls(methods);

@@ -21,8 +21,8 @@ export class Actor {
   readonly child: ChildProcess;
   #next = 1;
 
-  constructor(namespace: string) {
-    this.child = fork(fileURLToPath(new URL("actor.ts", import.meta.url)), [], {
+  constructor(namespace: string, program: URL) {
+    this.child = fork(fileURLToPath(program), [], {
       execPath: "nsenter",
       execArgv: [`--net=/run/netns/${namespace}`, process.execPath],
     });
@@ -134,8 +134,8 @@ export class Machines {
     );
   }
 
-  start(namespace: string): Actor {
-    const actor = new Actor(namespace);
+  start(namespace: string, program = new URL("actor.ts", import.meta.url)): Actor {
+    const actor = new Actor(namespace, program);
     this.#actors.push(actor);
     return actor;
   }
@@ -152,8 +152,7 @@ export class Machines {
   }
 
   /** What is left in the machine: names of interfaces and namespaces, tables and routes of the home. */
-  remains(): string[] {
-    const prefix = prefixOf(this.home);
+  remains(prefix = prefixOf(this.home)): string[] {
     const inMachine = (...command: string[]) =>
       spawnSync("nsenter", [`--net=/run/netns/${this.machine}`, ...command], { encoding: "utf8" }).stdout.split("\n");
     const lines = [...inMachine("ip", "netns"), ...inMachine("ip", "-o", "link"), ...inMachine("nft", "list", "tables")];
