@@ -33,7 +33,7 @@ export interface EngineAbilities {
   readonly exportsSnapshots: boolean;
   /** Restricts the outgoing connections of sandboxes by `SandboxSpec.egress`. */
   readonly egress: boolean;
-  /** Reports the connections that a policy did not allow. */
+  /** Reports all connections that a policy did not allow, also those of sandboxes that may have none. */
   readonly reportsRefused: boolean;
   /** Also while a sandbox runs: `Sandbox.setEgress` is defined. */
   readonly changesEgress: boolean;

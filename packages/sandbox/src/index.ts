@@ -57,6 +57,7 @@ export {
   type ProbeResult,
   probeControlGroups,
   probeDocker,
+  probeDockerEgress,
   probeNetwork,
   probeOverlay,
   probeOwnUsers,

@@ -173,7 +173,7 @@ export const serverConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      "addresses of the engine oci's sandboxes, such as 172.30.0.0/16; default: a network in 10.64.0.0/10 that no route of this machine uses",
+      "addresses of the sandboxes of the engines oci and docker, such as 172.30.0.0/16; default: a network in 10.64.0.0/10 that no route of this machine uses",
     ),
   secretsDir: z
     .string()

@@ -111,15 +111,17 @@ function openOci(options: OpenEngineOptions): OciEngine {
 }
 
 function openDocker(options: OpenEngineOptions): DockerEngine {
-  const { home, dataDir, runtime, dockerSocket, registryAuth } = options.config;
+  const { home, dataDir, runtime, dockerSocket, registryAuth, sandboxSubnet } = options.config;
   return new DockerEngine({
     home,
     socket: dockerSocket,
     base: baseOf(options),
     folders: [dataDir],
     log: options.log,
+    onRefused: options.onRefused,
     onLimit: options.onLimit,
     ...(runtime === "runsc" && { runtime }),
+    ...(sandboxSubnet !== null && { subnet: sandboxSubnet }),
     ...(registryAuth !== null && { authFile: registryAuth }),
   });
 }

@@ -7,6 +7,7 @@ import {
   probeCluster,
   probeControlGroups,
   probeDocker,
+  probeDockerEgress,
   probeNetwork,
   probeOverlay,
   probeOwnUsers,
@@ -106,10 +107,10 @@ function partsOf({ config, env }: DoctorOptions): readonly Part[] {
       get: "mount them at /sys/fs/cgroup, and allow this process to write there",
       probe: probeControlGroups,
     },
-    { name: "network", use: "outgoing connections of oci sandboxes", get: installCommand("network"), probe: probeNetwork },
+    { name: "network", use: "outgoing connections of oci and docker sandboxes", get: installCommand("network"), probe: probeNetwork },
     {
       name: "subnet",
-      use: "addresses of oci sandboxes",
+      use: "addresses of oci and docker sandboxes",
       get: "name a network that no route of this machine uses with --sandbox-subnet, such as 172.30.0.0/16",
       probe: () => probeSubnet(home, sandboxSubnet ?? undefined),
     },
@@ -119,6 +120,12 @@ function partsOf({ config, env }: DoctorOptions): readonly Part[] {
       use: "the engine docker",
       get: `${installCommand("docker")}, start it, or give its socket with --docker-socket`,
       probe: () => probeDocker(dockerSocket, "runc"),
+    },
+    {
+      name: "docker egress",
+      use: "policies for the outgoing connections of docker sandboxes",
+      get: "run the server as root on the daemon's machine and in its network namespace, with ip and nft",
+      probe: () => probeDockerEgress(dockerSocket),
     },
     {
       name: "docker with runsc",

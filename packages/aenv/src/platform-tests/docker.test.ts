@@ -71,7 +71,7 @@ describeNeeding("docker", "a platform with the engine docker", () => {
       await platform.demand("DELETE", `/env-instance/${id}`);
       for (const [project, config, why] of [
         [projects.probe, { runtime: "runsc", rewardEgress: "open" }, "gVisor reads its network at the start"],
-        [projects.tally, { rewardEgress: { allow: ["judge.example"] } }, "the docker engine cannot allow single destinations"],
+        [projects.tally, { runtime: "runsc", rewardEgress: { allow: ["judge.example"] } }, "gVisor reads its network at the start"],
       ] as const) {
         const envName = await publish(platform, project, { deployConfig: { isolation: "instance", ...config } });
         const { status, message } = await platform.ask("POST", "/env-instance", { envName });

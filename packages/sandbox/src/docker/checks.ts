@@ -4,12 +4,11 @@ import { isSandboxId } from "../process/sandbox-folder.ts";
 import type { Daemon } from "./daemon.ts";
 
 export function assertValid(spec: SandboxSpec): void {
-  const { id, egress = "none" } = spec;
+  const { id } = spec;
   if (!isSandboxId(id))
     throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
   if (spec.command.length === 0 && spec.image === undefined && spec.listening?.kind !== "none")
     throw new PlatformError("request.invalid", `sandbox '${id}' has neither a command nor an image to run`);
-  assertEgress(id, egress);
   if (spec.snapshot !== undefined)
     throw new PlatformError("sandbox.unsupported", `sandbox '${id}' starts from a snapshot, which the docker engine does not have`);
 }
@@ -23,22 +22,29 @@ export function assertNetworks(id: string, { isPodman }: Daemon, runtime: Sandbo
   );
 }
 
-export function assertEgress(id: string, policy: EgressPolicy): void {
-  const problem = egressProblem([policy], null);
-  if (problem !== null) throw new PlatformError("sandbox.unsupported", `the policy of sandbox '${id}' cannot be applied: ${problem}`);
+/** What the policies of a container depend on. */
+export interface ContainerKind {
+  readonly runtime: SandboxRuntime;
+  readonly isPodman: boolean;
+  /** Why its packets cannot be filtered; null if they can. */
+  readonly filterProblem: string | null;
 }
 
-/** Why a container cannot have these policies, one after the other; null if it can. Without a kind of container, as far as that is clear. */
-export function egressProblem(
-  policies: readonly EgressPolicy[],
-  kind: { readonly runtime: SandboxRuntime; readonly isPodman: boolean } | null,
-): string | null {
-  if (policies.some((policy) => typeof policy !== "string"))
-    return "the docker engine cannot allow single destinations; use the oci engine, or 'none' or 'open'";
-  const gets = policies.some((policy, index) => index > 0 && policy === "open" && policies[index - 1] === "none");
-  if (gets && kind?.runtime === "runsc")
-    return "a container with gVisor cannot get a network while it runs, because gVisor reads its network at the start; use runc or the oci engine";
-  if (gets && kind?.isPodman === true && policies[0] === "none")
-    return "Podman gives no network to a container that was created without one; use Docker or the oci engine";
-  return null;
+/** Why a container cannot have these policies, one after the other; null if it can. */
+export function egressProblem(policies: readonly EgressPolicy[], kind: ContainerKind): string | null {
+  if (kind.filterProblem !== null && policies.some((policy) => typeof policy !== "string"))
+    return `the docker engine can allow single destinations only if it filters the packets of containers, and ${kind.filterProblem}; run the server as root on the daemon's machine and in its network namespace, use the oci engine, or allow 'none' or 'open'`;
+  // A container whose packets are filtered keeps its network; the others lose it with `none`.
+  const gets =
+    kind.filterProblem === null
+      ? policies[0] === "none" && policies.some((policy) => policy !== "none")
+      : policies.some((policy, index) => policy === "open" && policies[index - 1] === "none");
+  return gets && (kind.runtime === "runsc" || (kind.isPodman && policies[0] === "none")) ? noNetworkLater(kind) : null;
+}
+
+/** Why a container that runs without a network cannot get one. */
+export function noNetworkLater({ runtime }: Pick<ContainerKind, "runtime">): string {
+  return runtime === "runsc"
+    ? "a container with gVisor cannot get a network while it runs, because gVisor reads its network at the start; use runc or the oci engine"
+    : "Podman gives no network to a container that was created without one; use Docker or the oci engine";
 }

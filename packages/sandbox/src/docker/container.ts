@@ -33,6 +33,8 @@ export interface ContainerInput {
   readonly folders: readonly string[];
   /** The network with which it is created; null for none. */
   readonly network: string | null;
+  /** The only name servers that it may ask; null for those of the daemon. */
+  readonly nameServers: readonly string[] | null;
   /** The name of a volume. */
   readonly volumeName: (id: string) => string;
   /** Docker takes the profile itself; Podman takes the path of a file. */
@@ -72,8 +74,7 @@ export function containerConfig(input: ContainerInput): object {
     HostConfig: {
       ...(input.runtimeName !== null && { Runtime: input.runtimeName }),
       NetworkMode: input.network ?? "none",
-      // The daemon knows the names in the network. Names elsewhere are asked of nobody, so that none of them carries data out.
-      ...(first !== undefined && spec.egress !== "open" && { Dns: ["127.0.0.1"], DnsOptions: ["ndots:0", "timeout:1", "attempts:1"] }),
+      ...nameSettings(input),
       RestartPolicy: { Name: "no" },
       AutoRemove: false,
       Privileged: false,
@@ -117,6 +118,16 @@ export function containerConfig(input: ContainerInput): object {
       ],
       LogConfig: { Type: "json-file", Config: { "max-size": "4m", "max-file": "2" } },
     },
+  };
+}
+
+/** The daemon knows the names in a private network. Without egress, others are asked of nobody, so that none of them carries data out. */
+function nameSettings({ spec: { networks = [], egress = "none" }, nameServers }: ContainerInput): object {
+  const isClosed = networks.length > 0 && egress === "none";
+  const servers = nameServers ?? (isClosed ? ["127.0.0.1"] : null);
+  return {
+    ...(servers !== null && { Dns: servers }),
+    ...(isClosed && { DnsOptions: ["ndots:0", "timeout:1", "attempts:1"] }),
   };
 }
 

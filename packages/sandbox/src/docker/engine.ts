@@ -6,6 +6,7 @@ import {
   type EngineAbilities,
   noAbilities,
   type ReachedLimit,
+  type RefusedConnection,
   type Sandbox,
   type SandboxEngine,
   type SandboxRuntime,
@@ -17,21 +18,22 @@ import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { LimitWatch } from "../limit-watch.ts";
+import type { NetworksOptions } from "../network/networks.ts";
 import { waitForLaunchers } from "../oci/launcher.ts";
 import { DEFAULT_PROCESSES } from "../oci/options.ts";
 import { Records } from "../oci/records.ts";
 import { mainProgram } from "../oci/spec/program.ts";
 import type { Architecture } from "../oci/spec/seccomp.ts";
 import { waitUntilReady } from "../probe.ts";
-import { describeExit, exitOf } from "../process/exit-reason.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { removeFolder } from "../process/sandbox-folder.ts";
 import { DockerApi, isDockerError } from "./api.ts";
 import { type Base, BaseImage } from "./base-image.ts";
-import { assertNetworks, assertValid, egressProblem } from "./checks.ts";
-import { containerConfig, containerName, HOME_LABEL, INIT_SOCKET, SANDBOX_LABEL, seccompFile, seccompText } from "./container.ts";
+import { assertNetworks, assertValid } from "./checks.ts";
+import { containerConfig, containerName, INIT_SOCKET, seccompFile, seccompText } from "./container.ts";
+import { DockerContainers, REMOVED } from "./containers.ts";
 import { type Daemon, defaultKind, readDaemon, runtimeFor } from "./daemon.ts";
-import { changeEgress, type EgressChange } from "./egress-change.ts";
+import { DockerEgress } from "./egress.ts";
 import { writeEgressHint } from "./egress-hint.ts";
 import { ContainerExits } from "./exits.ts";
 import { type DockerImage, DockerImages } from "./images.ts";
@@ -49,7 +51,7 @@ import {
 } from "./program-start.ts";
 import { createSocketFolders, type DockerRecord, initSocket, openHomeId, runFolder, socketsFor } from "./record.ts";
 import { DockerSandbox } from "./sandbox.ts";
-import { DockerVolumes } from "./volumes.ts";
+import { DockerShares } from "./shares.ts";
 
 export interface DockerEngineOptions {
   /** Everything is kept in its subfolder `docker`, except the key of inits. */
@@ -63,6 +65,12 @@ export interface DockerEngineOptions {
   readonly folders?: readonly string[];
   /** Credentials of registries, in the format of `docker login`. */
   readonly authFile?: string;
+  /** Addresses of sandboxes whose outgoing connections are restricted, such as `172.30.0.0/16`. The default is a free network in 10.64.0.0/10. */
+  readonly subnet?: string;
+  /** The IPv4 addresses of a name that a sandbox looks up; the default asks the name servers of this machine. */
+  readonly resolve?: NetworksOptions["resolve"];
+  /** Called for outgoing connections that were refused: each destination of a sandbox once a minute, and few of one sandbox. */
+  readonly onRefused?: (refused: RefusedConnection) => void;
   /** Called for limits that a sandbox reached while it went on: each once in ten minutes. */
   readonly onLimit?: (reached: ReachedLimit) => void;
   /** Receives the progress of pulls, and what the operator should know. */
@@ -70,12 +78,11 @@ export interface DockerEngineOptions {
 }
 
 const DEFAULT_SOCKET = "/var/run/docker.sock";
-const REASON_LINES = 40;
 const LIMITS_EVERY_MS = 10_000;
 
 /**
  * Sandboxes that are containers of a Docker or Podman engine on this machine. Process 1 of each is our init, which starts the program
- * and everything else. They have no network unless egress is open, and never a published port: the program is reached through the
+ * and everything else. They have no network unless a policy allows connections, and never a published port: the program is reached through the
  * init. They outlive this process, and the next engine on the same home adopts them.
  */
 export class DockerEngine implements SandboxEngine {
@@ -89,8 +96,10 @@ export class DockerEngine implements SandboxEngine {
   readonly #api: DockerApi;
   readonly #images: DockerImages;
   readonly #base: BaseImage;
+  readonly #containers: DockerContainers;
   readonly #networks: DockerNetworks;
-  readonly #volumes: DockerVolumes;
+  readonly #egress: DockerEgress;
+  readonly #shares: DockerShares;
   readonly #exits: ContainerExits;
   readonly #table: ProcessTable = openProcessTable();
   readonly #self: ProcessIdentity;
@@ -109,7 +118,6 @@ export class DockerEngine implements SandboxEngine {
   /** Null until the first call, with which a server begins. */
   #knownDaemon: Daemon | null = null;
   #adopting: Promise<void> | undefined;
-  #hasAdopted = false;
   /** Adopted, and not listed yet: nobody else would remove one that ends before. */
   readonly #unseen = new Set<DockerSandbox>();
 
@@ -130,8 +138,9 @@ export class DockerEngine implements SandboxEngine {
       ports: true,
       commands: true,
       freezes: true,
-      // To everywhere or to nowhere.
       egress: true,
+      // Of a sandbox with a network; one without connections has none, and nothing is refused.
+      reportsRefused: false,
       // gVisor reads its network at the start.
       changesEgress: options.runtime !== "runsc",
       networks: options.runtime !== "runsc",
@@ -145,8 +154,21 @@ export class DockerEngine implements SandboxEngine {
     this.#api = new DockerApi(options.socket ?? DEFAULT_SOCKET);
     this.#images = new DockerImages(this.#api, options);
     this.#base = new BaseImage(this.#images, this.#homeId, options.base);
+    this.#containers = new DockerContainers(this.#api, this.#homeId);
     this.#networks = new DockerNetworks(this.#api, this.#homeId, options.log);
-    this.#volumes = new DockerVolumes(this.#api, this.#homeId);
+    this.#egress = new DockerEgress({
+      ...(options.subnet !== undefined && { subnet: options.subnet }),
+      ...(options.resolve !== undefined && { resolve: options.resolve }),
+      homeId: this.#homeId,
+      folder: this.#folder,
+      socket: this.#api.socket,
+      networks: this.#networks,
+      onRefused: options.onRefused,
+      sandboxes: () => this.#sandboxes.values(),
+      records: () => this.#allRecords(),
+      write: (sandbox, change) => this.#write(sandbox, change),
+    });
+    this.#shares = new DockerShares(this.#api, this.#homeId, this.#networks);
     this.#exits = new ContainerExits(this.#api, this.#homeId, {
       onExit: (id) => this.#observe(this.#sandboxes.get(id)),
       onGap: () => {
@@ -158,7 +180,7 @@ export class DockerEngine implements SandboxEngine {
   egressProblem(policies: readonly EgressPolicy[], runtime: SandboxRuntime | undefined): string | null {
     const daemon = this.#knownDaemon;
     const isRunsc = (runtime ?? this.#options.runtime ?? (daemon === null ? "runc" : defaultKind(daemon))) === "runsc";
-    return egressProblem(policies, { runtime: isRunsc ? "runsc" : "runc", isPodman: daemon?.isPodman === true });
+    return this.#egress.problem(policies, { runtime: isRunsc ? "runsc" : "runc", isPodman: daemon?.isPodman === true });
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
@@ -193,6 +215,7 @@ export class DockerEngine implements SandboxEngine {
     await this.#exits.close();
     this.#limits.close();
     for (const sandbox of this.#sandboxes.values()) sandbox.release();
+    await this.#egress.close();
     await this.#api.close();
   }
 
@@ -202,7 +225,7 @@ export class DockerEngine implements SandboxEngine {
       format: 1,
       sockets: socketsFor(this.#records.folderOf(spec.id)),
       runtime: "runc",
-      egress: spec.egress === "open" ? "open" : "none",
+      egress: "none",
       ...(spec.networks !== undefined && { networks: spec.networks.map(({ id }) => id) }),
       ...(spec.volumes !== undefined && { volumes: spec.volumes.map(({ id }) => id) }),
       id: spec.id,
@@ -252,7 +275,7 @@ export class DockerEngine implements SandboxEngine {
       await this.#createContainer(sandbox, spec, image);
       stop.signal.throwIfAborted();
       const init = await this.#takeInit(sandbox, stop.signal);
-      await writeEgressHint(init);
+      await writeEgressHint(init, sandbox.record);
       const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, stop.signal);
       await startProgram(init, spec, programOf(spec, image, this.initKey), folder);
       const listening = spec.listening ?? APPENDED;
@@ -287,6 +310,8 @@ export class DockerEngine implements SandboxEngine {
     daemon.assertLimits(spec);
     if (spec.networks !== undefined || spec.volumes !== undefined) assertNetworks(spec.id, daemon, runtime.runtime);
     sandbox.record = { ...sandbox.record, runtime: runtime.runtime };
+    const { egress = "none", networks: [first, ...others] = [] } = spec;
+    const out = await this.#egress.prepare(sandbox, egress, daemon);
     const config = containerConfig({
       homeId: this.#homeId,
       spec,
@@ -296,21 +321,21 @@ export class DockerEngine implements SandboxEngine {
       initKey: initKeyArgument(this.initKey),
       runFolder: runFolder(sandbox.record),
       folders: (this.#options.folders ?? []).filter((folder) => existsSync(folder)),
-      network: await this.#createNetwork(spec),
-      volumeName: (id) => this.#volumes.nameOf(id),
+      network: first === undefined ? out.network : await this.#networks.createPrivate(first.id),
+      nameServers: out.nameServers,
+      volumeName: (id) => this.#shares.volumes.nameOf(id),
       seccomp: daemon.isPodman ? seccompFile(this.#folder, architecture) : seccompText(architecture),
       ...(daemon.isPodman && { userProcesses: maxUserProcesses() }),
     });
     const name = containerName(this.#homeId, spec.id);
-    for (const { id } of spec.volumes ?? []) await this.#volumes.create(id, spec.diskMb);
+    for (const { id } of spec.volumes ?? []) await this.#shares.volumes.create(id, spec.diskMb);
     try {
       await this.#api.call("POST", "/containers/create", { query: { name }, body: config });
       // A container is created with one network.
-      const [first, ...others] = spec.networks ?? [];
       for (const { id, aliases } of others) await this.#networks.connect(await this.#networks.createPrivate(id), name, aliases);
-      if (first !== undefined && spec.egress === "open") await this.#networks.connect(await this.#networks.createOpen(), name);
+      if (first !== undefined && out.network !== null) await this.#networks.connect(out.network, name);
       await this.#api.call("POST", `${sandbox.path}/start`);
-      if (spec.egress === "open") await this.#networks.separate();
+      await this.#egress.begin(sandbox, egress);
     } catch (error) {
       if (spec.diskMb !== undefined && isDockerError(error) && /storage-opt/i.test(error.message))
         throw new PlatformError(
@@ -349,17 +374,11 @@ export class DockerEngine implements SandboxEngine {
     return this.#daemon;
   }
 
-  /** The network with which a container is created. */
-  async #createNetwork({ networks: [first] = [], egress }: SandboxSpec): Promise<string | null> {
-    if (first !== undefined) return this.#networks.createPrivate(first.id);
-    return egress === "open" ? this.#networks.createOpen() : null;
-  }
-
   #openSandbox(record: DockerRecord): DockerSandbox {
     const name = containerName(this.#homeId, record.id);
     const sandbox = new DockerSandbox(record, name, this.#api, this.initKey, {
       destroy: (one) => this.#destroy(one),
-      setEgress: (one, policy) => this.#setEgress(one, policy),
+      setEgress: async (one, policy) => this.#egress.change(one, policy, await this.#openDaemon()),
     });
     this.#sandboxes.set(record.id, sandbox);
     if (this.#options.onLimit !== undefined) this.#limits.add(sandbox);
@@ -382,18 +401,10 @@ export class DockerEngine implements SandboxEngine {
   }
 
   async #exitReason(sandbox: DockerSandbox): Promise<string | null> {
-    try {
-      const { State: state } = await this.#api.call("GET", `${sandbox.path}/json`);
-      const { Status, ExitCode, OOMKilled } = state as { Status: string; ExitCode: number; OOMKilled: boolean };
-      if (Status !== "exited" && Status !== "dead") return null;
-      const { memoryMb } = sandbox.record;
-      if (OOMKilled) return `the program ran out of memory${memoryMb === null ? "" : ` (its limit is ${memoryMb} MB)`}`;
-      return describeExit({ exit: exitOf(ExitCode), lines: await sandbox.tail(REASON_LINES), memoryMb });
-    } catch (error) {
-      if (!isDockerError(error, 404)) throw error;
-      // Not created yet, or removed by another process.
-      return sandbox.record.isReady && !this.#work.isStarting(sandbox.id) ? "the container was removed" : null;
-    }
+    const reason = await this.#containers.exitReason(sandbox);
+    if (reason !== REMOVED) return reason;
+    // Not created yet, or removed by another process.
+    return sandbox.record.isReady && !this.#work.isStarting(sandbox.id) ? "the container was removed" : null;
   }
 
   #destroy(sandbox: DockerSandbox): Promise<void> {
@@ -413,55 +424,19 @@ export class DockerEngine implements SandboxEngine {
   }
 
   /** The container first: while its record exists, the next engine finds it. */
-  async #remove({ id, sockets, egress, networks = [], volumes = [] }: DockerRecord): Promise<void> {
-    await this.#removeContainer(id);
-    for (const network of networks)
-      if (!this.#isUsed(id, (other) => other.networks?.includes(network) === true))
-        await this.#networks.remove(this.#networks.nameOf(network));
-    for (const volume of volumes)
-      if (!this.#isUsed(id, (other) => other.volumes?.includes(volume) === true)) await this.#volumes.remove(this.#volumes.nameOf(volume));
+  async #remove(record: DockerRecord): Promise<void> {
+    const { id, sockets, egress } = record;
+    await this.#containers.remove(id);
+    await this.#egress.removeOwn(record);
+    const others = [...this.#sandboxes.values()].filter((other) => other.id !== id && !this.#ending.has(other.id));
+    await this.#shares.removeUnused(
+      record,
+      others.map((other) => other.record),
+    );
     if (sockets !== this.#records.folderOf(id)) await removeFolder(sockets);
     await this.#records.remove(id);
     // Last: of several that end at once, one finds no record of another.
-    if (egress === "open") await this.#removeUnusedOpen();
-  }
-
-  async #removeContainer(id: string, isRetry = false): Promise<void> {
-    try {
-      await this.#api.call("DELETE", `/containers/${containerName(this.#homeId, id)}`, { query: { force: "true", v: "true" } });
-    } catch (error) {
-      // 409: another process removes it.
-      if (isDockerError(error, 404, 409)) return;
-      // Podman could not kill it because it ended at that moment.
-      if (!isRetry && isDockerError(error, 500) && error.message.includes("container state improper"))
-        return this.#removeContainer(id, true);
-      throw error;
-    }
-  }
-
-  /**
-   * The network of open egress and its rules, unless a sandbox, also of another server of this home, has open egress. Its record is written
-   * before them.
-   */
-  async #removeUnusedOpen(): Promise<void> {
-    await this.#networks.removeOpen(() => this.#records.ids().some((id) => this.#records.find(id)?.egress === "open"));
-  }
-
-  /** Whether a sandbox other than this one matches. Of several that end at once, each tries, and the daemon lets the last one. */
-  #isUsed(id: string, matches: (record: DockerRecord) => boolean): boolean {
-    return [...this.#sandboxes.values()].some((other) => other.id !== id && !this.#ending.has(other.id) && matches(other.record));
-  }
-
-  async #setEgress(sandbox: DockerSandbox, policy: EgressPolicy): Promise<void> {
-    const change: EgressChange = {
-      record: sandbox.record,
-      container: containerName(this.#homeId, sandbox.id),
-      networks: this.#networks,
-      isPodman: (await this.#openDaemon()).isPodman,
-      write: (egress) => this.#write(sandbox, { egress }),
-      removeUnused: () => this.#removeUnusedOpen(),
-    };
-    await changeEgress(change, policy);
+    if (egress === "open") await this.#egress.removeUnusedOpen();
   }
 
   #write(sandbox: DockerSandbox, change: Partial<DockerRecord>): void {
@@ -473,7 +448,7 @@ export class DockerEngine implements SandboxEngine {
   async #adopt(): Promise<void> {
     await Promise.all([this.#exits.listening(), this.#openDaemon()]);
     // Before the folders are read: a container without a folder is then none that is just being created.
-    const running = await this.#containers();
+    const running = await this.#containers.list();
     const ids = this.#records.ids();
     const removals: Promise<unknown>[] = [this.#records.removeParts(this.#table)];
     for (const id of ids) {
@@ -488,19 +463,17 @@ export class DockerEngine implements SandboxEngine {
       if (record?.isReady === true && running.get(id) === true) {
         const adopted = this.#openSandbox(record);
         this.#unseen.add(adopted);
+        await this.#egress.adopt(adopted);
         await adopted.forward();
       } else if (record === null || !isRunning(this.#table, record.maker) || (record.isReady && record.maker.pid === this.#self.pid))
         removals.push(this.#removeLeft(record ?? this.#unknownRecord(id)));
     }
     const lost = [...running.keys()].filter((id) => !ids.includes(id));
-    for (const id of lost) removals.push(this.#removeContainer(id));
-    if (lost.length > 0) removals.push(Promise.allSettled(removals).then(() => this.#removeLostShares()));
+    for (const id of lost) removals.push(this.#containers.remove(id));
+    if (lost.length > 0) removals.push(Promise.allSettled(removals).then(() => this.#shares.removeLost(() => this.#allRecords())));
     // What cannot be removed now is tried again at the next call.
     await Promise.allSettled(removals);
-    // Also later than the first time: the daemon may have been carrying out a request of a killed server.
-    if (this.#hasAdopted && !(await this.#networks.list()).includes(this.#networks.open)) return;
-    this.#hasAdopted = true;
-    await this.#removeUnusedOpen();
+    await this.#egress.removeLeft();
   }
 
   /** What cannot be removed now is tried again at the next call. */
@@ -515,32 +488,13 @@ export class DockerEngine implements SandboxEngine {
     await this.#remove(record);
   }
 
-  /** Removes the private networks and volumes that no record names. A record is written before they are created. */
-  async #removeLostShares(): Promise<void> {
-    const [networks, volumes] = [(await this.#networks.list()).filter((name) => name !== this.#networks.open), await this.#volumes.list()];
-    const records = this.#records.ids().map((id) => this.#records.find(id));
-    const named = records.flatMap((record) => [
-      ...(record?.networks ?? []).map((id) => this.#networks.nameOf(id)),
-      ...(record?.volumes ?? []).map((id) => this.#volumes.nameOf(id)),
-    ]);
-    for (const name of networks) if (!named.includes(name)) await this.#networks.remove(name);
-    for (const name of volumes) if (!named.includes(name)) await this.#volumes.remove(name);
+  /** Also of other servers of this home. */
+  #allRecords(): readonly DockerRecord[] {
+    return this.#records.ids().flatMap((id) => this.#records.find(id) ?? []);
   }
 
   /** Stands for a record that is damaged, as far as removing the sandbox needs it. */
   #unknownRecord(id: string): DockerRecord {
     return { ...this.#newRecord({ id, command: [], variables: {}, labels: {}, startTimeoutMs: 0 }), egress: "open" };
-  }
-
-  /** The containers of this home by the id of their sandbox, and whether they run. */
-  async #containers(): Promise<ReadonlyMap<string, boolean>> {
-    const filters = JSON.stringify({ label: [`${HOME_LABEL}=${this.#homeId}`] });
-    const all = await this.#api.list("/containers/json", { all: "true", filters });
-    return new Map(
-      all.map(({ Labels: labels, State: state }) => [
-        (labels as Readonly<Record<string, string>>)[SANDBOX_LABEL] ?? "",
-        state === "running" || state === "paused",
-      ]),
-    );
   }
 }

@@ -1,23 +1,19 @@
-import { messageOf, parseIpv4Network } from "@aenv/contract";
 import { type DockerApi, isDockerError } from "./api.ts";
 import { HOME_LABEL } from "./container.ts";
-import { OpenRules } from "./open-rules.ts";
 
-/** The networks of one home on the daemon: one of the sandboxes with open egress, and private ones. */
+/** The networks of one home on the daemon: those of single containers, private ones, and one that containers share if nothing can be filtered. */
 export class DockerNetworks {
   readonly #api: DockerApi;
   readonly #homeId: string;
-  readonly #rules: OpenRules;
   readonly #log: (line: string) => void;
   #hasWarned = false;
   #last: Promise<unknown> = Promise.resolve();
-  /** Of sandboxes with open egress, which cannot reach each other in it. */
+  /** Of the containers with open egress whose packets this machine does not filter. */
   readonly open: string;
 
   constructor(api: DockerApi, homeId: string, log: (line: string) => void = () => undefined) {
     this.#api = api;
     this.#homeId = homeId;
-    this.#rules = new OpenRules(homeId);
     this.#log = log;
     this.open = `aenv-${homeId}`;
   }
@@ -27,48 +23,44 @@ export class DockerNetworks {
     return `aenv-${this.#homeId}-net-${id}`;
   }
 
-  /** Before a container is connected. `separate` is called when it is, before one of its programs runs, if that is possible. */
-  createOpen(): Promise<string> {
+  /** The name of the network of a single container, whose interface on the machine has this name. */
+  ownNameOf(bridge: string): string {
+    return `${this.#ownPrefix}${bridge}`;
+  }
+
+  get #ownPrefix(): string {
+    return `aenv-${this.#homeId}-own-`;
+  }
+
+  /** For one container, which gets the address that is left. */
+  async createOwn(bridge: string, subnet: string, gateway: string): Promise<string> {
+    const options = { "com.docker.network.bridge.name": bridge };
+    return this.#create(this.ownNameOf(bridge), { Options: options, IPAM: { Config: [{ Subnet: subnet, Gateway: gateway }] } });
+  }
+
+  /** The names of the interfaces of all networks of single containers. */
+  async listOwn(): Promise<readonly string[]> {
+    return (await this.list()).flatMap((name) => (name.startsWith(this.#ownPrefix) ? [name.slice(this.#ownPrefix.length)] : []));
+  }
+
+  /** Why: the reason that its packets are not filtered. */
+  createOpen(why: string): Promise<string> {
     return this.#inOrder(async () => {
-      const problem = await this.#rules.add();
-      const { bridge } = this.#rules;
-      const options = { "com.docker.network.bridge.enable_icc": "false", "com.docker.network.bridge.name": bridge };
-      const name = await this.#create(this.open, { Options: options });
-      if (problem !== null) this.#warn(problem);
-      else if (!this.#rules.isInForce()) this.#warn(`the daemon has no interface ${bridge} on this machine`);
-      else this.#warn(await this.#rules.separate(await this.#openSubnets()));
+      const name = await this.#create(this.open, { Options: { "com.docker.network.bridge.enable_icc": "false" } });
+      if (!this.#hasWarned)
+        this.#log(
+          `sandboxes with open egress can reach private networks, metadata services and this machine, and each other unless the daemon prevents it, because their packets cannot be filtered: ${why}. Set egressLimit to 'none' if that matters`,
+        );
+      this.#hasWarned = true;
       return name;
     });
   }
 
-  /** The container that was connected last does not reach the others of the open network. */
-  async separate(): Promise<void> {
-    if (process.getuid?.() === 0 && this.#rules.isInForce()) this.#warn(await this.#rules.isolatePorts().catch(messageOf));
-  }
-
-  /** The open network with its rules, if no sandbox uses it. False if the daemon does not remove it now. */
-  removeOpen(isUsed: () => boolean): Promise<boolean> {
+  /** The open network, if no sandbox uses it. */
+  removeOpen(isUsed: () => boolean): Promise<void> {
     return this.#inOrder(async () => {
-      if (isUsed()) return true;
-      if (!(await this.remove(this.open))) return false;
-      // Another server of this home may have begun to use it.
-      if (!isUsed()) await this.#rules.remove();
-      return true;
+      if (!isUsed()) await this.remove(this.open);
     });
-  }
-
-  #warn(why: string | null): void {
-    if (why === null || this.#hasWarned) return;
-    this.#hasWarned = true;
-    this.#log(
-      `sandboxes with open egress can reach private networks, metadata services and this machine, and each other unless the daemon prevents it, because their packets cannot be filtered: ${why}. Set egressLimit to 'none' if that matters`,
-    );
-  }
-
-  async #openSubnets(): Promise<readonly string[]> {
-    const { IPAM: ipam } = await this.#api.call("GET", `/networks/${this.open}`);
-    const configs = (ipam as { readonly Config?: readonly { readonly Subnet?: string }[] | null } | undefined)?.Config ?? [];
-    return configs.flatMap(({ Subnet: subnet = "" }) => (parseIpv4Network(subnet) === null ? [] : [subnet]));
   }
 
   /** Changes of the open network, one after the other: what one sandbox needs, the end of another must not remove. */
@@ -100,6 +92,17 @@ export class DockerNetworks {
 
   disconnect(name: string, container: string): Promise<void> {
     return this.#api.tell("POST", `/networks/${name}/disconnect`, { body: { Container: container, Force: true } });
+  }
+
+  /** The names of the networks that a container is in. */
+  async listOf(container: string): Promise<readonly string[]> {
+    const { NetworkSettings: settings } = await this.#api.call("GET", `/containers/${container}/json`);
+    return Object.keys((settings as { readonly Networks?: object } | undefined)?.Networks ?? {});
+  }
+
+  /** The names of the private networks. */
+  async listPrivate(): Promise<readonly string[]> {
+    return (await this.list()).filter((name) => name.startsWith(this.nameOf("")));
   }
 
   /** The names of all networks of the home. */

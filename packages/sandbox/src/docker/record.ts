@@ -17,7 +17,12 @@ export interface DockerRecord {
   /** Most processes and threads. Absent in records of older versions. */
   readonly processes?: number;
   readonly runtime: SandboxRuntime;
+  /** `open`: it is in the network of containers whose packets are not filtered. */
   readonly egress: "none" | "open";
+  /** Its packets are filtered: it has connections only through a network of its own. */
+  readonly isFiltered?: boolean;
+  /** The name of its own network, whose record has its policy. It keeps it until it ends. */
+  readonly network?: string;
   /** The ids of its private networks. */
   readonly networks?: readonly string[];
   /** The ids of its volumes. */

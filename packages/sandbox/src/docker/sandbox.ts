@@ -30,6 +30,8 @@ export class DockerSandbox implements Sandbox {
   readonly pid = null;
   readonly exited: Promise<SandboxExit>;
   record: DockerRecord;
+  /** Of the container. */
+  readonly name: string;
   /** The path of the container in the API. */
   readonly path: string;
   readonly #api: DockerApi;
@@ -41,11 +43,13 @@ export class DockerSandbox implements Sandbox {
   #exitReason: string | null = null;
   readonly #exiting = Promise.withResolvers<SandboxExit>();
   #destroying: Promise<void> | undefined;
+  #lastChange: Promise<unknown> = Promise.resolve();
 
   constructor(record: DockerRecord, name: string, api: DockerApi, key: KeyObject, actions: SandboxActions) {
     this.id = record.id;
     this.labels = record.labels;
     this.record = record;
+    this.name = name;
     this.path = `/containers/${name}`;
     this.address = { kind: "unix", path: programSocket(record) };
     this.initAddress = { kind: "unix", path: initSocket(record) };
@@ -143,8 +147,11 @@ export class DockerSandbox implements Sandbox {
     return sendFolder(await this.#connection.get(), folder, signal);
   }
 
+  /** One change after the other. */
   setEgress(policy: EgressPolicy): Promise<void> {
-    return this.#actions.setEgress(this, policy);
+    const change = this.#lastChange.then(() => this.#actions.setEgress(this, policy));
+    this.#lastChange = change.catch(() => undefined);
+    return change;
   }
 
   async freeze(): Promise<void> {
@@ -162,10 +169,13 @@ export class DockerSandbox implements Sandbox {
   }
 
   destroy(): Promise<void> {
-    this.#destroying ??= this.#actions.destroy(this).catch((error: unknown) => {
-      this.#destroying = undefined;
-      throw error;
-    });
+    // A change that is in progress may create what is to be removed.
+    this.#destroying ??= this.#lastChange
+      .then(() => this.#actions.destroy(this))
+      .catch((error: unknown) => {
+        this.#destroying = undefined;
+        throw error;
+      });
     return this.#destroying;
   }
 

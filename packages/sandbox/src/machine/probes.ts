@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { formatIpv4Network, messageOf } from "@aenv/contract";
 import { DockerApi } from "../docker/api.ts";
 import { readDaemon, runtimeFor } from "../docker/daemon.ts";
+import { filterProblem } from "../docker/packet-filter.ts";
 import type { SandboxRuntime } from "../engine.ts";
 import { findSubnet } from "../network/home.ts";
 import { ControlGroup, findHierarchy } from "../oci/cgroups/group.ts";
@@ -122,6 +123,14 @@ export async function probeDocker(socket: string, runtime: SandboxRuntime): Prom
     clearTimeout(limit);
     await api.close();
   }
+}
+
+/** Whether a server here can restrict the outgoing connections of containers of the engine behind the socket. */
+export async function probeDockerEgress(socket: string): Promise<ProbeResult> {
+  if (!isRootOnLinux()) return needsRoot();
+  if (!existsSync(socket)) return { ok: false, reason: `nothing listens at ${socket}` };
+  const problem = filterProblem(socket);
+  return problem === null ? { ok: true, detail: "packets of its containers can be filtered" } : { ok: false, reason: problem };
 }
 
 /** Connects two network interfaces and adds a firewall table, in a network of its own that ends with the command. */

@@ -1,4 +1,5 @@
 import type { ReachedLimit, RefusedConnection, SandboxRuntime } from "../engine.ts";
+import type { NetworksOptions } from "../network/networks.ts";
 import type { RootFiles } from "./container.ts";
 import type { ImagesOptions } from "./images/images.ts";
 import type { LayerStore } from "./images/layers.ts";
@@ -33,6 +34,8 @@ export interface OciEngineOptions {
   readonly networkPoolSize?: number;
   /** Addresses of the sandboxes, such as `172.30.0.0/16`. The default is a free network in 10.64.0.0/10. */
   readonly subnet?: string;
+  /** The IPv4 addresses of a name that a sandbox looks up; the default asks the name servers of this machine. */
+  readonly resolve?: NetworksOptions["resolve"];
   /** Called for outgoing connections that were refused: each destination of a sandbox once a minute, and few of one sandbox. */
   readonly onRefused?: (refused: RefusedConnection) => void;
   /** Called for limits that a sandbox reached while it went on: each once in ten minutes. */
@@ -54,7 +57,7 @@ export type OciSettings = OciEngineOptions &
   Required<
     Omit<
       OciEngineOptions,
-      "home" | "base" | "storeFolder" | "runcPath" | "runscPath" | "subnet" | "defaults" | "onRefused" | "onLimit" | "log"
+      "home" | "base" | "storeFolder" | "runcPath" | "runscPath" | "subnet" | "resolve" | "defaults" | "onRefused" | "onLimit" | "log"
     >
   >;
 

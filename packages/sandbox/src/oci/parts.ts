@@ -77,6 +77,7 @@ export async function openParts(surroundings: Surroundings): Promise<Parts> {
     poolSize: networkPoolSize,
     onRefused: surroundings.onRefused,
     ...(subnet !== undefined && { subnet }),
+    ...(resolve !== undefined && { resolve }),
   });
   const containers = new Containers({
     folder,
