@@ -415,6 +415,9 @@ export class DockerEngine implements SandboxEngine {
   async #end(sandbox: DockerSandbox): Promise<void> {
     sandbox.setExitReason("the sandbox was destroyed");
     try {
+      // After a crash in between, the next engine goes on, and does not adopt a container that the daemon is removing.
+      const stored = this.#records.find(sandbox.id);
+      if (stored !== null) this.#records.write(sandbox.id, { ...stored, isReady: false });
       await this.#remove(sandbox.record);
     } catch (cause) {
       throw new PlatformError("sandbox.destroy_failed", `sandbox '${sandbox.id}' cannot be removed: ${messageOf(cause)}`, { cause });
