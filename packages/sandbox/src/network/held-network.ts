@@ -102,14 +102,20 @@ export class HeldNetwork implements SandboxNetwork {
 
   /** Answers names as soon as no other process does. */
   takeOver(): void {
-    NameServer.takeOver(this.hostAddress, this.#around.home.namePort, this.#decide, this.#closing.signal).then(
-      (server) => {
-        this.#server = server;
-        if (this.#closing.signal.aborted) server.close();
-      },
-      // The network has been removed, or this process closes.
-      () => {},
-    );
+    // It fails if the network is removed before, or this process closes.
+    void this.#takeOver().catch(() => undefined);
+  }
+
+  async #takeOver(): Promise<void> {
+    const server = await NameServer.takeOver(this.hostAddress, this.#around.home.namePort, this.#decide, this.#closing.signal);
+    this.#server = server;
+    if (this.#closing.signal.aborted) return server.close();
+    await this.#change(async () => {
+      // The process that answered until now may have changed the policy since this one adopted the network.
+      const stored = await this.#around.records.find(this.name);
+      if (stored !== null) this.record = { ...this.record, egress: stored.egress };
+      this.#known.clear();
+    });
   }
 
   close(): void {

@@ -152,6 +152,17 @@ describeNeeding("network-namespaces", "the networks of sandboxes", () => {
     expect(await dial(one, "9.9.9.9", 8080)).toBe(REFUSED);
   });
 
+  it("have the policy that their last server has set, also if the next one adopted them before", async () => {
+    const next = machines.start(machines.machine);
+    await next.call("name", "other.example", "9.9.9.10");
+    await next.call("open", machines.home, 0);
+    expect(await next.call("find", one.name)).toEqual(one);
+    await server.setEgress(one, { allow: [`other.example:${PORT}`] });
+    await server.kill();
+    server = next;
+    await expect.poll(() => dial(one, "other.example", PORT), { timeout: 20_000 }).toBe(`outside ${Machines.own}`);
+  });
+
   it("leave nothing behind when they are released and the last server closes", async () => {
     await server.call("release", one.name);
     await server.call("remove", other.name);
