@@ -38,6 +38,7 @@ import { writeEgressHint } from "./egress-hint.ts";
 import { ContainerExits } from "./exits.ts";
 import { type DockerImage, DockerImages } from "./images.ts";
 import { DockerNetworks } from "./networks.ts";
+import { filterProblem } from "./packet-filter.ts";
 import {
   APPENDED,
   checksCallers,
@@ -141,8 +142,8 @@ export class DockerEngine implements SandboxEngine {
       egress: true,
       // Of a sandbox with a network; one without connections has none, and nothing is refused.
       reportsRefused: false,
-      // gVisor reads its network at the start.
-      changesEgress: options.runtime !== "runsc",
+      // gVisor reads its network at the start, and only rules for it can be changed later.
+      changesEgress: options.runtime !== "runsc" || filterProblem(options.socket ?? DEFAULT_SOCKET) === null,
       networks: options.runtime !== "runsc",
     };
     mkdirSync(join(options.home, "docker"), { recursive: true, mode: 0o700 });
