@@ -63,6 +63,12 @@ describe("whether packets of containers can be filtered", () => {
 
 describeEgress("the docker engine", { ...onDocker("docker"), more: describeDocker });
 
+// Docker's own rules would keep sandboxes from each other.
+describeEgress("the docker engine whose daemon has no firewall rules", {
+  ...onDaemon((namespace) => startDocker({ namespace, iptables: false })),
+  component: "docker",
+});
+
 describeEgress("the docker engine with gVisor", {
   ...onDocker("runsc"),
   runtime: "runsc",
