@@ -19,7 +19,7 @@ import { prefixOf } from "../network/subnet.ts";
 import { writeLayout } from "../oci/images/fixtures/layout.ts";
 import { startRegistry } from "../oci/images/fixtures/registry.ts";
 import { DockerApi } from "./api.ts";
-import { HOME_LABEL } from "./container.ts";
+import { HOME_LABEL, SANDBOX_LABEL } from "./container.ts";
 import { DockerEngine, type DockerEngineOptions } from "./engine.ts";
 import type { DockerSandbox } from "./sandbox.ts";
 
@@ -405,11 +405,13 @@ describeNeeding("docker", "the docker engine", () => {
       const target = (["server", "server", "container", "helper"] as const)[(seed - 1) % 4];
       const home = newHome();
       const creating = spawn(process.execPath, [creator, home, daemon.socket], { stdio: ["ignore", "pipe", "inherit"] });
+      const gone = once(creating, "exit");
       try {
-        await once(creating.stdout.setEncoding("utf8"), "data");
+        const [said] = (await once(creating.stdout.setEncoding("utf8"), "data")) as [string];
         if (target !== "server") {
-          // The first process of a container, or the process of containerd above it. The first sandbox is there until the end.
-          const [one] = await api.list("/containers/json", {});
+          // The first process of a container, or the process of containerd above it. The first sandbox of a lane is there until the end.
+          const label = [`${HOME_LABEL}=${readFileSync(join(home, "docker/home-id"), "utf8")}`, `${SANDBOX_LABEL}=${said.split("\n")[0]}`];
+          const [one] = await api.list("/containers/json", { filters: JSON.stringify({ label }) });
           const { State: state } = await api.call("GET", `/containers/${one?.Id}/json`);
           const { Pid: pid } = state as { Pid: number };
           const parent = Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
@@ -418,7 +420,7 @@ describeNeeding("docker", "the docker engine", () => {
         await setTimeout((seed * 173) % 400);
       } finally {
         creating.kill("SIGKILL");
-        await once(creating, "exit");
+        await gone;
       }
       const next = newEngine({}, home);
       for (const sandbox of await next.list()) {
