@@ -29,6 +29,8 @@ var fasterStarts = []change{
 	{"runsc/cmd/sentry/sentrycmd/boot.go", "\tstartSyncFile.Close()\n", "\tstartSyncFile.Close()\n\tboot.AwaitStart()\n"},
 	{"runsc/boot/loader.go", "\tl.startupTimer.Reached(\"kernel started\")\n", "\tl.startupTimer.Reached(\"kernel started\")\n\tendStart()\n"},
 
+	{"runsc/boot/restore.go", "\tr.timer.Reached(\"Starting sandbox\")\n", "\tr.timer.Reached(\"Starting sandbox\")\n\tbeginRestored()\n"},
+
 	{"pkg/aio/aio.go", "gomaxprocs.Add(workers)", "gomaxprocs.Add(min(workers, mostProcessors))"},
 	{"pkg/aio/aio.go", "gomaxprocs.Add(-q.numWorkers)", "gomaxprocs.Add(-min(q.numWorkers, mostProcessors))"},
 

@@ -5,6 +5,7 @@ import (
 	gc "runtime/debug"
 	"time"
 
+	"gvisor.dev/gvisor/pkg/gomaxprocs"
 	"gvisor.dev/gvisor/pkg/sighandling"
 )
 
@@ -13,6 +14,8 @@ const (
 	startHeap = 96 << 20
 	// startTime is longer than starts and restores take.
 	startTime = 2 * time.Second
+	// restoreProcessors is by how many GOMAXPROCS is higher after a restore.
+	restoreProcessors = 2
 )
 
 // BeginStart leaves all processors to the start: garbage is collected later.
@@ -29,4 +32,11 @@ func endStart() {
 		gc.SetGCPercent(100)
 		gc.SetMemoryLimit(math.MaxInt64)
 	})
+}
+
+// beginRestored lets the network answer at once. All programs of a restored sandbox go on at the same moment, and the goroutines that wait for them
+// would keep the others from running for ten milliseconds, after which Go interrupts them.
+func beginRestored() {
+	gomaxprocs.Add(restoreProcessors)
+	time.AfterFunc(startTime, func() { gomaxprocs.Add(-restoreProcessors) })
 }
