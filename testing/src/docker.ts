@@ -82,7 +82,8 @@ export async function startDocker({
 /** The daemon leaves a network namespace mounted, and control groups. */
 const CLEAN_UP = [
   'grep -o " $1/[^ ]*" /proc/mounts | sort -r | xargs -r umount -l',
-  'rmdir /sys/fs/cgroup/"$(basename "$1")" /sys/fs/cgroup/*/"$(basename "$1")" 2>/dev/null',
+  // BuildKit has a group of its own in that of the containers.
+  'for group in /sys/fs/cgroup/"$(basename "$1")" /sys/fs/cgroup/*/"$(basename "$1")"; do rmdir "$group"/buildkit "$group" 2>/dev/null; done',
   "true",
 ].join("; ");
 
