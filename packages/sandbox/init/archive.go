@@ -167,7 +167,7 @@ func unpackEntry(into *folder, header *tar.Header, from io.Reader, uid, gid int)
 	if name == "." {
 		return nil
 	}
-	return into.in(name, "unpack", locating{creates: 0o755}, func(at *spot) error {
+	return into.in(name, "unpack", locating{creates: 0o755}, func(at *location) error {
 		if header.Typeflag != tar.TypeDir {
 			if err := removeAt(at.fd(), at.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -188,7 +188,7 @@ func unpackEntry(into *folder, header *tar.Header, from io.Reader, uid, gid int)
 	})
 }
 
-func createEntry(into *folder, at *spot, header *tar.Header, from io.Reader) error {
+func createEntry(into *folder, at *location, header *tar.Header, from io.Reader) error {
 	mode := os.FileMode(header.Mode) & fs.ModePerm // no set-user-id
 	switch header.Typeflag {
 	case tar.TypeDir:
@@ -209,14 +209,14 @@ func createEntry(into *folder, at *spot, header *tar.Header, from io.Reader) err
 		if !filepath.IsLocal(header.Linkname) {
 			return failed("outside_root", "the archive's hard link %q is to %q, out of the folder", header.Name, header.Linkname)
 		}
-		return into.in(header.Linkname, "link", locating{}, func(old *spot) error {
+		return into.in(header.Linkname, "link", locating{}, func(old *location) error {
 			return linkAt(old.fd(), old.name, at.fd(), at.name)
 		})
 	}
 	return failed("invalid_archive", "the archive's entry %q is a device or of an unknown type %q", header.Name, header.Typeflag)
 }
 
-func unpackFile(at *spot, mode os.FileMode, from io.Reader) error {
+func unpackFile(at *location, mode os.FileMode, from io.Reader) error {
 	file, err := at.open(os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err

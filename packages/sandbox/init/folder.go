@@ -92,7 +92,7 @@ func (f *folder) stat(name string, how locating) (fs.FileInfo, error) {
 }
 
 func (f *folder) Readlink(name string) (target string, err error) {
-	err = f.in(name, "readlink", locating{}, func(at *spot) error {
+	err = f.in(name, "readlink", locating{}, func(at *location) error {
 		target, err = readLinkAt(at.fd(), at.name)
 		return err
 	})
@@ -100,12 +100,12 @@ func (f *folder) Readlink(name string) (target string, err error) {
 }
 
 func (f *folder) Mkdir(name string, mode os.FileMode) error {
-	return f.in(name, "mkdir", locating{}, func(at *spot) error { return at.mkdir(mode) })
+	return f.in(name, "mkdir", locating{}, func(at *location) error { return at.mkdir(mode) })
 }
 
 // MkdirAll also creates the folders above. An existing folder is no error.
 func (f *folder) MkdirAll(name string, mode os.FileMode) error {
-	return f.in(name, "mkdir", locating{follows: true, creates: mode}, func(at *spot) error {
+	return f.in(name, "mkdir", locating{follows: true, creates: mode}, func(at *location) error {
 		err := at.mkdir(mode)
 		if err != syscall.EEXIST {
 			return err
@@ -118,11 +118,11 @@ func (f *folder) MkdirAll(name string, mode os.FileMode) error {
 }
 
 func (f *folder) Remove(name string) error {
-	return f.in(name, "remove", locating{}, func(at *spot) error { return removeAt(at.fd(), at.name) })
+	return f.in(name, "remove", locating{}, func(at *location) error { return removeAt(at.fd(), at.name) })
 }
 
 func (f *folder) RemoveAll(name string) error {
-	err := f.in(name, "remove", locating{}, (*spot).removeAll)
+	err := f.in(name, "remove", locating{}, (*location).removeAll)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -131,8 +131,8 @@ func (f *folder) RemoveAll(name string) error {
 
 // Rename does not replace a folder, as os.Rename does not.
 func (f *folder) Rename(from, to string) error {
-	return f.in(from, "rename", locating{}, func(old *spot) error {
-		return f.in(to, "rename", locating{}, func(at *spot) error {
+	return f.in(from, "rename", locating{}, func(old *location) error {
+		return f.in(to, "rename", locating{}, func(at *location) error {
 			if info, err := lookAt(at.folder, at.name); err == nil && info.IsDir() {
 				return syscall.EEXIST
 			}
@@ -141,7 +141,7 @@ func (f *folder) Rename(from, to string) error {
 	})
 }
 
-func (f *folder) in(name, operation string, how locating, run func(*spot) error) error {
+func (f *folder) in(name, operation string, how locating, run func(*location) error) error {
 	at, err := f.locate(name, how)
 	if err != nil {
 		return err
@@ -156,8 +156,8 @@ type locating struct {
 }
 
 // locate resolves all parts of a path but the last one, and links as long as they lead to what is in the folder.
-func (f *folder) locate(path string, how locating) (*spot, error) {
-	fail := func(err error) (*spot, error) { return nil, &fs.PathError{Op: "open", Path: path, Err: err} }
+func (f *folder) locate(path string, how locating) (*location, error) {
+	fail := func(err error) (*location, error) { return nil, &fs.PathError{Op: "open", Path: path, Err: err} }
 	top, err := openAt(int(f.file.Fd()), ".", oPath|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return fail(err)
@@ -168,10 +168,10 @@ func (f *folder) locate(path string, how locating) (*spot, error) {
 			one.Close()
 		}
 	}()
-	end := func(name string) (*spot, error) {
+	end := func(name string) (*location, error) {
 		here := trail[len(trail)-1]
 		trail = trail[:len(trail)-1]
-		return &spot{folder: here, name: name, path: path}, nil
+		return &location{folder: here, name: name, path: path}, nil
 	}
 	for parts, turns := partsOf(path), 0; len(parts) > 0; {
 		part, rest := parts[0], parts[1:]

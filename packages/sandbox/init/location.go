@@ -9,28 +9,28 @@ import (
 	"syscall"
 )
 
-// A spot is where a path ends: a name in an open folder. The file itself may not exist.
-type spot struct {
+// A location is where a path ends: a name in an open folder. The file itself may not exist.
+type location struct {
 	folder *os.File
 	name   string
 	path   string
 }
 
-func (s *spot) fd() int { return int(s.folder.Fd()) }
-func (s *spot) close()  { s.folder.Close() }
+func (l *location) fd() int { return int(l.folder.Fd()) }
+func (l *location) close()  { l.folder.Close() }
 
-func (s *spot) failure(operation string, err error) error {
+func (l *location) failure(operation string, err error) error {
 	var known *failure
 	var named *fs.PathError
 	if err == nil || errors.As(err, &known) || errors.As(err, &named) {
 		return err
 	}
-	return &fs.PathError{Op: operation, Path: s.path, Err: err}
+	return &fs.PathError{Op: operation, Path: l.path, Err: err}
 }
 
 // open does not follow a link. Not O_DIRECTORY, with which gVisor would.
-func (s *spot) open(flag int, mode os.FileMode) (*os.File, error) {
-	file, err := openAt(s.fd(), s.name, flag&^syscall.O_DIRECTORY|syscall.O_NOFOLLOW, mode)
+func (l *location) open(flag int, mode os.FileMode) (*os.File, error) {
+	file, err := openAt(l.fd(), l.name, flag&^syscall.O_DIRECTORY|syscall.O_NOFOLLOW, mode)
 	if err != nil || flag&syscall.O_DIRECTORY == 0 {
 		return file, err
 	}
@@ -46,8 +46,8 @@ func (s *spot) open(flag int, mode os.FileMode) (*os.File, error) {
 }
 
 // look opens a file or link only to find out what it is.
-func (s *spot) look() (*os.File, fs.FileInfo, error) {
-	file, err := openAt(s.fd(), s.name, oPath|syscall.O_NOFOLLOW, 0)
+func (l *location) look() (*os.File, fs.FileInfo, error) {
+	file, err := openAt(l.fd(), l.name, oPath|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -60,20 +60,20 @@ func (s *spot) look() (*os.File, fs.FileInfo, error) {
 }
 
 func lookAt(folder *os.File, name string) (fs.FileInfo, error) {
-	file, info, err := (&spot{folder: folder, name: name}).look()
+	file, info, err := (&location{folder: folder, name: name}).look()
 	if err != nil {
 		return nil, err
 	}
 	return info, file.Close()
 }
 
-func (s *spot) mkdir(mode os.FileMode) error {
-	return syscall.Mkdirat(s.fd(), s.name, uint32(mode.Perm()))
+func (l *location) mkdir(mode os.FileMode) error {
+	return syscall.Mkdirat(l.fd(), l.name, uint32(mode.Perm()))
 }
 
 // chmod changes a file or folder, and no link. By the descriptor of what was looked at, which may not be readable.
-func (s *spot) chmod(mode os.FileMode) error {
-	file, info, err := s.look()
+func (l *location) chmod(mode os.FileMode) error {
+	file, info, err := l.look()
 	if err != nil {
 		return err
 	}
@@ -84,19 +84,19 @@ func (s *spot) chmod(mode os.FileMode) error {
 	return syscall.Chmod("/proc/self/fd/"+strconv.Itoa(int(file.Fd())), uint32(mode.Perm()))
 }
 
-func (s *spot) removeAll() error {
-	err := removeAt(s.fd(), s.name)
+func (l *location) removeAll() error {
+	err := removeAt(l.fd(), l.name)
 	if !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, syscall.EEXIST) {
 		return err
 	}
-	file, err := s.open(os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	file, err := l.open(os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	names, err := file.Readdirnames(-1)
 	for _, name := range names {
-		below := &spot{folder: file, name: name, path: filepath.Join(s.path, name)}
+		below := &location{folder: file, name: name, path: filepath.Join(l.path, name)}
 		if failure := below.removeAll(); failure != nil && !errors.Is(failure, fs.ErrNotExist) {
 			return below.failure("remove", failure)
 		}
@@ -104,5 +104,5 @@ func (s *spot) removeAll() error {
 	if err != nil {
 		return err
 	}
-	return removeAt(s.fd(), s.name)
+	return removeAt(l.fd(), l.name)
 }
