@@ -1,6 +1,16 @@
 // Every file imports zod as a namespace (`import * as z`), not as `{ z }`: a bundle then contains only the quarter of it that is used.
 
 export { ARTIFACTS_FUNCTION, type EpisodeArtifacts, episodeArtifacts } from "./artifacts.ts";
+export { type JsonLimits, jsonLimits, parseBoundedJson } from "./bounded-json.ts";
+export {
+  boundedChunks,
+  clampDelayMs,
+  ReadLimitExceeded,
+  type ReadLimitKind,
+  type ReadLimits,
+  readBoundedBytes,
+  readBoundedText,
+} from "./bounded-read.ts";
 export { formatBytes, parseBytes } from "./bytes.ts";
 export { canonicalJson } from "./canonical-json.ts";
 export { type Catalogue, type CatalogueEntry, catalogue, catalogueEntry } from "./catalogue.ts";
