@@ -126,6 +126,7 @@ export {
   OWN_CONNECTIONS_KEY,
   OWN_CONNECTIONS_VARIABLE,
 } from "./platform-link.ts";
+export { isPublicAddress } from "./private-address.ts";
 export { problemsOf } from "./problems.ts";
 export { programPort } from "./program-port.ts";
 export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem } from "./ref.ts";
