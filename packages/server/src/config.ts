@@ -143,7 +143,10 @@ export const serverConfig = z.strictObject({
     .default(false)
     .describe("start an init beside each plain process, so that its owner can run commands and access files there"),
   commandsPerInstance: count.min(1).default(64).describe("most concurrent commands in one instance's sandbox"),
-  taskSandboxesPerInstance: count.min(1).default(16).describe("most sandboxes that the code of one instance may have open at a time"),
+  taskSandboxesPerInstance: count
+    .min(1)
+    .default(32)
+    .describe("most sandboxes that the code of one instance may have open at a time; a reset has those of two episodes open"),
   maxTaskSandboxes: count
     .min(1)
     .default(1_000)

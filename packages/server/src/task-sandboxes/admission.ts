@@ -10,13 +10,23 @@ export function admit(
   instanceId: string,
   mine: InstanceSandboxes,
   episode: string,
-  { atOnce, perOwner, all }: Pick<TaskSandboxPolicy, "atOnce"> & Pick<TaskSandboxLimits, "perOwner"> & { readonly all: All },
+  {
+    atOnce,
+    perInstance,
+    perOwner,
+    all,
+  }: Pick<TaskSandboxPolicy, "atOnce"> & Pick<TaskSandboxLimits, "perInstance" | "perOwner"> & { readonly all: All },
 ): void {
-  // Twice as many while an episode is reset.
+  // While an episode is reset, those of two are open. The code names its episodes, so the server's own limit counts all of them.
   if (mine.countOf(episode) >= atOnce || mine.count >= 2 * atOnce)
     throw new PlatformError(
       "environment.invalid",
       `instance '${instanceId}' has ${mine.count} open sandboxes, as many as it may have: the smaller of deployConfig.taskSandboxes.atOnce and the server's taskSandboxesPerInstance; close one first`,
+    );
+  if (mine.count >= perInstance)
+    throw new PlatformError(
+      "environment.invalid",
+      `instance '${instanceId}' has ${mine.count} open sandboxes in all its episodes, the server's limit (taskSandboxesPerInstance); close one first, or ask the operator to raise it: while an episode is reset, it counts the sandboxes of both`,
     );
   let count = 0;
   for (const other of all) if (other.owner === mine.owner) count += other.count;

@@ -18,7 +18,7 @@ import { globMatches } from "./glob.ts";
 
 /** Limits of the server for sandboxes that environment code opens. */
 export interface TaskSandboxLimits {
-  /** Of one instance at a time. */
+  /** Of one instance at a time, in all its episodes. */
   readonly perInstance: number;
   /** Of one owner at a time, on this server. */
   readonly perOwner: number;

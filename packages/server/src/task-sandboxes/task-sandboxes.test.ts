@@ -1,7 +1,7 @@
 import { defineEnvironment, type EnvironmentDefinition, type TaskSandbox } from "@aenv/kit";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { ada, openTestServer, openWorld } from "../instances/fixtures/test-server.ts";
+import { ada, bob, openTestServer, openWorld } from "../instances/fixtures/test-server.ts";
 import { MemoryGate } from "../slots/memory-gate.ts";
 
 const environment = defineEnvironment({
@@ -269,6 +269,48 @@ it("a process removes the stored sandboxes of its own instances only", async () 
   expect(world.engine.snapshotCount).toBe(1);
   await sandboxes.removeSnapshot(snapshot, host);
   expect(world.engine.snapshotCount).toBe(0);
+});
+
+it("a stored sandbox is opened only as a copy, and only by the instances of its owner", async () => {
+  const world = openWorld({ images: true, snapshots: ["files"] }, environment);
+  const ref = await world.publish(ada, "shop", { ...IMAGES, isolation: "instance" });
+  const server = openTestServer(world);
+  const { sandboxes } = server.tasks;
+  const [mine, foreign] = [await server.create(ref), await server.create(ref, {}, bob)];
+  const [host = "", other = ""] = [mine, foreign].map(({ slot }) => slot?.sandboxId);
+  const signal = new AbortController().signal;
+  const request = { name: "task", episode: "e", purpose: "open" } as const;
+  const { id } = await sandboxes.open(host, mine.id, request, signal);
+  const snapshot = await sandboxes.store(host, mine.id, id, signal);
+  const before = world.started.length;
+  for (const purpose of ["open", "second"] as const)
+    await expect(sandboxes.open(other, foreign.id, { ...request, purpose, snapshot }, signal)).rejects.toMatchObject({
+      code: "request.invalid",
+      message: expect.stringContaining("does not start from a snapshot"),
+    });
+  const own = await sandboxes.open(other, foreign.id, request, signal);
+  await expect(sandboxes.open(other, foreign.id, { ...request, purpose: "fresh", of: own.id, snapshot }, signal)).rejects.toMatchObject({
+    code: "request.invalid",
+  });
+  await expect(sandboxes.open(other, foreign.id, { ...request, purpose: "copy", snapshot }, signal)).rejects.toMatchObject({
+    code: "sandbox.lost",
+  });
+  expect(world.started).toHaveLength(before + 1);
+  expect(await sandboxes.open(host, mine.id, { ...request, purpose: "copy", snapshot }, signal)).toHaveProperty("id");
+});
+
+it("an instance that names many episodes has no more sandboxes than the server allows one instance", async () => {
+  const { ref, server } = await open({ ...IMAGES, isolation: "instance" }, { taskLimits: { perInstance: 3 } });
+  const row = await server.create(ref);
+  const signal = new AbortController().signal;
+  const openIn = (episode: string) =>
+    server.tasks.sandboxes.open(row.slot?.sandboxId ?? "", row.id, { name: "task", episode, purpose: "open" }, signal);
+  for (const episode of ["a", "a", "b"]) await openIn(episode);
+  // Before, twice as many as one episode may have were open: four.
+  for (const episode of ["b", "c"])
+    await expect(openIn(episode)).rejects.toMatchObject({
+      message: expect.stringContaining("the server's limit (taskSandboxesPerInstance)"),
+    });
 });
 
 it("the first sandbox of an instance needs memory that others have not taken, and further ones do not", async () => {

@@ -29,7 +29,7 @@ export interface TaskSandboxesOptions {
   readonly space: SnapshotSpace;
   readonly serverId: string;
   readonly connections: InitConnections;
-  readonly limits: Pick<TaskSandboxLimits, "perOwner" | "totalMemoryMb">;
+  readonly limits: Pick<TaskSandboxLimits, "perInstance" | "perOwner" | "totalMemoryMb">;
   /** Whether the machine has memory for another sandbox. */
   readonly hasMemory: () => boolean;
   /** Resolves when the start of an instance has its turn for the machine's memory. */
@@ -99,7 +99,7 @@ export class TaskSandboxes {
     const stop = AbortSignal.any([signal, mine.released.signal]);
     // A start waits. Code in the middle of an episode is told at once that there is none.
     if (instance.isStarting && mine.count === 0 && memoryOf(all()) > 0) await untilMemory(instanceId, stop);
-    admit(instanceId, mine, request.episode, { atOnce: policy.atOnce, perOwner: limits.perOwner, all: all() });
+    admit(instanceId, mine, request.episode, { ...limits, atOnce: policy.atOnce, all: all() });
     if (mine.count === 0) requireRoom(spec, limits.totalMemoryMb, instance.isStarting ? () => true : hasMemory, all());
     const starting = this.#start(instance, mine, { ...request, spec, policy }, stop);
     mine.starting.set(starting, { episode: request.episode, spec });
@@ -121,6 +121,12 @@ export class TaskSandboxes {
       if (stored?.owner === owner) return stored.spec;
       throw new PlatformError("sandbox.lost", "the stored sandbox does not exist on this server any more; fork the instance again");
     }
+    // Only a copy is checked against the owner of what is stored.
+    if (request.snapshot !== undefined)
+      throw new PlatformError(
+        "request.invalid",
+        `a sandbox with the purpose '${request.purpose}' does not start from a snapshot; leave it out, or use the purpose 'copy'`,
+      );
     const like = request.of === undefined ? null : (known?.open.get(request.of)?.spec ?? null);
     if (request.purpose === "fresh" && like === null) throw ended(request.of ?? "", known);
     return specFor(policy, request, like);
