@@ -46,7 +46,7 @@ const dialects: Readonly<Record<string, Dialect>> = {
   messages: messagesDialect,
 };
 
-/** Records the exchange of one request to a model. Of a failed answer, only the failure is told. Other routes pass without a record. */
+/** Records the exchange of one request to a model. Of a failed answer, only the failure is told. Other allowed routes pass without a record. */
 export class ModelRecorder implements ExchangeRecorder {
   readonly #options: ModelRecorderOptions;
   readonly #dialect: Dialect | undefined;

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, request as requestOf, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { scriptedOpenAi } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -256,6 +256,72 @@ describe("a recorded exchange with a model", () => {
     await (await post(`${anthropicUrl}/v1/messages?beta=true`, request, { "x-api-key": modelKey })).text();
     expect(seen).toEqual(["/v1/messages?beta=true", "real", undefined]);
     expect(exchanges).toMatchObject([{ seen: { messages: request.messages }, written: { message: { content: "Done." } } }]);
+  });
+});
+
+describe("requests of a program with the key of the model", () => {
+  /** As it is: `fetch` would normalise the path. */
+  async function raw(base: string, method: string, path: string, headers: Record<string, string> = {}) {
+    const { hostname, port, pathname } = new URL(base);
+    const asked = requestOf({ hostname, port, method, path: `${pathname}${path}`, headers }).end();
+    const [response] = (await once(asked, "response")) as [IncomingMessage];
+    let text = "";
+    for await (const piece of response) text += piece;
+    return { status: response.statusCode, body: JSON.parse(text || "null") };
+  }
+
+  async function openModel() {
+    const seen: string[] = [];
+    const endpoint = await endpointOf((asked, response) => {
+      seen.push(`${asked.method} ${asked.url}`);
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    });
+    const { openaiUrl } = record({ model: { baseUrl: `${endpoint.url}/v1`, apiKey: "real" } });
+    return { seen, base: openaiUrl ?? "", [Symbol.asyncDispose]: endpoint[Symbol.asyncDispose] };
+  }
+
+  it.each([
+    ["DELETE", "/files/f1"],
+    ["GET", "/files"],
+    ["GET", "/../admin/keys"],
+    ["POST", "/../admin/keys"],
+    ["GET", "/models/../../admin/keys"],
+    ["GET", "/models/..%2f..%2fadmin/keys"],
+    ["GET", "/models//admin"],
+    ["DELETE", "/models/m"],
+    ["GET", "/chat/completions"],
+    ["POST", "/chat/completions/c1"],
+    ["POST", "/chat/completions/"],
+    ["POST", "/messages/batches"],
+    ["POST", "/messages/../files"],
+    ["POST", "/%6dessages"],
+    ["GET", "/responses/r1"],
+    ["POST", "/v1/chat/completions"],
+    ["POST", "/embeddings"],
+  ])("are not forwarded if an agent does not need them: %s %s", async (method, path) => {
+    await using model = await openModel();
+    const { status, body } = await raw(model.base, method, path);
+    expect([status, body.error.message]).toEqual([403, expect.stringContaining("is not forwarded to the model")]);
+    expect(model.seen).toEqual([]);
+  });
+
+  it("are refused as the API of the client writes errors", async () => {
+    await using model = await openModel();
+    const refused = await Promise.all([
+      raw(model.base, "POST", "/messages/batches"),
+      raw(model.base, "GET", "/files", { "anthropic-version": "2023-06-01" }),
+      raw(model.base, "GET", "/files"),
+    ]);
+    const anthropic = { type: "error", error: { type: "permission_error" } };
+    expect(refused.map(({ body }) => body)).toMatchObject([anthropic, anthropic, { error: { code: "request_not_allowed" } }]);
+  });
+
+  it("are forwarded if agents need them", async () => {
+    await using model = await openModel();
+    for (const path of ["/chat/completions", "/completions", "/responses", "/messages", "/messages/count_tokens?beta=true"])
+      expect((await raw(model.base, "POST", path)).status).toBe(200);
+    for (const path of ["/models", "/models/org/name-1.5:free"]) expect((await raw(model.base, "GET", path)).status).toBe(200);
+    expect(model.seen).toHaveLength(7);
   });
 });
 

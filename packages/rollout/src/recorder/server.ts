@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { messageOf } from "@aenv/contract";
 import { Agent } from "undici";
+import { isAllowed, refusalFor } from "./allowed.ts";
 import { forward } from "./forward.ts";
 import { type McpListener, McpRecorder } from "./mcp.ts";
 import { type ModelListener, ModelRecorder } from "./model.ts";
@@ -136,6 +137,10 @@ export class RecordingServer implements AsyncDisposable {
     const { model } = recording;
     if (model === null) return send(response, 404, "this run has no model; name one with --model and --base-url");
     const api = path.replace(/^v1\//, "");
+    if (!isAllowed(request.method, api)) {
+      response.writeHead(403, { "content-type": "application/json" }).end(JSON.stringify(refusalFor(request.method, api, request.headers)));
+      return;
+    }
     const isAnthropic = api.startsWith("messages");
     const credentials: Record<string, string> = isAnthropic ? { "x-api-key": model.apiKey } : { authorization: `Bearer ${model.apiKey}` };
     const url = `${model.baseUrl.replace(/\/$/, "")}/${api}`;
