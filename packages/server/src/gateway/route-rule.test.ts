@@ -29,6 +29,29 @@ describe("the route rule of the gateway", () => {
     for (const path of ["", "mcp", "x/mcp", "http://host/mcp", "*"]) expect(() => routeRuleFor().check(path)).toThrow(/is not a route/);
   });
 
+  it.each([
+    "//mcp",
+    "/mcp//",
+    "//",
+    "/weather//today",
+    "/%2f",
+    "/%2Fmcp",
+    "/weather%2ftoday",
+    "/weather%5Ctoday",
+    "/weather\\today",
+    "/%2e/mcp",
+    "/weather%2Ejson",
+    "/%252f",
+    "/%25252e%25252e/mcp",
+  ])("refuses %s, which two readers may split differently", (path) => {
+    expect(() => routeRuleFor().check(path)).toThrow(/is not a route/);
+  });
+
+  it("passes on escaped characters that divide nothing, dots within a segment, and one slash at the end", () => {
+    for (const path of ["/weather.json", "/w%65ather", "/caf%C3%A9/today/", "/a%20b", "/100%25"])
+      expect(() => routeRuleFor().check(path)).not.toThrow();
+  });
+
   it("opens a new route of the agent API to agent links and agents' tokens", () => {
     const rule = routeRuleFor({ ...instanceRoutes, a2a: { method: "POST", path: "/a2a", api: "agent", does } });
     expect(readDestination("/agent/key/a2a", {}, rule)).toEqual({ api: "agent", agentKey: "key", path: "/a2a" });

@@ -1,5 +1,8 @@
 import { matchesPath, PlatformError, pathsBelowInstance, type SandboxRoute } from "@aenv/contract";
 
+/** Backslashes, and escaped slashes, backslashes and dots, also if they are escaped several times: `%2f`, `%252f`. */
+const AMBIGUOUS = /\\|%(?:25)*(?:2f|5c|2e)/i;
+
 /** Which paths below an instance the gateway passes on, by the route table. */
 export interface RouteRule {
   /** Throws unless the path is a route of the agent API or the trainer API. */
@@ -10,7 +13,7 @@ export interface RouteRule {
 
 /**
  * Routes of the platform are refused with every method, and so is a path that the table does not list. A sandbox accepts escaped
- * characters and a slash at the end, so the path is compared without them.
+ * characters and a slash at the end, so the path is compared without them. A path that two readers may split differently is refused.
  */
 export function routeRuleFor(routes?: Readonly<Record<string, SandboxRoute>>): RouteRule {
   const platformPaths = pathsBelowInstance("platform", routes);
@@ -25,7 +28,8 @@ export function routeRuleFor(routes?: Readonly<Record<string, SandboxRoute>>): R
       if (fixedPaths.has(path)) return;
       const segments = path.split("/").slice(1).map(decodeSegment);
       if (segments.at(-1) === "") segments.pop();
-      const isPlain = path.startsWith("/") && !segments.some((segment) => segment === "." || segment === "..");
+      const isPlain =
+        path.startsWith("/") && !AMBIGUOUS.test(path) && !segments.some((segment) => segment === "" || segment === "." || segment === "..");
       if (!isPlain || !isOpen(segments)) throw routeNotFound(path);
     },
     isAgentPath: (path) => agentPaths.has(path),
