@@ -17,6 +17,7 @@ describe("parseRetryAfter", () => {
     expect(parseRetryAfter("2", now)).toBe(2_000);
     expect(parseRetryAfter("Mon, 12 Jan 2026 03:25:56 GMT", now)).toBe(10_000);
     expect(parseRetryAfter("Mon, 12 Jan 2026 03:25:36 GMT", now)).toBe(0);
+    expect(parseRetryAfter("9".repeat(400), now)).toBe(600_000);
     expect(parseRetryAfter("soon", now)).toBeNull();
     expect(parseRetryAfter(null, now)).toBeNull();
   });

@@ -1,4 +1,4 @@
-import { type ChatMessage, isObject, type ToolDescriptor } from "@aenv/contract";
+import { type ChatMessage, isObject, parseBoundedJson, ReadLimitExceeded, readBoundedText, type ToolDescriptor } from "@aenv/contract";
 import { ModelError } from "../episode/failure.ts";
 import { LimitReached } from "../episode/limits.ts";
 import { chatDialect } from "../models/chat/dialect.ts";
@@ -111,15 +111,22 @@ class ModelPlayer implements Player {
 
 async function readWhole(body: ModelAnswer, dialect: Dialect): Promise<unknown> {
   try {
-    return dialect.parse(await body.text());
+    // The body has its own limit.
+    return dialect.parse(await readBoundedText(body, { maxBytes: Number.POSITIVE_INFINITY }));
   } catch (cause) {
+    if (cause instanceof ReadLimitExceeded) throw cause;
     throw new ModelError("the model's answer is not JSON, or broke off", { retryable: true, cause });
   }
 }
 
-async function readStream(body: AsyncIterable<Buffer>, dialect: Dialect): Promise<unknown> {
+/** More than the tokens of any answer. */
+const MAX_EVENTS = 500_000;
+
+async function readStream(body: ModelAnswer, dialect: Dialect): Promise<unknown> {
   const stream = dialect.openStream();
+  let events = 0;
   for await (const data of serverSentEvents(body)) {
+    if (++events > MAX_EVENTS) throw new ModelError(`the model's stream has more than ${MAX_EVENTS} events`, { retryable: false });
     if (data === "[DONE]") break;
     const event = parseEvent(data);
     if (isObject(event.error) && event.type !== "error") {
@@ -134,9 +141,10 @@ async function readStream(body: AsyncIterable<Buffer>, dialect: Dialect): Promis
 
 function parseEvent(data: string): Record<string, unknown> {
   try {
-    const event: unknown = JSON.parse(data);
+    const event: unknown = parseBoundedJson(data);
     if (isObject(event)) return event;
-  } catch {
+  } catch (error) {
+    if (error instanceof ReadLimitExceeded) throw error;
     // Reported below, like any other event that is no object.
   }
   throw new ModelError(`the model's stream holds an event that is no JSON object: ${data.slice(0, 100)}`, { retryable: true });

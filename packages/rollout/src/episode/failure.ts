@@ -50,7 +50,14 @@ const TIMEOUT_CODES: ReadonlySet<ErrorCode> = new Set(["tool.timeout", "request.
 /** The outcome of an episode that a failure ended. `cancel` is the signal of the caller who may cancel it. */
 export function unscoredBy(error: unknown, stage: EpisodeStage, cancel: AbortSignal): Unscored {
   const { cause, retryable } = judge(error, stage, cancel);
-  return { kind: "unscored", cause, stage, retryable, message: messageOf(error) };
+  return { kind: "unscored", cause, stage, retryable, message: shortened(messageOf(error)) };
+}
+
+/** Parts of a message come from models, environments and programs, and each record of an episode holds it. */
+const MAX_MESSAGE_CHARACTERS = 4_000;
+
+function shortened(message: string): string {
+  return message.length <= MAX_MESSAGE_CHARACTERS ? message : `${message.slice(0, MAX_MESSAGE_CHARACTERS)}...`;
 }
 
 function judge(error: unknown, stage: EpisodeStage, cancel: AbortSignal): { cause: UnscoredCause; retryable: boolean } {

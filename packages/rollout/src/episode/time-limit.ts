@@ -1,7 +1,11 @@
+import { clampDelayMs } from "@aenv/contract";
 import { LimitReached } from "./limits.ts";
 
 /** 24 days. A longer timer would fire at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** What may be added in total: an endpoint that asks for pauses again and again does not make an episode endless. */
+const LONGEST_EXTENSION_MS = 30 * 60_000;
 
 /** Aborts its signal when the agent's time is up. Time that is not the agent's may be added while it runs. */
 export class TimeLimit implements Disposable {
@@ -9,6 +13,7 @@ export class TimeLimit implements Disposable {
   readonly #now: () => number;
   readonly #reason: LimitReached;
   #endsAt: number;
+  #extensionLeftMs = LONGEST_EXTENSION_MS;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(ms: number, now: () => number) {
@@ -23,7 +28,9 @@ export class TimeLimit implements Disposable {
   }
 
   extend(ms: number): void {
-    this.#endsAt += ms;
+    const added = clampDelayMs(ms, this.#extensionLeftMs);
+    this.#extensionLeftMs -= added;
+    this.#endsAt += added;
     this.#start();
   }
 

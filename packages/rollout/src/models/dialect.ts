@@ -1,5 +1,7 @@
-import { type ChatMessage, type Conversation, isObject, type ToolDescriptor, type Turn, toolDescriptor } from "@aenv/contract";
+import { type ChatMessage, type Conversation, isObject, problemsOf, type ToolDescriptor, type Turn, toolDescriptor } from "@aenv/contract";
+import type * as z from "zod";
 import type { AgentMessage } from "../agents/agent.ts";
+import { ModelError } from "../episode/failure.ts";
 
 /** The APIs by which models are called. */
 export type ModelApi = "chat" | "responses" | "messages";
@@ -41,6 +43,18 @@ export interface Dialect {
   /** The conversation and the tools that a request shows to the model; null if it cannot be read. */
   conversationOf(request: Readonly<Record<string, unknown>>): Conversation | null;
   openStream(): StreamReader;
+}
+
+/** More than the tool calls or content blocks of any answer; a schema reports a problem for each bad one. */
+const MAX_PARTS = 1_000;
+
+/** Checks a model's answer. `parts` are the arrays in it whose elements the schema checks one by one. */
+export function readAnswer<T>(schema: z.ZodType<T>, answer: unknown, what: string, parts: readonly unknown[]): T {
+  if (parts.some((part) => Array.isArray(part) && part.length > MAX_PARTS))
+    throw new ModelError(`the model's answer has more than ${MAX_PARTS} parts`, { retryable: false });
+  const parsed = schema.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  throw new ModelError(`the model's answer is not ${what}: ${problemsOf(parsed.error, "the answer")}`, { retryable: true });
 }
 
 /** The smaller of the limit in the sampling settings and the episode's own; undefined without either. */

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { readBoundedText } from "@aenv/contract";
 import { afterEach, describe, expect, it } from "vitest";
 import { LimitReached } from "../episode/limits.ts";
 import { ModelHttp } from "./http.ts";
@@ -27,7 +28,16 @@ async function post(
   const http = new ModelHttp({ retries, timeoutMs, onBusy: (ms) => asked.push(ms), sleep });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   try {
-    return { answer: await http.post({ url, headers: {}, body: {} }, (body) => body.json(), signal, onDelay), pauses, asked };
+    return {
+      answer: await http.post(
+        { url, headers: {}, body: {} },
+        async (body) => JSON.parse(await readBoundedText(body, { maxBytes: Number.POSITIVE_INFINITY })),
+        signal,
+        onDelay,
+      ),
+      pauses,
+      asked,
+    };
   } catch (error) {
     return { error, pauses, asked };
   } finally {
@@ -118,4 +128,41 @@ describe("a failing endpoint", () => {
     const { error } = await post((response) => response.writeHead(status).end(body));
     expect(error).toMatchObject({ retryable, message: expect.stringContaining(message) });
   });
+});
+
+describe("a hostile endpoint", () => {
+  const MEBIBYTE = Buffer.alloc(1_024 ** 2, "a");
+
+  /** Sends until the client leaves; `sent` counts what the socket took. */
+  function endless(response: ServerResponse, sent: { bytes: number }) {
+    const send = () => {
+      while (!response.destroyed && response.write(MEBIBYTE)) sent.bytes += MEBIBYTE.length;
+      sent.bytes += MEBIBYTE.length;
+    };
+    response.on("drain", send);
+    send();
+  }
+
+  it("that never ends its answer is left at the limit, and not asked again", async () => {
+    const sent = { bytes: 0 };
+    const { error, pauses } = await post((response) => endless(response, sent), { retries: 3 });
+    expect(error).toMatchObject({ name: "ModelError", retryable: false, message: expect.stringContaining("larger than 33554432 bytes") });
+    expect(pauses).toEqual([]);
+    expect(sent.bytes).toBeLessThan(100 * 1_024 ** 2);
+  });
+
+  it("that never ends an error is left after its beginning, of which the message shows a little", async () => {
+    const sent = { bytes: 0 };
+    const { error } = await post((response) => endless(response.writeHead(400), sent));
+    expect(error).toMatchObject({ retryable: false, message: expect.stringContaining("answered 400") });
+    expect((error as Error).message.length).toBeLessThan(1_000);
+    expect(sent.bytes).toBeLessThan(50 * 1_024 ** 2);
+  });
+
+  it.each(["9999999", new Date(Date.now() + 1e11).toUTCString()])(
+    "that asks for a pause of %s is waited for ten minutes, not for the millisecond of an overflown timer",
+    async (header) => {
+      expect(await post(busyWith(429, { "retry-after": header }))).toMatchObject({ answer: {}, pauses: [600_000], asked: [600_000] });
+    },
+  );
 });

@@ -1,6 +1,6 @@
 import type { LookupFunction } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { messageOf } from "@aenv/contract";
+import { boundedChunks, messageOf, parseBoundedJson, parseRetryAfter, ReadLimitExceeded } from "@aenv/contract";
 import { Agent, type Dispatcher, request } from "undici";
 import { ModelError } from "../episode/failure.ts";
 import { LimitReached } from "../episode/limits.ts";
@@ -18,8 +18,14 @@ export interface ModelHttpOptions {
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
-/** The body of an answer: a stream of bytes, or all of it as JSON. */
-export type ModelAnswer = Dispatcher.ResponseData["body"];
+/** The body of an answer, which throws ReadLimitExceeded beyond the largest answer that is read. */
+export type ModelAnswer = AsyncIterable<Uint8Array>;
+
+/** The largest answer that is read of an endpoint: a hundred thousand tokens with ids and log-probabilities are about 10 MB. */
+export const MAX_ANSWER_BYTES = 32 * 1_024 ** 2;
+/** Of an error's body, only the beginning is read, and less of it is shown. */
+const MAX_ERROR_BYTES = 64 * 1_024;
+const MAX_MESSAGE_CHARACTERS = 500;
 
 export interface ModelRequest {
   readonly url: string;
@@ -100,7 +106,7 @@ export class ModelHttp {
           onDelay(took + pauseMs);
           await sleep(pauseMs, signal);
         } else {
-          const failure = error instanceof ModelError ? error : unreachable(call.url, error);
+          const failure = failureOf(call.url, error);
           if (!failure.retryable || failures >= retries) throw failure;
           last = failure;
           const pauseMs = backoff(failures++);
@@ -121,8 +127,8 @@ export class ModelHttp {
         signal: AbortSignal.any([signal, limit]),
         dispatcher: this.#connections,
       });
-      if (statusCode >= 200 && statusCode < 300) return await read(body);
-      throw refusal(call.url, statusCode, headers["retry-after"], await body.text());
+      if (statusCode >= 200 && statusCode < 300) return await read(boundedChunks(body, { maxBytes: MAX_ANSWER_BYTES }));
+      throw refusal(call.url, statusCode, headers["retry-after"], await beginningOf(body));
     } catch (error) {
       if (!limit.aborted) throw error;
       throw new ModelError(`${call.url} did not answer within ${this.#options.timeoutMs / 1_000} s`, { retryable: true, cause: error });
@@ -142,33 +148,45 @@ export class Busy extends Error {
 
 /** What an answer of a status other than 2xx means. */
 export function refusal(url: string, status: number, retryAfter: string | string[] | undefined, text: string): Busy | ModelError {
-  const pauseMs = retryAfterMs(Array.isArray(retryAfter) ? retryAfter[0] : retryAfter);
+  const pauseMs = parseRetryAfter((Array.isArray(retryAfter) ? retryAfter[0] : retryAfter) ?? null, Date.now());
   if (status === 429 || (status === 503 && pauseMs !== null)) return new Busy(pauseMs);
   const { code, message } = readError(text);
   if (status >= 500 || status === 408) return new ModelError(`${url} answered ${status}: ${message}`, { retryable: true });
   return new RefusedByModel(status, code, `${url} answered ${status}: ${message}`);
 }
 
-function retryAfterMs(value: string | undefined): number | null {
-  if (value === undefined) return null;
-  const seconds = Number(value);
-  const ms = Number.isFinite(seconds) ? seconds * 1_000 : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) ? Math.max(0, ms) : null;
+/** What a failed exchange with an endpoint means. */
+export function failureOf(url: string, error: unknown): ModelError {
+  if (error instanceof ModelError) return error;
+  // Another attempt would read as much again.
+  if (error instanceof ReadLimitExceeded) return new ModelError(`the answer of ${url} is not read: ${error.message}`, { retryable: false });
+  return unreachable(url, error);
+}
+
+async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for await (const chunk of boundedChunks(body, { maxBytes: MAX_ERROR_BYTES })) text += decoder.decode(chunk, { stream: true });
+  } catch (error) {
+    if (!(error instanceof ReadLimitExceeded)) throw error;
+  }
+  return text;
 }
 
 function readError(text: string): { code: string | null; message: string } {
   try {
-    const { error, message } = JSON.parse(text) as { error?: { code?: unknown; message?: unknown } | string; message?: unknown };
+    const { error, message } = parseBoundedJson(text) as { error?: { code?: unknown; message?: unknown } | string; message?: unknown };
     const said = typeof error === "string" ? error : (error?.message ?? message);
     const code = typeof error === "object" && typeof error.code === "string" ? error.code : null;
-    if (typeof said === "string") return { code, message: said };
+    if (typeof said === "string") return { code, message: said.slice(0, MAX_MESSAGE_CHARACTERS) };
   } catch {
     // Not JSON: the beginning of the text is shown.
   }
   return { code: null, message: text.slice(0, 200) || "nothing" };
 }
 
-export function unreachable(url: string, cause: unknown): ModelError {
+function unreachable(url: string, cause: unknown): ModelError {
   return new ModelError(`the model's endpoint ${url} could not be reached, or broke off: ${messageOf(cause)}`, { retryable: true, cause });
 }
 

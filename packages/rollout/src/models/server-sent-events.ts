@@ -2,9 +2,16 @@
 export async function* serverSentEvents(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let held = "";
+  let endsInCarriageReturn = false;
   let data: string[] = [];
   for await (const chunk of stream) {
-    held += decoder.decode(chunk, { stream: true });
+    const text = decoder.decode(chunk, { stream: true });
+    if (text === "") continue;
+    held += text;
+    // A line of many chunks is searched once, not again with each chunk.
+    const mayEndLine = endsInCarriageReturn || /[\r\n]/.test(text);
+    endsInCarriageReturn = text.endsWith("\r");
+    if (!mayEndLine) continue;
     const lines = held.split(/\r\n|\n|\r(?!$)/);
     held = lines.pop() ?? "";
     for (const line of lines) {

@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { boundedChunks, PlatformError, ReadLimitExceeded, readBoundedBytes } from "@aenv/contract";
 import { type Dispatcher, request as send } from "undici";
+import { MAX_ANSWER_BYTES } from "../models/http.ts";
 
 /** Sees a request and its answer as they pass. */
 export interface ExchangeRecorder {
@@ -30,6 +32,9 @@ export interface Forwarding {
   readonly dispatcher: Dispatcher;
   readonly recorder: ExchangeRecorder;
 }
+
+/** The largest request that is passed on: the recorder holds it whole. */
+const MAX_REQUEST_BYTES = 64 * 1_024 ** 2;
 
 /** Headers of one connection, and those that would make the answer unreadable for the recorder. */
 const DROPPED = new Set([
@@ -64,7 +69,7 @@ export async function forward({ request, response, url, headers, dispatcher, rec
       "retry-after": headerOf(answer.headers, "retry-after"),
     });
     response.writeHead(answer.statusCode, kept(answer.headers));
-    for await (const piece of answer.body) {
+    for await (const piece of boundedChunks(answer.body, { maxBytes: MAX_ANSWER_BYTES })) {
       recorder.piece(piece as Buffer);
       if (!response.write(piece)) await once(response, "drain", { signal: left.signal });
     }
@@ -79,9 +84,13 @@ export async function forward({ request, response, url, headers, dispatcher, rec
 }
 
 async function readAll(request: IncomingMessage): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for await (const piece of request) pieces.push(piece as Buffer);
-  return Buffer.concat(pieces);
+  try {
+    return Buffer.from(await readBoundedBytes(request, { maxBytes: MAX_REQUEST_BYTES }));
+  } catch (error) {
+    if (error instanceof ReadLimitExceeded)
+      throw new PlatformError("request.too_large", `the program's request is not passed on: ${error.message}`);
+    throw error;
+  }
 }
 
 function headerOf(headers: Readonly<Record<string, string | string[] | undefined>>, name: string): string | undefined {

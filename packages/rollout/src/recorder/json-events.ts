@@ -1,4 +1,4 @@
-import { isObject } from "@aenv/contract";
+import { isObject, parseBoundedJson } from "@aenv/contract";
 
 /** The JSON objects in the text of a stream of server-sent events. */
 export function eventsOf(text: string): Record<string, unknown>[] {
@@ -8,7 +8,7 @@ export function eventsOf(text: string): Record<string, unknown>[] {
       .flatMap((line) => (line.startsWith("data:") ? [line.slice(5).trimStart()] : []))
       .join("\n");
     try {
-      const value: unknown = JSON.parse(data);
+      const value: unknown = parseBoundedJson(data);
       return isObject(value) ? [value] : [];
     } catch {
       return [];

@@ -1,4 +1,4 @@
-import { type CallToolResult, callToolResult, isObject } from "@aenv/contract";
+import { type CallToolResult, callToolResult, isObject, parseBoundedJson } from "@aenv/contract";
 import type { AnswerHeaders, ExchangeEnding, ExchangeRecorder } from "./forward.ts";
 import { eventsOf } from "./json-events.ts";
 
@@ -24,6 +24,8 @@ export class McpRecorder implements ExchangeRecorder {
   readonly #decoder = new TextDecoder();
   /** What of the answer is not recorded yet. */
   #text = "";
+  /** The last characters of it, in which a blank line may begin. */
+  #tail = "";
   #isStream = false;
   #status = 0;
 
@@ -49,9 +51,14 @@ export class McpRecorder implements ExchangeRecorder {
 
   piece(bytes: Buffer): void {
     if (this.#calls.size === 0) return;
-    this.#text += this.#decoder.decode(bytes, { stream: true });
+    const added = this.#decoder.decode(bytes, { stream: true });
+    this.#text += added;
+    const recent = this.#tail + added;
+    this.#tail = recent.slice(-3);
+    // An event of many pieces is searched once, not again with each piece.
+    if (!this.#isStream || !/\n\r?\n/.test(recent)) return;
     // A program may make its next call as soon as it has read an event, before the stream ends: the event is recorded first.
-    const events = this.#isStream ? /^.*\r?\n\r?\n/s.exec(this.#text)?.[0] : undefined;
+    const events = /^.*\r?\n\r?\n/s.exec(this.#text)?.[0];
     if (events === undefined) return;
     this.#text = this.#text.slice(events.length);
     this.#record(eventsOf(events));
@@ -81,7 +88,7 @@ function failed({ message }: Record<string, unknown>): CallToolResult {
 
 function messagesIn(text: string): Record<string, unknown>[] {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseBoundedJson(text);
     return (Array.isArray(value) ? value : [value]).filter(isObject);
   } catch {
     return [];

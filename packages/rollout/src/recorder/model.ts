@@ -1,9 +1,9 @@
-import { type Conversation, isObject, messageOf } from "@aenv/contract";
+import { type Conversation, isObject, messageOf, parseBoundedJson } from "@aenv/contract";
 import type { AgentMessage } from "../agents/agent.ts";
 import { ModelError } from "../episode/failure.ts";
 import { chatDialect, TOKEN_FIELDS } from "../models/chat/dialect.ts";
 import type { Dialect } from "../models/dialect.ts";
-import { Busy, RefusedByModel, refusal, unreachable } from "../models/http.ts";
+import { Busy, failureOf, RefusedByModel, refusal } from "../models/http.ts";
 import { messagesDialect } from "../models/messages/dialect.ts";
 import { responsesDialect } from "../models/responses/dialect.ts";
 import type { AnswerHeaders, ExchangeEnding, ExchangeRecorder } from "./forward.ts";
@@ -103,7 +103,7 @@ export class ModelRecorder implements ExchangeRecorder {
       return this.#read(dialect, text);
     } catch (cause) {
       if (ending.kind === "left") return null;
-      if (ending.kind === "broken") return unreachable(url, ending.error);
+      if (ending.kind === "broken") return failureOf(url, ending.error);
       return cause instanceof ModelError
         ? cause
         : new ModelError(`the answer of ${url} cannot be read: ${messageOf(cause)}`, { retryable: true, cause });
@@ -135,14 +135,14 @@ export class ModelRecorder implements ExchangeRecorder {
 
 /** A program that gives up has waited for an endpoint that says nothing. */
 function unanswered(url: string, ending: ExchangeEnding): ModelError {
-  if (ending.kind === "broken") return unreachable(url, ending.error);
+  if (ending.kind === "broken") return failureOf(url, ending.error);
   return new ModelError(`${url} had not answered when the program left`, { retryable: true });
 }
 
 /** Undefined if the text is not JSON. */
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text);
   } catch {
     return undefined;
   }

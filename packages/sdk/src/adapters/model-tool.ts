@@ -1,4 +1,4 @@
-import { type ContentBlock, isObject, type ToolDescriptor } from "@aenv/contract";
+import { type ContentBlock, isObject, parseBoundedJson, ReadLimitExceeded, type ToolDescriptor } from "@aenv/contract";
 import type { ToolResult } from "../mcp/tool-result.ts";
 import type { ToolSource } from "../mcp/tool-source.ts";
 import { toolNames } from "./names.ts";
@@ -55,9 +55,10 @@ export function parseArguments(
 ): { readonly ok: true; readonly value: Record<string, unknown> } | { readonly ok: false; readonly message: string } {
   if (text.trim() === "") return { ok: true, value: {} };
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseBoundedJson(text);
     return isObject(value) ? { ok: true, value } : { ok: false, message: noObject(value) };
-  } catch {
+  } catch (error) {
+    if (error instanceof ReadLimitExceeded) return { ok: false, message: `the arguments are too large: ${error.message}` };
     return { ok: false, message: `the arguments are not valid JSON: ${preview(text)}` };
   }
 }

@@ -1,5 +1,5 @@
 import type { lookup as Lookup } from "node:dns";
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, readBoundedText } from "@aenv/contract";
 import { ModelHttp } from "@aenv/rollout";
 import { scriptedOpenAi } from "@aenv/testing";
 import fc from "fast-check";
@@ -115,7 +115,9 @@ it("is what a connection to a model obeys: the checked address is dialled, and a
       headers: { authorization: "Bearer k" },
       body: { model: "m", messages: [{ role: "user", content: "hello" }] },
     };
-    return http.post(call, (body) => body.json(), new AbortController().signal).finally(() => http.close());
+    return http
+      .post(call, async (body) => JSON.parse(await readBoundedText(body, { maxBytes: 10_000 })), new AbortController().signal)
+      .finally(() => http.close());
   };
   expect(await ask(open(["loopback"], names))).toMatchObject({ object: "chat.completion" });
   await expect(ask(open(["public"], names))).rejects.toMatchObject({

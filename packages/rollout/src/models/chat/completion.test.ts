@@ -74,6 +74,21 @@ describe("a chat completion", () => {
     expect(readCompletion({ choices: [{ message: answer }] }).message).toEqual({ role: "assistant", content: "ok", refusal: null });
   });
 
+  it("with 200,000 bad choices is refused in a short message, because only the first is read", () => {
+    const choices = Array(200_000).fill(0);
+    expect(() => readCompletion({ choices })).toThrow("the model's answer is not a chat completion: choices.0 must be an object");
+  });
+
+  it.each([
+    ["tool calls", { message: { role: "assistant", content: "", tool_calls: Array(200_000).fill(0) } }, "more than 1000 parts"],
+    ["token ids", { message, token_ids: Array(200_000).fill("x") }, "must be token ids"],
+    ["log-probabilities", { message, logprobs: { content: Array(200_000).fill(0) } }, "must be log-probabilities"],
+  ])("with 200,000 bad %s is refused in a short message", (_, choice, why) => {
+    const refused = expect.objectContaining({ name: "ModelError", message: expect.stringContaining(why) });
+    expect(() => readCompletion({ choices: [choice] })).toThrow(refused);
+    expect(() => readCompletion({ choices: [choice] })).toThrow(/^.{1,300}$/);
+  });
+
   it.each([[{}], [{ choices: [] }], [null], [{ choices: [{ message: { role: "user", content: "x" } }] }]])(
     "is not %j, and the model may be asked again",
     (answer) => {

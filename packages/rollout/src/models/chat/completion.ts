@@ -2,11 +2,19 @@ import { chatMessage, isObject, type WeightSpan, weightSpan } from "@aenv/contra
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { ModelError } from "../../episode/failure.ts";
-import { reported, tokenDetails } from "../dialect.ts";
+import { readAnswer, reported, tokenDetails } from "../dialect.ts";
 
-const ids = z.array(z.number().int().nonnegative());
+// Checked as a whole: a schema for each element would report a problem for each of a hundred thousand bad ones.
+const ids = z.custom<number[]>(
+  (value) => Array.isArray(value) && value.every((id) => Number.isInteger(id) && id >= 0),
+  "must be token ids",
+);
 const perChoice = z.union([ids.transform((only) => [only]), z.array(ids)]);
-const logprobs = z.looseObject({ content: z.array(z.looseObject({ logprob: z.number() })).nullish() });
+const scores = z.custom<{ logprob: number }[]>(
+  (value) => Array.isArray(value) && value.every((one) => isObject(one) && typeof one.logprob === "number"),
+  "must be log-probabilities",
+);
+const logprobs = z.looseObject({ content: scores.nullish() });
 const metadata = z.looseObject({
   weight_version: z.union([z.string(), z.number()]).nullish(),
   weight_versions: z.array(weightSpan).nullish(),
@@ -44,12 +52,21 @@ const completion = z.looseObject({
     .nullish(),
 });
 
+/** Only the first choice is used, so the others are not checked. */
+function withFirstChoice(value: unknown): unknown {
+  return isObject(value) && Array.isArray(value.choices) ? { ...value, choices: value.choices.slice(0, 1) } : value;
+}
+
+function partsOf(answer: unknown): unknown[] {
+  const [choice] = isObject(answer) && Array.isArray(answer.choices) ? answer.choices : [];
+  return isObject(choice) && isObject(choice.message) ? [choice.message.content, choice.message.tool_calls] : [];
+}
+
 /** The message and the turn of a chat completion, whichever engine wrote it. */
 export function readCompletion(value: unknown): AgentMessage {
-  const parsed = completion.safeParse(value);
-  if (!parsed.success)
-    throw new ModelError(`the model's answer is not a chat completion: ${z.prettifyError(parsed.error)}`, { retryable: true });
-  const { id, model, choices, usage, metadata: about, sglext, prompt_token_ids: prompt } = parsed.data;
+  const answer = withFirstChoice(value);
+  const checked = readAnswer(completion, answer, "a chat completion", partsOf(answer));
+  const { id, model, choices, usage, metadata: about, sglext, prompt_token_ids: prompt } = checked;
   const [choice] = choices;
   if (choice === undefined) throw new ModelError("the model's answer has no choice", { retryable: true });
   // SGLang, when it is stopped or its weights are replaced: what there is of the answer is not the model's whole answer.

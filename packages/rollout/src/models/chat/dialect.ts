@@ -1,4 +1,4 @@
-import { type Conversation, chatMessage } from "@aenv/contract";
+import { type Conversation, chatMessage, parseBoundedJson } from "@aenv/contract";
 import * as z from "zod";
 import { type Dialect, offeredTools, parametersOf, type TurnRequest, tokenLimit } from "../dialect.ts";
 import { readCompletion } from "./completion.ts";
@@ -16,7 +16,7 @@ export const chatDialect: Dialect = {
   path: "/chat/completions",
   headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
   body,
-  parse: JSON.parse,
+  parse: (text) => parseBoundedJson(text),
   read: readCompletion,
   conversationOf,
   openStream: () => new ChatStream(),

@@ -1,10 +1,20 @@
-import { type ChatMessage, type Conversation, isObject, textOf } from "@aenv/contract";
+import { type ChatMessage, type Conversation, isObject, parseBoundedJson, textOf } from "@aenv/contract";
 import { parseArguments } from "@aenv/sdk/adapters";
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { withNotation } from "../../episode/arguments.ts";
 import { ModelError } from "../../episode/failure.ts";
-import { chatContent, type Dialect, offeredTools, parametersOf, reported, type TurnRequest, tokenDetails, tokenLimit } from "../dialect.ts";
+import {
+  chatContent,
+  type Dialect,
+  offeredTools,
+  parametersOf,
+  readAnswer,
+  reported,
+  type TurnRequest,
+  tokenDetails,
+  tokenLimit,
+} from "../dialect.ts";
 import { MessagesStream } from "./stream.ts";
 
 /** Anthropic's Messages API. */
@@ -90,15 +100,14 @@ const FINISH: Readonly<Record<string, string>> = { end_turn: "stop", stop_sequen
 
 /** The inputs of tool calls are values in this API, not texts; their numbers keep the notation of the model. */
 function parse(text: string): unknown {
-  const answer: unknown = JSON.parse(text);
+  const answer = parseBoundedJson(text);
   const exact = withNotation(text);
   return isObject(answer) && exact !== null ? { ...answer, content: exact.content } : answer;
 }
 
 function read(answer: unknown): AgentMessage {
-  const parsed = message.safeParse(answer);
-  if (!parsed.success) throw new ModelError(`the model's answer is not a message: ${z.prettifyError(parsed.error)}`, { retryable: true });
-  const { id, model, content, stop_reason, usage } = parsed.data;
+  const checked = readAnswer(message, answer, "a message", isObject(answer) ? [answer.content] : []);
+  const { id, model, content, stop_reason, usage } = checked;
   return {
     message: messageOf(content),
     turn: {

@@ -1,4 +1,4 @@
-import { isObject } from "@aenv/contract";
+import { isObject, parseBoundedJson, ReadLimitExceeded } from "@aenv/contract";
 import { withNotation } from "../../episode/arguments.ts";
 import { ModelError } from "../../episode/failure.ts";
 import type { StreamReader } from "../dialect.ts";
@@ -57,8 +57,10 @@ export class MessagesStream implements StreamReader {
     const text = this.#inputs.get(index);
     if (text === undefined || text === "") return block;
     try {
-      return { ...block, input: withNotation(text) ?? JSON.parse(text) };
+      const input = parseBoundedJson(text);
+      return { ...block, input: withNotation(text) ?? input };
     } catch (cause) {
+      if (cause instanceof ReadLimitExceeded) throw cause;
       throw new ModelError("the model's stream holds a tool call whose input is not JSON", { retryable: true, cause });
     }
   }

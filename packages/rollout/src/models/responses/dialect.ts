@@ -1,4 +1,4 @@
-import { type ChatMessage, type Conversation, isObject, textOf } from "@aenv/contract";
+import { type ChatMessage, type Conversation, isObject, parseBoundedJson, textOf } from "@aenv/contract";
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { ModelError } from "../../episode/failure.ts";
@@ -7,6 +7,7 @@ import {
   type Dialect,
   offeredTools,
   parametersOf,
+  readAnswer,
   reported,
   type StreamReader,
   type TurnRequest,
@@ -20,7 +21,7 @@ export const responsesDialect: Dialect = {
   path: "/responses",
   headers: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
   body,
-  parse: JSON.parse,
+  parse: (text) => parseBoundedJson(text),
   read,
   conversationOf,
   openStream: () => new ResponsesStream(),
@@ -84,9 +85,8 @@ const response = z.looseObject({
 });
 
 function read(answer: unknown): AgentMessage {
-  const parsed = response.safeParse(answer);
-  if (!parsed.success) throw new ModelError(`the model's answer is not a response: ${z.prettifyError(parsed.error)}`, { retryable: true });
-  const { id, model, temperature, top_p, max_output_tokens, status, error, incomplete_details: incomplete, output, usage } = parsed.data;
+  const checked = readAnswer(response, answer, "a response", isObject(answer) ? [answer.output] : []);
+  const { id, model, temperature, top_p, max_output_tokens, status, error, incomplete_details: incomplete, output, usage } = checked;
   if (status === "failed")
     throw new ModelError(`the model's response failed: ${error?.message ?? "no reason was given"}`, { retryable: true });
   const message = messageOf(output);
