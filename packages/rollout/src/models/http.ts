@@ -1,7 +1,7 @@
 import type { LookupFunction } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { boundedChunks, messageOf, parseBoundedJson, parseRetryAfter, ReadLimitExceeded } from "@aenv/contract";
-import { Agent, type Dispatcher, request } from "undici";
+import { Agent, buildConnector, request } from "undici";
 import { ModelError } from "../episode/failure.ts";
 import { LimitReached } from "../episode/limits.ts";
 
@@ -13,7 +13,7 @@ export interface ModelHttpOptions {
   /** Called when the endpoint says that it is busy, with the pause it asks for, so that fewer episodes ask at once. */
   readonly onBusy?: (pauseMs: number) => void;
   /** Resolves the endpoints' names; it may refuse an address. */
-  readonly lookup?: LookupFunction;
+  readonly lookup?: (port: number) => LookupFunction;
   /** Pauses between attempts; a test gives its own. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
@@ -64,7 +64,7 @@ export class ModelHttp {
       keepAliveTimeout: 30_000,
       headersTimeout: 0,
       bodyTimeout: 0,
-      ...(lookup !== undefined && { connect: { lookup } }),
+      ...(lookup !== undefined && { connect: connectorWith(lookup) }),
     });
   }
 
@@ -196,4 +196,15 @@ function backoff(failures: number): number {
 
 function rest(ms: number, signal: AbortSignal): Promise<unknown> {
   return pause(ms, undefined, { signal });
+}
+
+/** Connects with the lookup of the port. TLS sessions are kept for each port. */
+function connectorWith(lookup: (port: number) => LookupFunction): buildConnector.connector {
+  const connectors = new Map<number, buildConnector.connector>();
+  return (target, callback) => {
+    const port = Number(target.port || (target.protocol === "https:" ? 443 : 80));
+    const connector = connectors.get(port) ?? buildConnector({ lookup: lookup(port) });
+    connectors.set(port, connector);
+    connector(target, callback);
+  };
 }

@@ -16,8 +16,10 @@ const open = (entries: readonly string[], names: Readonly<Record<string, string>
 };
 const allows = (policy: ModelPolicy, url: string) => policy.urlProblem(new URL(url)) === null;
 /** The address that a connection to the name uses, or the reason why there is none. */
-const dialled = (policy: ModelPolicy, host: string) =>
-  new Promise<string>((resolve) => policy.lookup(host, {}, (error, address) => resolve(error === null ? String(address) : error.message)));
+const dialled = (policy: ModelPolicy, host: string, port = 8000) =>
+  new Promise<string>((resolve) =>
+    policy.lookup(port)(host, {}, (error, address) => resolve(error === null ? String(address) : error.message)),
+  );
 
 const laptop = open(defaultModels(false));
 const shared = open(defaultModels(true));
@@ -34,6 +36,28 @@ describe("the default of a server on loopback", () => {
   });
 });
 
+it("refuses the server's own ports also for a name that has the address of this machine, among others or trusted", async () => {
+  const names = { home: "127.0.0.1", six: "::1", mapped: "::ffff:127.0.0.1" };
+  for (const policy of [open(defaultModels(false), names), open(Object.keys(names), names)])
+    for (const host of Object.keys(names)) {
+      expect(await dialled(policy, host, 8080)).toContain("is a port of this server itself");
+      expect(await dialled(policy, host, 8000)).toMatch(/127\.0\.0\.1|::1/);
+    }
+});
+
+it("refuses a path whose escaped segments lead out of the URL that the operator lists", () => {
+  const policy = open(["http://gateway:9000/tenant-a"]);
+  expect(allows(policy, "http://gateway:9000/tenant-a/v1")).toBe(true);
+  for (const path of [
+    "/tenant-a/..%2ftenant-b",
+    "/tenant-a/..%2Ftenant-b",
+    "/tenant-a/%2e%2e/tenant-b",
+    "/tenant-a/..%5ctenant-b",
+    "/tenant-a/../tenant-b",
+  ])
+    expect([path, allows(policy, `http://gateway:9000${path}`)]).toEqual([path, false]);
+});
+
 describe("the default of a shared server", () => {
   it("allows public addresses only", () => {
     expect(allows(shared, "https://8.8.8.8/v1")).toBe(true);
@@ -47,6 +71,8 @@ describe("the default of a shared server", () => {
       "[::1]",
       "[fd12::1]",
       "[64:ff9b::a00:1]",
+      "[::127.0.0.1]",
+      "[::ffff:0:127.0.0.1]",
     ])
       expect([host, allows(shared, `http://${host}:8000/v1`)]).toEqual([host, false]);
   });

@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from "node:dns";
 import { BlockList, isIP, isIPv4, type LookupFunction } from "node:net";
 import { networkInterfaces } from "node:os";
-import { PlatformError } from "@aenv/contract";
+import { isPublicAddress, PlatformError } from "@aenv/contract";
 import { ModelError } from "@aenv/rollout";
 
 /** What the operator allows, one entry each. */
@@ -29,20 +29,6 @@ const FORBIDDEN = blocks(
   "fd20:ce::/32",
 );
 const LOOPBACK = blocks("127.0.0.0/8", "::1/128");
-/** IPv6 addresses that contain an IPv4 address count as private: what they lead to depends on the network. */
-const PRIVATE = blocks(
-  "10.0.0.0/8",
-  "172.16.0.0/12",
-  "192.168.0.0/16",
-  "100.64.0.0/10",
-  "198.18.0.0/15",
-  "fc00::/7",
-  "fec0::/10",
-  "64:ff9b::/96",
-  "64:ff9b:1::/48",
-  "2002::/16",
-  "2001::/32",
-);
 
 /**
  * Which model endpoints the server dials for its callers. A name is resolved once, its address is checked, and that address is dialled.
@@ -63,9 +49,11 @@ export class ModelPolicy {
     if (url.username !== "" || url.password !== "") return "contains a user name or password; send credentials as api_key or headers";
     if (url.search !== "" || url.hash !== "")
       return "has a query or a fragment; the API's path is appended to it, so it must end with a path";
+    // Some endpoints decode a path before they look at its segments.
+    if (/%(2e|2f|5c)/i.test(url.pathname)) return "has an escaped '.', '/' or '\\' in its path; write the path without it";
     const host = hostOf(url);
     const address = host === "localhost" ? "127.0.0.1" : isIP(host) > 0 ? host : null;
-    if (address !== null && this.#isOwnPort(url, address)) return "is a port of this server itself";
+    if (address !== null && this.#isOwnPort(portOf(url), address)) return "is a port of this server itself";
     const byName = this.#rules.some((rule) => allowsUrl(rule, url));
     if (address !== null) return byName && !isForbidden(address) ? null : this.#addressProblem(address);
     // A host of which only some URLs are listed is allowed under these only.
@@ -73,19 +61,23 @@ export class ModelPolicy {
     return isListed && !byName ? refusal(`is not below a URL that this server's setting rolloutModels lists for ${host}`) : null;
   }
 
-  /** Resolves a name for a connection; fails if the address is not allowed. */
-  readonly lookup: LookupFunction = (host, options, callback) => {
-    this.#resolve(host, { ...options, all: true }, (error, found) => {
-      if (error !== null) return callback(error, "");
-      const isTrusted = this.#rules.some((rule) => allowsHost(rule, host));
-      const allowed = found.filter(({ address }) => (isTrusted ? !isForbidden(address) : this.#addressProblem(address) === null));
-      const [first] = allowed;
-      if (first === undefined)
-        return callback(new ModelError(`the model's endpoint ${host} ${this.#refusalOf(found)}`, { retryable: false }), "");
-      if (options.all === true) callback(null, allowed);
-      else callback(null, first.address, first.family);
-    });
-  };
+  /** Resolves names for connections to a port; fails if the address is not allowed, or is this server itself. */
+  readonly lookup =
+    (port: number): LookupFunction =>
+    (host, options, callback) => {
+      this.#resolve(host, { ...options, all: true }, (error, found) => {
+        if (error !== null) return callback(error, "");
+        if (found.some(({ address }) => this.#isOwnPort(port, address)))
+          return callback(new ModelError(`the model's endpoint ${host} is a port of this server itself`, { retryable: false }), "");
+        const isTrusted = this.#rules.some((rule) => allowsHost(rule, host));
+        const allowed = found.filter(({ address }) => (isTrusted ? !isForbidden(address) : this.#addressProblem(address) === null));
+        const [first] = allowed;
+        if (first === undefined)
+          return callback(new ModelError(`the model's endpoint ${host} ${this.#refusalOf(found)}`, { retryable: false }), "");
+        if (options.all === true) callback(null, allowed);
+        else callback(null, first.address, first.family);
+      });
+    };
 
   #refusalOf(found: readonly { readonly address: string }[]): string {
     const address = found[0]?.address;
@@ -101,8 +93,7 @@ export class ModelPolicy {
     return isAllowed ? null : refusal(`has the ${classOf(plain)} address ${plain}`);
   }
 
-  #isOwnPort(url: URL, address: string): boolean {
-    const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
+  #isOwnPort(port: number, address: string): boolean {
     if (!this.#ownPorts().includes(port)) return false;
     const plain = withoutMapping(address);
     return contains(LOOPBACK, plain) || Object.values(networkInterfaces()).some((all) => all?.some((one) => one.address === plain));
@@ -145,6 +136,10 @@ function allowsHost(rule: Rule, host: string): boolean {
   return rule.host.startsWith("*.") ? name.endsWith(rule.host.slice(1)) : name === rule.host;
 }
 
+function portOf({ port, protocol }: URL): number {
+  return Number(port || (protocol === "https:" ? 443 : 80));
+}
+
 function hostOf({ hostname }: URL): string {
   return hostname
     .replace(/^\[|\]$/g, "")
@@ -152,8 +147,9 @@ function hostOf({ hostname }: URL): string {
     .toLowerCase();
 }
 
+/** Addresses whose destination depends on the network, such as IPv6 addresses with an IPv4 address in them, count as private. */
 function classOf(address: string): AddressClass {
-  return contains(LOOPBACK, address) ? "loopback" : contains(PRIVATE, address) ? "private" : "public";
+  return contains(LOOPBACK, address) ? "loopback" : isPublicAddress(address) ? "public" : "private";
 }
 
 function isForbidden(address: string): boolean {
