@@ -47,7 +47,9 @@ export const serverConfig = z.strictObject({
     .describe("the administrator's token, as aenv_ID_SECRET; another value revokes the earlier one; default: created at the first start"),
   idsAreKeys: flag
     .default(true)
-    .describe("accept an instance's unguessable id instead of a token on the data port, as the original's clients require"),
+    .describe(
+      "accept an instance's unguessable id instead of a token on the data port, as the original's clients require, while the token that created the instance is valid",
+    ),
   engine: z
     .enum(["process", "oci", "docker", "kubernetes"])
     .default("process")

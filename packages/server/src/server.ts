@@ -379,7 +379,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     tokens,
     access,
     dataUrl,
-    dataNeedsToken: access.isOn && !config.idsAreKeys,
+    dataAccess: !access.isOn ? null : config.idsAreKeys ? "id or token" : "token",
     shown,
     hostRule,
     httpLimits,

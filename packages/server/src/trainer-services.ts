@@ -8,7 +8,7 @@ import { sessionRows } from "./sessions/row.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { Tasks } from "./sessions/tasks.ts";
 
-export interface TrainerServicesOptions extends Omit<OpenRolloutsOptions, "onFailure"> {
+export interface TrainerServicesOptions extends Omit<OpenRolloutsOptions, "onFailure" | "access"> {
   readonly access: Access;
   readonly quotas: Quotas;
   readonly logFailure: (message: string) => (error: unknown) => void;
@@ -19,7 +19,11 @@ export function openTrainerServices({ access, quotas, logFailure, ...options }: 
   const { config, store, hub, loopback, now } = options;
   const tasks = new Tasks({ hub, loopback, now });
   const sessions = new Sessions({ rows: sessionRows(store), hub, loopback, tasks, now });
-  const rollouts = openRollouts({ ...options, onFailure: logFailure("a rollout could not be played or stored; it is tried again") });
+  const rollouts = openRollouts({
+    ...options,
+    access,
+    onFailure: logFailure("a rollout could not be played or stored; it is tried again"),
+  });
   const openenv = new OpenEnv({
     rows: openEnvRows(store),
     now,

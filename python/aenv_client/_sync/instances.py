@@ -109,12 +109,13 @@ class Instance:
         self.environment = str(record.get("environment") or "")
         data_url = wire.data_url(http.url, record.get("data_url"))
         self._url = f"{data_url}/env-instance/{wire.segment(self.id)}"
-        needs_token = record.get("data_access") == "token"
-        if needs_token and http.auth and not wire.are_on_one_host(http.url, data_url):
+        access = record.get("data_access")
+        may_send = wire.are_on_one_host(http.url, data_url)
+        if access == "token" and http.auth and not may_send:
             raise AccessDenied(
                 f"the data port {data_url} is on another host than the control API, so the token is not sent to it", code="access.denied"
             )
-        self._headers = http.auth if needs_token else {}
+        self._headers = http.auth if may_send and access in ("token", "id or token") else {}
         self._mcp = Mcp(http, f"{self._url}/mcp", self._headers)
         #: Commands, files and ports of its own sandbox.
         self.sandbox = Sandbox(http, self.id)

@@ -22,6 +22,18 @@ describe("an OpenEnv session on a WebSocket", () => {
     expect([await rewardWith(null), await rewardWith({ calls: 2 })]).toEqual([0.8, 1]);
   });
 
+  it("ends with the next message when its token was revoked, and with it its instance", async () => {
+    const { token, row } = await openenv.platform.server.access.tokens.create({ owner: "ada", roles: ["trainer"] });
+    await using client = clientOf("echo@1.0.0/ws", token);
+    await client.ask({ type: "reset", data: { task_id: "greet" } });
+    await openenv.platform.server.access.tokens.revoke(row.id);
+    expect(await client.ask({ type: "state" })).toMatchObject({
+      type: "error",
+      data: { code: "SESSION_ERROR", message: expect.stringContaining("was revoked or has expired") },
+    });
+    await openenv.untilNoneRuns();
+  });
+
   it("plays episodes, one after the other, each scored once", async () => {
     await using client = clientOf("echo@1.0.0/ws");
     expect(await client.ask({ type: "state" })).toEqual({ type: "state", data: { episode_id: null, step_count: 0, env: "echo@1.0.0" } });

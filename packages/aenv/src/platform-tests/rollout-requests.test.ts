@@ -36,6 +36,33 @@ describe("an id", () => {
     const [own] = await resultsOf(await world.post({ rollouts: [{ ...one, seed: 5 }] }, world.bob));
     expect(own).toMatchObject({ id: one.id, seed: 5 });
   });
+
+  it("is unknown to a token of its owner that is valid for other environments only: it is not listed, read, joined or cancelled", async () => {
+    const scopedTo = async (...scopes: string[]) => {
+      const { token } = await world.platform.server.access.tokens.create({ owner: "ada", roles: ["trainer"], scopes });
+      return { authorization: `Bearer ${token}` };
+    };
+    const [other, own] = [await scopedTo("shop", "tau*"), await scopedTo("echo")];
+    const { model, asked, answer } = await heldModel();
+    await using _ = model;
+    const run = "scoped";
+    const running = world.rollout(model, ONE_TURN);
+    const done = world.rollout(null, oracle);
+    await resultsOf(await world.post({ rollouts: [done], run }));
+    await world.post({ rollouts: [running], run, stream: false });
+    await asked;
+    for (const { id } of [running, done]) {
+      expect((await world.call("GET", `/rollouts/${id}`, other)).status).toBe(404);
+      expect((await world.call("DELETE", `/rollouts/${id}`, other)).status).toBe(404);
+    }
+    expect((await world.post({ rollouts: [done], run }, other)).status).toBe(409);
+    const listed = async (headers: { authorization: string }, limit: number) =>
+      (await (await world.call("GET", `/rollouts?run=${run}&limit=${limit}`, headers)).json()) as { rollouts: unknown[]; next: unknown };
+    expect(await listed(other, 1)).toEqual({ rollouts: [], next: null });
+    expect((await listed(own, 10)).rollouts).toHaveLength(2);
+    answer();
+    expect((await world.call("GET", `/rollouts/${running.id}?wait=30`, own)).status).toBe(200);
+  });
 });
 
 describe("a caller that does not stream", () => {

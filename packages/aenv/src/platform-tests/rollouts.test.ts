@@ -191,7 +191,34 @@ it("waits for an instance at the owner's limit of instances, and a revoked token
   await world.platform.server.access.tokens.revoke(row.id);
   answer();
   const response = await world.call("GET", `/rollouts/${late.id}?wait=30`, again);
-  expect(await response.json()).toMatchObject({ outcome: { kind: "unscored", cause: "sandbox", stage: "start" } });
+  expect(await response.json()).toMatchObject({ outcome: { kind: "unscored", cause: "cancelled", retryable: false } });
+});
+
+it("a rollout that runs ends unscored when its token is revoked, although the model still answers", async () => {
+  const { token, row } = await world.platform.server.access.tokens.create({ owner: "dora", roles: ["trainer"] });
+  const dora = { authorization: `Bearer ${token}` };
+  const other = await world.platform.token("dora", "trainer");
+  const isAsked = Promise.withResolvers<void>();
+  const mayAnswer = Promise.withResolvers<void>();
+  let turns = 0;
+  await using model = await scriptedOpenAi(async () => {
+    if (++turns === 2) {
+      isAsked.resolve();
+      await mayAnswer.promise;
+    }
+    return { toolCalls: [{ name: "remember", arguments: { name: "a", text: "b" } }] };
+  });
+  const one = world.rollout(model, { limits: { turns: 50 }, retries: 3 });
+  await world.post({ rollouts: [one], stream: false }, dora);
+  await isAsked.promise;
+  await world.platform.server.access.tokens.revoke(row.id);
+  mayAnswer.resolve();
+  const response = await world.call("GET", `/rollouts/${one.id}?wait=30`, other);
+  expect(await response.json()).toMatchObject({
+    outcome: { kind: "unscored", cause: "cancelled", retryable: false, message: expect.stringContaining("was revoked or has expired") },
+  });
+  // Before, all 50 turns were played, because the id alone opened the instance.
+  expect(turns).toBeLessThanOrEqual(3);
 });
 
 it("plays many rollouts on few instances", async () => {

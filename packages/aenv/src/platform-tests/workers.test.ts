@@ -126,6 +126,23 @@ describe.runIf(process.platform === "linux")("a server with workers", { timeout:
   });
 });
 
+describe.runIf(process.platform === "linux")("a server with workers where ids are keys", { timeout: 60_000 }, () => {
+  it("passes no call with the id of an instance whose token was revoked, once the revocation was answered", async () => {
+    await using platform = await startPlatform({ flags: { workers: 2, access: "on" } });
+    const admin = await platform.token("root", "admin");
+    const probe = await publish(platform, projects.probe, { isolation: "shared", headers: admin });
+    const { token, row } = await platform.server.access.tokens.create({ owner: "root", roles: ["trainer"] });
+    const { id } = await platform.create(probe, {}, { authorization: `Bearer ${token}` });
+    const lines = openLines();
+    const call = (headers = {}) => Promise.all(lines.map((line) => line.call(urlOf(platform, id), "count", {}, headers)));
+    for (let time = 0; time < 2; time++) expect(await call()).toEqual(lines.map(() => 200));
+    await platform.demand("DELETE", `/token/${row.id}`, undefined, admin);
+    expect(await call()).toEqual(lines.map(() => 401));
+    expect(await call(admin)).toEqual(lines.map(() => 200));
+    for (const line of lines) line.close();
+  });
+});
+
 describe.runIf(process.platform === "linux")("a server with workers that is stopped", { timeout: 60_000 }, () => {
   it("lets the calls in flight finish, refuses others, and ends its workers", async () => {
     await using platform = await startPlatform({ flags: { workers: 2 } });

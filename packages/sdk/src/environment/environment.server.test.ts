@@ -244,7 +244,7 @@ describe("against a real server that requires tokens, also on the data port", ()
   });
 });
 
-it("no token is sent to the data port of a server that only requires an id", async () => {
+it("the token is sent to the data port of a server where ids are keys too, so that it outlives the token that created the instance", async () => {
   await using platform = await startPlatform({ flags: { access: "on" } });
   const headers = await platform.token("ada", "publisher", "trainer");
   const ref = await publish(platform, projects.echo, { headers });
@@ -258,7 +258,7 @@ it("no token is sent to the data port of a server that only requires an id", asy
   const apiKey = headers.authorization.replace("Bearer ", "");
   await Environment.use(ref, { systemUrl: platform.controlUrl, apiKey, transport }, (env) => env.callTool("echo", { text: "hello" }));
   const sent = seen.map(({ url, headers: { authorization } }) => [new URL(url).origin, authorization !== undefined]);
-  expect(sent).toContainEqual([platform.dataUrl, false]);
-  expect(sent).not.toContainEqual([platform.dataUrl, true]);
+  expect(sent).toContainEqual([platform.dataUrl, true]);
+  expect(sent).not.toContainEqual([platform.dataUrl, false]);
   expect(sent).toContainEqual([platform.controlUrl, true]);
 });

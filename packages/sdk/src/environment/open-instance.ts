@@ -35,7 +35,7 @@ export function createdInstance(addresses: Addresses, record: InstanceRecord, to
     return { record, url: addresses.sandboxUrl + instancePrefix(id), headers: proxyHeaders(record), controlId: id, isOwned: true };
   }
   const url = addresses.dataUrl ?? dataUrlFrom(addresses.controlUrl, record.data_url);
-  const headers = { ...proxyHeaders(record), ...(needsToken(record) && mayHaveToken(addresses, url) && bearer(token)) };
+  const headers = { ...proxyHeaders(record), ...(takesToken(record) && mayHaveToken(addresses, url) && bearer(token)) };
   return { record, url, headers, controlId: id, isOwned: true };
 }
 
@@ -70,6 +70,10 @@ export function runtimeOf({ engine = null, server_version: serverVersion = null,
 }
 
 /** Only an AEnv platform sets this, and it does not forward tokens to environments. The original's gateway would forward them. */
+function takesToken(record: InstanceRecord): boolean {
+  return needsToken(record) || record.data_access === "id or token";
+}
+
 function needsToken(record: InstanceRecord): boolean {
   return record.data_access === "token";
 }

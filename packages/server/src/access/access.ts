@@ -31,16 +31,17 @@ export class Access {
     const match = /^bearer +(\S+)$/i.exec(authorization.trim());
     if (match === null) throw unauthenticated("Authorization header format should be Bearer <token>");
     const token = match[1] as string;
-    const caller = (await this.#delegator(token)) ?? (await this.tokens.verify(token));
+    const delegator = await this.#delegates.find(token);
+    if (delegator !== null) return this.stillValid(delegator);
+    const caller = await this.tokens.verify(token);
     if (caller === null) throw unauthenticated("Invalid token");
     return caller;
   }
 
-  /** The caller for whom this server acts. What it does for a caller ends when the caller's token is revoked or expires. */
-  async #delegator(token: string): Promise<Caller | null> {
-    const caller = await this.#delegates.find(token);
-    if (caller === null || caller.tokenId === null) return caller;
-    return (await this.tokens.isValid(caller.tokenId)) ? caller : null;
+  /** The caller itself. What this server does for a caller ends when the caller's token is revoked or expires: this throws then. */
+  async stillValid(caller: Caller): Promise<Caller> {
+    if (!this.isOn || caller.tokenId === null || (await this.tokens.isValid(caller.tokenId))) return caller;
+    throw unauthenticated(`the token ${caller.tokenId} of '${caller.owner}' was revoked or has expired`);
   }
 
   assertRole(caller: Caller, ...anyOf: readonly Role[]): void {

@@ -136,13 +136,17 @@ export class Tokens {
     return caller;
   }
 
+  /** Whether the token with this id was found valid a moment ago. False means that the store must be read. */
+  isKnownValid(id: string): boolean {
+    const known = this.#valid.get(id);
+    return known !== undefined && known.untilMs > this.#monotonicMs() && !hasExpired(known, this.#now().getTime());
+  }
+
   /** Whether the token with this id exists and has not expired. */
   async isValid(id: string): Promise<boolean> {
-    const now = this.#now().getTime();
-    const known = this.#valid.get(id);
-    if (known !== undefined && known.untilMs > this.#monotonicMs() && !hasExpired(known, now)) return true;
+    if (this.isKnownValid(id)) return true;
     const row = await this.#find(id);
-    if (row === null || hasExpired(row, now)) return false;
+    if (row === null || hasExpired(row, this.#now().getTime())) return false;
     if (this.#valid.size >= MAX_CACHED) this.#valid.clear();
     this.#valid.set(id, { expiresAt: row.expiresAt, untilMs: this.#monotonicMs() + CACHE_MS });
     return true;

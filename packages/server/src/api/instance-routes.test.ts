@@ -17,7 +17,7 @@ describe("a client that disconnects before the response", () => {
       hub: world.hub,
       dataUrl: () => "http://127.0.0.1",
       shown: (text) => text,
-      dataNeedsToken: false,
+      dataAccess: null,
       runtime: { engine: "memory", version: "0" },
     });
     await using app = await startApp(routes);

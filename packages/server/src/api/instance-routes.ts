@@ -37,8 +37,7 @@ export interface InstanceRooms {
   readonly dataUrl: DataUrl;
   /** Removes from messages what clients must not read. */
   readonly shown: ShownText;
-  /** True if the data port requires a token beside the instance's id. */
-  readonly dataNeedsToken: boolean;
+  readonly dataAccess: DataAccess;
   readonly runtime: Runtime;
 }
 
@@ -48,10 +47,13 @@ interface Runtime {
   readonly version: string;
 }
 
+/** What opens an instance on the data port: a token beside its id, or the id or a token; null for no access control. */
+export type DataAccess = "token" | "id or token" | null;
+
 /** The data port as an instance's record shows it. */
 interface DataPort {
   readonly url: string;
-  readonly needsToken: boolean;
+  readonly access: DataAccess;
   readonly runtime: Runtime;
 }
 
@@ -75,7 +77,7 @@ const pageQuery = z.object({
 const LONGEST_WAIT_MS = 25_000;
 
 export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
-  const { instances, list, logs, hub, dataUrl, dataNeedsToken: needsToken, runtime } = rooms;
+  const { instances, list, logs, hub, dataUrl, dataAccess: access, runtime } = rooms;
   const trainer = ["trainer", "publisher"] as const;
 
   async function create(
@@ -90,7 +92,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
     return waitMs === 0 ? row : instances.started(row.id, waitMs, ask.caller, ask.signal);
   }
 
-  const portFor = (ask: ApiRequest<unknown, unknown, unknown>): DataPort => ({ url: dataUrl(headerOf(ask, "host")), needsToken, runtime });
+  const portFor = (ask: ApiRequest<unknown, unknown, unknown>): DataPort => ({ url: dataUrl(headerOf(ask, "host")), access, runtime });
 
   const record = (row: InstanceRow, ask: ApiRequest<unknown, unknown, unknown>) => toRecord(row, portFor(ask), null);
 
@@ -313,7 +315,7 @@ export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceReco
     data_url: dataPort.url,
     engine: dataPort.runtime.engine,
     server_version: dataPort.runtime.version,
-    ...(dataPort.needsToken && { data_access: "token" }),
+    ...(dataPort.access !== null && { data_access: dataPort.access }),
   };
 }
 

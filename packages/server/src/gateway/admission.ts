@@ -20,7 +20,10 @@ export interface AdmissionOptions {
   readonly services: ServiceTargets;
   readonly links: PortLinks;
   readonly access: Access;
-  /** True: an instance's id, which cannot be guessed, gives access to it, as the original's clients need. False: a token is required too. */
+  /**
+   * True: an instance's id, which cannot be guessed, gives access to it while the token that created the instance is valid, as the
+   * original's clients need. False: a token is required too.
+   */
   readonly idsAreKeys: boolean;
   readonly hostRule: HostRule;
   /** Rewards may have another policy for outgoing connections. */
@@ -118,7 +121,26 @@ export class Admission {
   #peek(destination: InstanceDestination, headers: IncomingHttpHeaders): Ready | null {
     if (destination.api === "agent" || this.#needsToken(headers)) return null;
     const target = this.#options.targets.peek(destination.instanceId);
-    return target?.kind === "ready" ? target : null;
+    return target?.kind === "ready" && this.#isOpenNow(target.row) ? target : null;
+  }
+
+  /** Whether the id of an instance is known to be a key to it, without a read of the store. */
+  #isOpenNow({ tokenId, service }: InstanceRow): boolean {
+    const { access } = this.#options;
+    if (!access.isOn) return true;
+    return tokenId === undefined ? service === undefined : access.tokens.isKnownValid(tokenId);
+  }
+
+  /** What opens an instance without a token of the caller, which is its id or a link, ends with the token that created the instance. */
+  async #assertOpen(row: InstanceRow): Promise<void> {
+    const { access } = this.#options;
+    if (this.#isOpenNow(row)) return;
+    if (row.tokenId !== undefined && (await access.tokens.isValid(row.tokenId))) return;
+    const why =
+      row.tokenId === undefined
+        ? `instance '${row.id}' is a replica of the service '${row.service}', whose id is not a key`
+        : `the token that created instance '${row.id}' was revoked or has expired`;
+    throw new PlatformError("access.unauthenticated", `${why}; send a valid token of its owner`);
   }
 
   #needsToken({ authorization }: IncomingHttpHeaders): boolean {
@@ -139,7 +161,7 @@ export class Admission {
       call.owner = caller.owner;
       this.#checkRole(caller, destination);
       if (target.kind !== "unknown" && !maySee(target.row, caller)) throw refusalOf({ kind: "unknown" }, destination);
-    }
+    } else if (target.kind === "ready") await this.#assertOpen(target.row);
     if (target.kind === "ready") return target;
     throw refusalOf(target, destination);
   }
@@ -176,6 +198,7 @@ export class Admission {
     const target = targets.peek(link.instanceId) ?? (await targets.find(link.instanceId));
     if (target.kind === "unknown" || target.row.createdAt !== link.instanceCreatedAt) throw linkNotFound();
     if (target.kind !== "ready") throw refusalOf(target, destination);
+    await this.#assertOpen(target.row);
     const sandboxId = await this.#sandboxOf(link, target);
     return { target, destination, path: `${destination.path}${query}`, link: { ...link, token: destination.token, sandboxId } };
   }

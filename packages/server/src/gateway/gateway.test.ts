@@ -514,6 +514,28 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       expect(await statusOf(gateway.url + byId())).toBe(200);
     });
 
+    it("an id and an agent's link open an instance only while the token that created it is valid", async () => {
+      await using gateway = await openGateway(hello, { isAccessOn: true });
+      const { row } = await gateway.tokens.create({ owner: "ada", roles: ["trainer"] });
+      await gateway.change({ tokenId: row.id });
+      const paths = [byId(), byId("/mcp"), `/agent/${AGENT_KEY}/mcp`];
+      const statuses = async (headers?: Record<string, string>) => Promise.all(paths.map((path) => statusOf(gateway.url + path, headers)));
+      // Twice: the second calls find the instance and the token in memory.
+      for (let time = 0; time < 2; time++) expect(await statuses()).toEqual([200, 200, 200]);
+      await gateway.tokens.revoke(row.id);
+      expect(await statuses()).toEqual([401, 401, 401]);
+      expect(await (await fetch(gateway.url + byId())).text()).toContain("the token that created instance");
+      const other = await role(gateway, "ada", "trainer");
+      expect((await statuses(other)).slice(0, 2)).toEqual([200, 200]);
+    });
+
+    it("the id of a service's replica is no key, because the replica outlives every token", async () => {
+      await using gateway = await openGateway(hello, { isAccessOn: true });
+      await gateway.change({ service: "shop" });
+      expect(await statusOf(gateway.url + byId())).toBe(401);
+      expect(await statusOf(gateway.url + byId(), await role(gateway, "ada", "trainer"))).toBe(200);
+    });
+
     it("ids are not keys when the setting is off, but agent links are", async () => {
       await using gateway = await openGateway(hello, { isAccessOn: true, idsAreKeys: false });
       expect(await statusOf(gateway.url + byId())).toBe(401);

@@ -110,6 +110,7 @@ export class Creations {
     const args = stored?.programArguments ?? argumentsOf(environment, request);
     const row = {
       ...requested,
+      ...(caller.tokenId !== null && { tokenId: caller.tokenId }),
       ...(secretVariables.length > 0 && { secretVariables }),
       ...(args.length > 0 && isProgram(environment) && { programArguments: args }),
     };

@@ -90,8 +90,10 @@ export class Forks {
     quotas.admitCreate(parent.owner, ids.length);
     const [first = ""] = ids;
     const group = ids.length > 1 ? first : null;
+    const { tokenId } = context.caller;
     const rows = ids.map((id) => {
-      const row = newForkRow(parent, id, { group, fidelity, now: now(), serverId });
+      const fork = newForkRow(parent, id, { group, fidelity, now: now(), serverId });
+      const row = tokenId === null ? fork : { ...fork, tokenId };
       // Stored before the fork exists: if the shared process ends meanwhile, its server finds all its instances.
       return slot.isOwnSandbox ? row : { ...row, slot: { ...slot, prefix: instancePrefix(id) } };
     });

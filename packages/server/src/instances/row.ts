@@ -70,6 +70,8 @@ export interface InstanceRow {
   readonly secretVariables?: readonly string[];
   /** Of its program, if it has any, also for forks and snapshots. Environments for the runner report their own. */
   readonly programArguments?: readonly string[];
+  /** The token that created it: without a token of its own, a caller reaches it only while this one is valid. Absent without access control. */
+  readonly tokenId?: string;
   /** The service whose replica it is; a replica does not expire. */
   readonly service?: string;
 }

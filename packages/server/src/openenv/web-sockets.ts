@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { isPlatformError, PlatformError } from "@aenv/contract";
-import type { Caller } from "../access/access.ts";
+import type { Access, Caller } from "../access/access.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import { WebSocketConnection, type WebSocketLimits } from "../web-socket/connection.ts";
 import type { Admitted } from "./admission.ts";
@@ -12,6 +12,7 @@ import { answerMessage, answerRpc, errorReply, type Reply, shownMessage } from "
 
 export interface WebSocketsOptions {
   readonly hub: Hub;
+  readonly access: Pick<Access, "stillValid">;
   readonly limits: WebSocketLimits;
   /** Unexpected errors, whose details clients do not get. */
   readonly onFailure: (error: unknown) => void;
@@ -36,7 +37,7 @@ export class WebSockets {
 
   /** Serves a WebSocket until it ends. Throws if there is none at this path. */
   async serve(request: IncomingMessage, socket: Duplex, first: Buffer, { caller, ref, path, query }: Admitted): Promise<void> {
-    const { hub, limits, onFailure } = this.#options;
+    const { access, hub, limits, onFailure } = this.#options;
     if (path !== "/ws" && path !== "/mcp")
       throw new PlatformError("route.not_found", `there is no WebSocket at ${path}; there are /ws and /mcp`);
     let joined: Joined | null = null;
@@ -51,6 +52,15 @@ export class WebSockets {
     const respond = async (text: string): Promise<string | null> => {
       if (joined === null) return null;
       const { session, version } = joined;
+      const revoked = await access.stillValid(caller).then(
+        () => null,
+        (error: unknown) => errorReply("SESSION_ERROR", shownMessage(error, onFailure)),
+      );
+      if (revoked?.text != null) {
+        connection.send(revoked.text);
+        connection.close(1008);
+        return null;
+      }
       const mcp = mcpSessions(this.#registry, caller, version, session);
       const answering = path === "/mcp" ? answerRpc(text, mcp) : answerMessage(text, session, mcp, onFailure);
       // The connection is closed without details; the log has them.

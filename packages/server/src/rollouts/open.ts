@@ -1,5 +1,6 @@
 import { isLoopback, type Outcome, parseDuration } from "@aenv/contract";
 import { ModelHttp } from "@aenv/rollout";
+import type { Access } from "../access/access.ts";
 import type { ServerConfig } from "../config.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { Loopback } from "../loopback/loopback.ts";
@@ -23,6 +24,7 @@ export interface OpenRolloutsOptions {
   readonly serverId: string;
   readonly version: string;
   readonly isAlone: boolean;
+  readonly access: Pick<Access, "stillValid">;
   readonly ownPorts: () => readonly number[];
   readonly now: () => Date;
   readonly onDone: (outcome: Outcome) => void;
@@ -34,7 +36,7 @@ const MODEL_TIMEOUT_MS = 10 * 60_000;
 
 /** Puts together what accepts and plays rollouts. */
 export function openRollouts(options: OpenRolloutsOptions): Rollouts {
-  const { config, store, hub, scheduler, loopback, peers, serverId, version, isAlone, ownPorts, now, onDone, onFailure } = options;
+  const { config, store, hub, scheduler, loopback, peers, serverId, version, isAlone, access, ownPorts, now, onDone, onFailure } = options;
   const entries = config.rolloutModels.length > 0 ? config.rolloutModels : defaultModels(!isLoopback(config.host));
   const policy = new ModelPolicy(entries, ownPorts);
   const http = new ModelHttp({ retries: MODEL_RETRIES, timeoutMs: MODEL_TIMEOUT_MS, lookup: policy.lookup });
@@ -50,6 +52,7 @@ export function openRollouts(options: OpenRolloutsOptions): Rollouts {
     scheduler,
     serverId,
     isAlone,
+    stillValid: (caller) => access.stillValid(caller),
     livingServers: () => peers.livingIds(),
     maxUnfinished: config.maxRollouts,
     keepMs: parseDuration(config.rolloutResultsKept),

@@ -7,7 +7,7 @@ import { assertPlayable } from "./admission.ts";
 import { inGroups } from "./in-groups.ts";
 import type { ModelPolicy } from "./model-policy.ts";
 import { RolloutTable, type RolloutTableOptions } from "./rollout-table.ts";
-import { keyOf, type RolloutRow, type RolloutWork } from "./row.ts";
+import { keyOf, maySee, type RolloutRow, type RolloutWork } from "./row.ts";
 import { RolloutWorker, type RolloutWorkerOptions } from "./worker.ts";
 
 interface ResolvedEnvironment extends Pick<RolloutWork, "environment" | "environmentDigest"> {
@@ -66,6 +66,7 @@ export class Rollouts {
     await inGroups([...wanted], async ([key, { request, digest }]) => {
       const known = await this.#table.find(key);
       if (known === null) missing.push(key);
+      else if (!maySee(known, caller)) throw conflict(request.id);
       else if (known.digest !== digest) throw conflict(request.id);
     });
     const environments = await this.#resolve(
@@ -82,6 +83,7 @@ export class Rollouts {
         id: request.id,
         owner,
         run,
+        environment: resolved.environment,
         digest,
         state: "queued",
         work: { request, ...resolved, configDigest, caller: { ...rest, roles: [...roles] } },
@@ -91,7 +93,7 @@ export class Rollouts {
         createdAt: this.#options.now().toISOString(),
         done: null,
       };
-      if (await this.#table.insert(key, row)) return this.#worker.offer(key, owner);
+      if (await this.#table.insert(key, row)) return this.#worker.offer(key, row);
       const known = await this.#table.find(key);
       if (known !== null && known.digest !== digest) throw conflict(request.id);
     });
@@ -100,7 +102,7 @@ export class Rollouts {
 
   async get(id: string, caller: Caller): Promise<RolloutRow> {
     const row = await this.find(keyOf(caller.owner, id));
-    if (row === null) throw notFound(id);
+    if (row === null || !maySee(row, caller)) throw notFound(id);
     return row;
   }
 
@@ -118,8 +120,13 @@ export class Rollouts {
     const { run, after, limit } = query;
     const { owner } = caller;
     const where = run === undefined ? { index: "owner", value: owner } : { index: "run", value: `${owner}/${run}` };
-    const rows = await this.#table.list({ where, limit, ...(after !== undefined && { after: keyOf(owner, after) }) });
-    return rows.map(({ value }) => value);
+    const seen: RolloutRow[] = [];
+    for (let from = after === undefined ? undefined : keyOf(owner, after); ; ) {
+      const rows = await this.#table.list({ where, limit, ...(from !== undefined && { after: from }) });
+      for (const { value } of rows) if (seen.length < limit && maySee(value, caller)) seen.push(value);
+      from = rows.at(-1)?.key;
+      if (seen.length >= limit || rows.length < limit) return seen;
+    }
   }
 
   /** Ends a rollout at once, wherever it is played. A rollout that is done stays as it is. */

@@ -1,5 +1,6 @@
 import type { RolloutRequest, RolloutResult, RolloutState, RolloutStatus } from "@aenv/contract";
 import type { Caller, Role } from "../access/access.ts";
+import { isInScope } from "../access/scopes.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
 
@@ -25,6 +26,8 @@ export interface RolloutRow {
   readonly id: string;
   readonly owner: string;
   readonly run: string | null;
+  /** `name@version`. A row of an earlier version of the server has none. */
+  readonly environment?: string;
   /** Digest of the request, to detect the same id with another request. */
   readonly digest: string;
   readonly state: RolloutState;
@@ -58,6 +61,12 @@ export function resultRows(store: Store): Collection<RolloutResult> {
 /** In the order of keys, the rollouts of an owner are in the order of their ids. */
 export function keyOf(owner: string, id: string): string {
   return `${owner}/${id}`;
+}
+
+/** A rollout of an environment that the token is not valid for looks like one that does not exist. */
+export function maySee({ environment, work }: RolloutRow, caller: Caller): boolean {
+  const [name = ""] = (environment ?? work?.environment ?? "").split("@");
+  return isInScope(caller, name);
 }
 
 export function callerOf({ owner }: RolloutRow, { caller }: RolloutWork): Caller {

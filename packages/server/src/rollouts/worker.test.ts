@@ -26,7 +26,7 @@ class FullStore extends MemoryStore {
 }
 
 /** A worker with one queued rollout, which is scored at once. */
-async function openWorker(refusals: number) {
+async function openWorker(refusals: number, isRevoked = false) {
   const store = new FullStore(refusals);
   const rows = rolloutRows(store);
   const request = rolloutRequest.parse({ id: "a", environment: "e", agent: { kind: "noop" } });
@@ -64,6 +64,9 @@ async function openWorker(refusals: number) {
       scheduler: new Scheduler({}),
       serverId: "s",
       isAlone: true,
+      stillValid: async () => {
+        if (isRevoked) throw new PlatformError("access.unauthenticated", "the token t of 'ada' was revoked or has expired");
+      },
       livingServers: async () => new Set(["s"]),
       onFailure: (error) => failures.push(error),
     },
@@ -92,4 +95,11 @@ it("ends a rollout unscored whose result could not be stored three times", async
     { kind: "unscored", cause: "sandbox", message: expect.stringContaining("could not store the result") },
   ]);
   expect([played, await stateOf()]).toEqual([[0, 1, 2], "done"]);
+});
+
+it("ends a queued rollout unscored, without playing it, if its token was revoked", async () => {
+  const { untilDone, played, stateOf } = await openWorker(0, true);
+  const message = expect.stringContaining("was revoked or has expired");
+  expect(await untilDone()).toMatchObject([{ kind: "unscored", cause: "cancelled", retryable: false, message }]);
+  expect([played, await stateOf()]).toEqual([[], "done"]);
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { PlatformError } from "@aenv/contract";
+import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { ModelHttp } from "@aenv/rollout";
 import type { Caller } from "../access/access.ts";
 import type { Scheduler } from "../slots/scheduler.ts";
@@ -19,6 +19,8 @@ export interface RolloutWorkerOptions {
   readonly serverId: string;
   /** No other server uses the store. */
   readonly isAlone: boolean;
+  /** Throws if the caller's token was revoked or has expired. */
+  readonly stillValid: (caller: Caller) => Promise<unknown>;
   readonly livingServers: () => Promise<ReadonlySet<string>>;
   readonly onFailure: (error: unknown) => void;
 }
@@ -35,7 +37,7 @@ export class RolloutWorker {
   readonly #options: RolloutWorkerOptions;
   readonly #table: RolloutTable;
   /** Rollouts that this server plays, or that wait for their turn here. */
-  readonly #here = new Map<string, AbortController>();
+  readonly #here = new Map<string, { readonly controller: AbortController; readonly caller: Caller }>();
   readonly #closing = new AbortController();
   readonly #playing = new Set<Promise<void>>();
   /** Lost servers and owners whose instances this server has ended. */
@@ -57,10 +59,11 @@ export class RolloutWorker {
   }
 
   /** Plays a queued rollout when it is its owner's turn. */
-  offer(key: string, owner: string): void {
-    if (this.#here.has(key) || this.#closing.signal.aborted) return;
+  offer(key: string, row: RolloutRow): void {
+    if (this.#here.has(key) || this.#closing.signal.aborted || row.work === null) return;
+    const { owner } = row;
     const controller = new AbortController();
-    this.#here.set(key, controller);
+    this.#here.set(key, { controller, caller: callerOf(row, row.work) });
     const { signal } = controller;
     const playing = this.#options.scheduler
       .run({ kind: "rollouts", owner }, () => this.#play(key, signal), signal)
@@ -76,7 +79,7 @@ export class RolloutWorker {
 
   /** Stops a rollout if it is played or waits here. */
   stop(key: string): void {
-    this.#here.get(key)?.abort();
+    this.#here.get(key)?.controller.abort();
   }
 
   /** One round: finds work, takes over from lost servers, and stops what is no longer this server's. */
@@ -84,13 +87,14 @@ export class RolloutWorker {
     if (this.#closing.signal.aborted) return;
     await this.#takeOver();
     if (!this.#options.isAlone) await this.#stopLost();
+    await inGroups([...this.#here], async ([key, { caller }]) => void (await this.#endRevoked(key, caller)));
     await this.#findQueued();
   }
 
   /** Stops playing; what is not done is left to another server, or to the next start. */
   async close(): Promise<void> {
     this.#closing.abort(new PlatformError("server.draining", "the server is shutting down"));
-    for (const controller of this.#here.values()) controller.abort();
+    for (const { controller } of this.#here.values()) controller.abort();
     // An instance that does not end in time ends with its server, or by its time to live.
     const late = pause(CLOSE_MS, undefined, { ref: false });
     await Promise.race([Promise.all(this.#playing).then(() => this.#options.pools.close()), late]);
@@ -104,6 +108,7 @@ export class RolloutWorker {
     const row = await this.#table.take(key, lease);
     if (row === null || row.work === null) return;
     const { work } = row;
+    if (await this.#endRevoked(key, callerOf(row, work))) return;
     let trajectory: Awaited<ReturnType<RolloutPlayer["play"]>>;
     try {
       trajectory = await player.play(row, work, signal, (attempt) => this.#table.beginAttempt(key, lease, attempt));
@@ -121,7 +126,7 @@ export class RolloutWorker {
     const { livingServers, serverId } = this.#options;
     let living: ReadonlySet<string> | null = null;
     for await (const { key, value: row } of this.#table.running()) {
-      const { lease, work, owner } = row;
+      const { lease, work } = row;
       if (lease === null) continue;
       if (lease.server === serverId) {
         if (this.#here.has(key)) continue;
@@ -131,7 +136,7 @@ export class RolloutWorker {
         if (work !== null) this.#endInstances(lease.server, callerOf(row, work));
       }
       if (row.losses + 1 >= MAX_LOSSES) await this.#giveUp(key, lease);
-      else if (await this.#table.queueAgain(key, lease)) this.offer(key, owner);
+      else if (await this.#table.queueAgain(key, lease)) this.offer(key, row);
     }
   }
 
@@ -139,6 +144,16 @@ export class RolloutWorker {
     const message = `it was played ${MAX_LOSSES} times without a result: its server was lost, or could not store the result`;
     const outcome = { kind: "unscored", cause: "sandbox", stage: "play", retryable: true, message } as const;
     await this.#table.endUnplayed(key, outcome, (now) => holds(now, lost));
+  }
+
+  /** A rollout ends with the token that requested it. False if the token is valid. */
+  async #endRevoked(key: string, caller: Caller): Promise<boolean> {
+    const problem = await this.#options.stillValid(caller).then(() => null, rejected);
+    if (problem === null) return false;
+    const outcome = { kind: "unscored", cause: "cancelled", stage: "play", retryable: false, message: problem.message } as const;
+    await this.#table.endUnplayed(key, outcome, (now) => now.state !== "done");
+    this.stop(key);
+    return true;
   }
 
   #endInstances(server: string, caller: Caller): void {
@@ -150,7 +165,7 @@ export class RolloutWorker {
 
   /** Stops what was cancelled at another server, or taken over by one. */
   async #stopLost(): Promise<void> {
-    await inGroups([...this.#here], async ([key, controller]) => {
+    await inGroups([...this.#here], async ([key, { controller }]) => {
       const row = await this.#table.find(key);
       if (row === null || !this.#mayGoOn(row)) controller.abort();
     });
@@ -164,7 +179,13 @@ export class RolloutWorker {
   async #findQueued(): Promise<void> {
     const where = { index: "state", value: "queued" };
     const page = await this.#table.list({ where, limit: PAGE, ...(this.#cursor !== undefined && { after: this.#cursor }) });
-    for (const { key, value } of page) this.offer(key, value.owner);
+    for (const { key, value } of page) this.offer(key, value);
     this.#cursor = page.length < PAGE ? undefined : page.at(-1)?.key;
   }
+}
+
+/** Only a refusal says that a token is not valid any more: a store that does not answer says nothing. */
+function rejected(error: unknown): PlatformError {
+  if (isPlatformError(error, "access.unauthenticated")) return error;
+  throw error;
 }

@@ -211,7 +211,8 @@ export class Sessions {
 
   async #endInstance({ id, instanceId, outcome }: SessionRow, caller: Caller): Promise<void> {
     this.#episodes.forget(id);
-    if (outcome === null) await this.#asCaller(caller, (scheduler) => scheduler.deleteInstance(instanceId));
+    // Also if the caller's token was revoked meanwhile: what it has begun must not go on until its ttl is over.
+    if (outcome === null) await this.#asCaller({ ...caller, tokenId: null }, (scheduler) => scheduler.deleteInstance(instanceId));
   }
 
   async #asCaller<T>(caller: Caller, work: (scheduler: SchedulerClient) => Promise<T>): Promise<T> {
