@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hostName, hostRuleFor } from "./host-rule.ts";
+import { hostName, hostRuleFor, isOriginOf } from "./host-rule.ts";
 
 /** What is no host and port: user information, a path, a port that is none, several hosts in one, nothing. */
 const odd = [
@@ -62,6 +62,61 @@ describe.each(["127.0.0.1", "0.0.0.0"])("a server on %s", (listenHost) => {
     const raw = ["Host", "localhost", "Accept", "host", "HOST", "localhost"];
     expect(() => rule.check({ host: "localhost" }, raw)).toThrow(/several Host headers/);
     rule.check({ host: "localhost" }, raw.slice(0, 4));
+  });
+});
+
+describe("a request of a page", () => {
+  const rule = hostRuleFor("127.0.0.1", ["lab.example"]);
+  const host = "localhost:8080";
+
+  it.each([
+    [{ host }, "POST"],
+    [{ host, origin: "http://localhost:8080" }, "POST"],
+    [{ host, origin: "http://localhost:8080", "sec-fetch-site": "same-origin" }, undefined],
+    [{ host, "sec-fetch-site": "none" }, "GET"],
+    [{ host, origin: "https://lab.example", "sec-fetch-site": "same-origin" }, "POST"],
+    [{ host: "aenv.example", origin: "https://aenv.example" }, "POST"],
+    [{ host: "aenv.example:443", origin: "https://AENV.example" }, "POST"],
+    [{ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" }, "GET"],
+  ])("is taken if it is from the server's own origin, from allowedHosts, or a navigation: %j", (headers, method) => {
+    expect(() => rule.checkPage({ headers, method })).not.toThrow();
+  });
+
+  it.each([
+    [{ host, origin: "http://localhost:3000" }, "POST"],
+    [{ host, origin: "http://127.0.0.1:8080" }, "POST"],
+    [{ host, origin: "http://localhost" }, "POST"],
+    [{ host, origin: "https://localhost" }, "POST"],
+    [{ host, origin: "null" }, "POST"],
+    [{ host, origin: "http://localhost:8080, http://localhost:3000" }, "POST"],
+    [{ origin: "http://localhost:8080" }, "POST"],
+    [{ host: "aenv.example:80", origin: "https://aenv.example" }, "POST"],
+    [{ host, "sec-fetch-site": "same-site" }, "POST"],
+    [{ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" }, "GET"],
+    [{ host, origin: "https://lab.example", "sec-fetch-site": "cross-site" }, "POST"],
+    [{ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" }, "POST"],
+    [{ host, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" }, undefined],
+  ])("is refused otherwise: %j", (headers, method) => {
+    for (const listenHost of ["127.0.0.1", "0.0.0.0"])
+      expect(() => hostRuleFor(listenHost, ["lab.example"]).checkPage({ headers, method })).toThrow(
+        /no requests from pages of other origins/,
+      );
+  });
+
+  it("is refused even from the same origin where that has pages of others", () => {
+    const headers = { host, "sec-fetch-site": "same-origin" };
+    expect(() => rule.checkPage({ headers, method: "POST" }, "none")).toThrow(/Sec-Fetch-Site 'same-origin'/);
+    expect(() => rule.checkPage({ headers: { host, origin: "http://localhost:8080" }, method: "POST" }, "none")).not.toThrow();
+  });
+
+  it("has the origin of a host as a URL parser says", () => {
+    fc.assert(
+      fc.property(fc.constantFrom("http", "https"), fc.domain(), fc.option(fc.nat(65_535)), (scheme, name, port) => {
+        const place = port === null ? name : `${name}:${port}`;
+        expect(isOriginOf(new URL(`${scheme}://${place}`).origin, place)).toBe(true);
+        expect(isOriginOf(`${scheme}://x${place}`, place)).toBe(false);
+      }),
+    );
   });
 });
 

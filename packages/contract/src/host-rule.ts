@@ -5,12 +5,30 @@ export interface HostHeaders {
   readonly origin?: string | undefined;
 }
 
+export interface PageHeaders extends HostHeaders {
+  readonly "sec-fetch-site"?: string | string[] | undefined;
+  readonly "sec-fetch-mode"?: string | string[] | undefined;
+}
+
+/** A request that a page may have sent. */
+export interface PageRequest {
+  readonly headers: PageHeaders;
+  /** Undefined for an upgrade, which is never a navigation. */
+  readonly method?: string | undefined;
+}
+
 export interface HostRule {
   /**
    * Throws if the request's Host or Origin is not allowed. `rawHeaders` are names and values in turn, as received: a parser keeps only
    * one of two Host headers. A caller that has already refused duplicates may omit them.
    */
   check(headers: HostHeaders, rawHeaders?: readonly string[]): void;
+  /**
+   * Throws if a page of another origin has sent the request: a page of any site can send requests to loopback, and open WebSockets there.
+   * A navigation is no request of a page: it is allowed with GET. `trusted` are the pages that may send requests: those of this server's
+   * own origin, or none, where the origin also has pages of others. Clients that are no browsers send neither of the headers.
+   */
+  checkPage(request: PageRequest, trusted?: "own origin" | "none"): void;
 }
 
 /**
@@ -24,7 +42,7 @@ export function hostRuleFor(listenHost: string, allowedHosts: readonly string[])
   let lastAllowed: string | null = null;
   return {
     check: ({ host, origin }, rawHeaders) => {
-      if (rawHeaders !== undefined && hasSeveralHosts(rawHeaders)) throw severalHosts();
+      if (rawHeaders !== undefined) checkSingleHost(rawHeaders);
       // HTTP/1.0 has no Host; a health check of a load balancer may send none.
       if (host === undefined && isLocal) throw forbidden("Host", host);
       // Nearly all requests have the same host.
@@ -34,7 +52,30 @@ export function hostRuleFor(listenHost: string, allowedHosts: readonly string[])
       }
       if (isLocal && origin !== undefined && !isAllowed(originName(origin))) throw forbidden("Origin", origin);
     },
+    checkPage: ({ headers, method }, trusted = "own origin") => {
+      const { host, origin, "sec-fetch-site": site, "sec-fetch-mode": mode } = headers;
+      if (origin === undefined && site === undefined) return;
+      if (mode === "navigate" && method === "GET") return;
+      const isTrustedSite = site === undefined || site === "none" || (site === "same-origin" && trusted === "own origin");
+      if (!isTrustedSite) throw forbiddenPage(`Sec-Fetch-Site '${String(site).slice(0, 100)}'`);
+      if (origin === undefined || isOriginOf(origin, host)) return;
+      const name = originName(origin);
+      if (name === null || !allowedHosts.includes(name)) throw forbiddenPage(`Origin '${origin.slice(0, 100)}'`);
+    },
   };
+}
+
+/** True if the Origin has the Host's name and port. A Host without a port has the default one of the Origin's scheme: a proxy may end TLS. */
+export function isOriginOf(origin: string, host: string | undefined): boolean {
+  const [, scheme = "", place = ""] = /^(https?):\/\/(.+)$/i.exec(origin) ?? [];
+  const defaultPort = scheme.toLowerCase() === "https" ? "443" : "80";
+  const [own, theirs] = [withPort(host ?? "", defaultPort), withPort(place, defaultPort)];
+  return own !== null && own === theirs;
+}
+
+function withPort(host: string, defaultPort: string): string | null {
+  const name = hostName(host);
+  return name === null ? null : `${name}:${Number(HOST.exec(host)?.[2] ?? defaultPort)}`;
 }
 
 /** The name in a Host header: `lab.example` of `lab.example:8080`, `[::1]` of `[::1]:8080`; null if it is anything but a host and a port. */
@@ -56,17 +97,19 @@ function originName(origin: string): string | null {
   return found === undefined ? null : hostName(found);
 }
 
-function hasSeveralHosts(rawHeaders: readonly string[]): boolean {
+/** Throws if there are several Host headers. `rawHeaders` are names and values in turn. */
+export function checkSingleHost(rawHeaders: readonly string[]): void {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;
     if (name.length === 4 && name.toLowerCase() === "host") hosts++;
   }
-  return hosts > 1;
+  if (hosts > 1) throw new PlatformError("request.forbidden_origin", "the request has several Host headers; send exactly one");
 }
 
-function severalHosts(): PlatformError {
-  return new PlatformError("request.forbidden_origin", "the request has several Host headers; send exactly one");
+function forbiddenPage(header: string): PlatformError {
+  const message = `this server takes no requests from pages of other origins, and this one has ${header}; behind a proxy that changes the Host header, name the proxy's host in allowedHosts`;
+  return new PlatformError("request.forbidden_origin", message);
 }
 
 function forbidden(header: string, value: string | undefined): PlatformError {

@@ -58,7 +58,7 @@ export {
   STATUS_META,
 } from "./episode.ts";
 export { type ErrorCode, errorTable, isErrorCode, isPlatformError, messageOf, PlatformError, type PlatformErrorOptions } from "./errors.ts";
-export { type HostHeaders, type HostRule, hostName, hostRuleFor, isLoopback } from "./host-rule.ts";
+export { checkSingleHost, type HostHeaders, type HostRule, hostName, hostRuleFor, isLoopback, isOriginOf } from "./host-rule.ts";
 export { newInstanceId, newKey, parseRequestId } from "./ids.ts";
 export {
   type CreateInstanceRequest,

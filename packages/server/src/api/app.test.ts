@@ -140,6 +140,31 @@ describe("a body", () => {
   });
 });
 
+describe("a page of another origin", () => {
+  it.each([
+    ["of another local port", "POST", ["Origin: http://localhost:3000"]],
+    ["of the same name without its port", "POST", ["Origin: http://localhost"]],
+    ["of a sandboxed frame", "POST", ["Origin: null"]],
+    ["that says its site only", "POST", ["Sec-Fetch-Site: same-site"]],
+    ["that embeds a response", "GET", ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"]],
+    ["that sends a form", "POST", ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"]],
+  ])("%s is refused before its token is read", async (_, method, headers) => {
+    await using app = await startApp(routes);
+    const connection = app.connect().send(`${method} /notes HTTP/1.1`, "Host: localhost:8080", ...headers, "Connection: close", "", "");
+    expect(await connection.closed()).toMatch(/^HTTP\/1.1 403 [\s\S]*request.forbidden_origin[\s\S]*/);
+  });
+
+  it.each([
+    ["a page of this server", "POST", ["Origin: http://localhost:8080", "Sec-Fetch-Site: same-origin"]],
+    ["an address that is typed", "GET", ["Sec-Fetch-Site: none"]],
+    ["a link that is followed", "GET", ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"]],
+  ])("is not %s, which only needs its token", async (_, method, headers) => {
+    await using app = await startApp(routes);
+    const connection = app.connect().send(`${method} /notes HTTP/1.1`, "Host: localhost:8080", ...headers, "Connection: close", "", "");
+    expect(await connection.closed()).toMatch(/^HTTP\/1.1 401 /);
+  });
+});
+
 describe("a Host", () => {
   it.each([
     ["with user information", ["Host: evil.example@localhost"]],

@@ -76,6 +76,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     // After the first read, Node keeps the address even when the connection has closed.
     void request.raw.socket.remoteAddress;
     options.hostRule.check(request.headers, request.raw.rawHeaders);
+    options.hostRule.checkPage(request);
     traces.set(request, options.tracing.start(`${request.method} ${request.routeOptions.url ?? "none"}`, request.headers));
     const { one } = request.routeOptions.config;
     if (one === undefined) throw noSuchRoute(request);

@@ -24,6 +24,7 @@ export function serveUpgrades(app: FastifyInstance, options: UpgradeOptions): vo
 
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     hostRule.check(request.headers, request.rawHeaders);
+    hostRule.checkPage({ headers: request.headers });
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://server");
     const segments = pathname.split("/").slice(1).map(decodeURIComponent);
     const caller = await access.identify(request.headers.authorization);
