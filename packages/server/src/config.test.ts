@@ -44,3 +44,17 @@ it("does not show the administrator's token", () => {
   expect(shownConfig(config).adminToken).toBe("***");
   expect(shownConfig(readServerConfig({ flags: {}, variables: {} })).adminToken).toBeNull();
 });
+
+it("takes a URL for links that has a star for the name of each link, and nothing after the host", () => {
+  const read = (linkUrl: string) => readServerConfig({ flags: { linkUrl }, variables: {} }).linkUrl;
+  for (const url of ["https://*.links.example", "http://*.localhost:8081/", "https://*.a.b:8443"]) expect(read(url)).toBe(url);
+  for (const url of [
+    "https://links.example",
+    "*.links.example",
+    "https://*.links.example/x",
+    "https://a.*.example",
+    "https://*",
+    "https://*.a b",
+  ])
+    expect(() => read(url)).toThrow(/linkUrl is .*must be a URL such as https:\/\/\*\.links\.example/);
+});

@@ -11,6 +11,8 @@ const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) =>
 const count = number.int().min(0);
 const bytes = z.union([z.number().int().min(0), z.string().transform(readBytes)], { error: "must be a size such as 10 GiB" });
 
+const LINK_URL = /^https?:\/\/\*(?:\.[a-z0-9-]+)+(?::\d{1,5})?\/?$/i;
+
 /** Of a process, if the operator has chosen none. */
 export const DEFAULT_MEMORY_MB = 2_048;
 
@@ -35,6 +37,14 @@ export const serverConfig = z.strictObject({
     .describe("processes that serve the data port, at most 16 by default; with 1, it is the server's own process"),
   adminPort: port.nullable().default(null).describe("port of the metrics and the configuration, on loopback only; none by default"),
   publicUrl: z.url().nullable().default(null).describe("URL of the data port as clients reach it, used in agent links"),
+  linkUrl: z
+    .string()
+    .regex(LINK_URL, { message: "must be a URL such as https://*.links.example" })
+    .nullable()
+    .default(null)
+    .describe(
+      "URL of links to ports, as https://*.links.example: each link gets a host name of its own, so that browsers keep their pages apart; default: names below localhost on loopback, else paths of the data port",
+    ),
   store: z.string().default("").describe("memory:, sqlite:FILE or redis://…; default: SQLite below home"),
   access: z
     .enum(["auto", "on", "off"])

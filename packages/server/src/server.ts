@@ -40,6 +40,7 @@ import { Metrics } from "./operations/metrics.ts";
 import { noTracing, openTracing } from "./operations/tracing.ts";
 import { lockHome } from "./peers/home-lock.ts";
 import { PortClients } from "./ports/clients.ts";
+import { LinkHosts } from "./ports/link-hosts.ts";
 import { PortLinks } from "./ports/links.ts";
 import { Presign } from "./ports/presign.ts";
 import { startRounds } from "./rounds.ts";
@@ -286,6 +287,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   closers.add(() => connections.close());
   closers.add(() => opened.close());
   const links = new PortLinks(store, now);
+  const linkHosts = new LinkHosts(config);
   const ports = new PortClients((sandboxId) => slots.find(sandboxId));
   closers.add(() => ports.close());
   const rewardPhases = new RewardPhases({
@@ -298,6 +300,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     targets,
     services: new ServiceTargets(serviceTable, targets),
     links,
+    linkHosts,
     clients,
     ports,
     access,
@@ -372,6 +375,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     listeners,
     files,
     presign: new Presign({ instances, hub, links, engine }),
+    linkHosts,
     rollouts,
     services,
     sessions,

@@ -89,7 +89,12 @@ export const instances = {
       "the stored snapshot, or the state; pass its name, or the state, as `snapshot` when creating an instance to continue from it",
     ),
   events: z.array(z.object({ at: time, what: z.string() })),
-  link: z.object({ url: z.url(), expires_at: time }),
+  link: z.object({
+    url: z.url().describe("works for every client; a page that a browser opens there is sent to host_url"),
+    host_url: z.url().nullable().describe("the link's own host name, which separates its pages from others; null if the server has none"),
+    path_url: z.url().describe("the link as a path of the data port"),
+    expires_at: time,
+  }),
 };
 
 export const snapshots = {

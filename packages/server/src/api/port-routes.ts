@@ -1,12 +1,14 @@
 import { controlRoutes } from "@aenv/contract";
 import { z } from "zod";
 import type { DataUrl } from "../http/data-url.ts";
+import type { LinkHosts } from "../ports/link-hosts.ts";
 import { DEFAULT_MINUTES, type Presign } from "../ports/presign.ts";
 import * as answers from "./answers.ts";
 import { type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";
 
 export interface PortRooms {
   readonly presign: Presign;
+  readonly linkHosts: LinkHosts;
   /** The data port's URL for clients. */
   readonly dataUrl: DataUrl;
 }
@@ -17,7 +19,7 @@ const body = z.object({
   expiration_time_in_minutes: z.number().positive().nullish(),
 });
 
-export function portRoutes({ presign, dataUrl }: PortRooms): ApiRoute[] {
+export function portRoutes({ presign, linkHosts, dataUrl }: PortRooms): ApiRoute[] {
   return [
     route({
       ...endpointOf(controlRoutes.presignUrl),
@@ -32,7 +34,12 @@ export function portRoutes({ presign, dataUrl }: PortRooms): ApiRoute[] {
       handle: async ({ params, body, caller, request }) => {
         const minutes = body.expiration_time_in_minutes ?? DEFAULT_MINUTES;
         const { token, expiresAt } = await presign.link(params.id, body.port, minutes, caller);
-        return { url: `${dataUrl(request.headers.host)}/port/${token}`, expires_at: expiresAt };
+        const base = dataUrl(request.headers.host);
+        const pathUrl = `${base}/port/${token}`;
+        const hostUrl = linkHosts.urlOf(token, new URL(base).host);
+        // Node and Python often cannot resolve names below localhost, so these are not the default. Browsers are sent on to them.
+        const url = linkHosts.hasDomain && hostUrl !== null ? hostUrl : pathUrl;
+        return { url, host_url: hostUrl, path_url: pathUrl, expires_at: expiresAt };
       },
     }),
   ];

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type HostRule, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
+import { checkSingleHost, type HostRule, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
 import type { Access, Caller } from "../access/access.ts";
 import { asksForWebSocket } from "../http/upgrade.ts";
 import type { Container } from "../instances/containers.ts";
@@ -7,6 +7,7 @@ import { maySee } from "../instances/instances.ts";
 import type { RewardPhases } from "../instances/reward-phases.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import type { Targets } from "../instances/targets.ts";
+import type { LinkHosts } from "../ports/link-hosts.ts";
 import type { OpenPortLink, PortLinks } from "../ports/links.ts";
 import { maySee as maySeeService, notFound } from "../services/services.ts";
 import { readSession, tagOf } from "../services/sessions.ts";
@@ -14,11 +15,13 @@ import type { ServiceTargets } from "../services/targets.ts";
 import type { Call, Ready } from "./call.ts";
 import { checkRoot, type Destination, isAgentPath, PORT_LINKS, readDestination } from "./destination.ts";
 import { linkNotFound, refusalOf } from "./refusal.ts";
+import { routeNotFound } from "./route-rule.ts";
 
 export interface AdmissionOptions {
   readonly targets: Targets;
   readonly services: ServiceTargets;
   readonly links: PortLinks;
+  readonly linkHosts: LinkHosts;
   readonly access: Access;
   /**
    * True: an instance's id, which cannot be guessed, gives access to it while the token that created the instance is valid, as the
@@ -32,8 +35,16 @@ export interface AdmissionOptions {
   readonly findTask?: (row: InstanceRow, container: Container | null) => Promise<{ readonly id: string } | null>;
 }
 
-/** A presigned link that is valid now, its token, and the sandbox that it leads to. */
-export type OpenLink = OpenPortLink & { readonly token: string; readonly sandboxId: string };
+/** A presigned link that is valid now, how it was used, and the sandbox that it leads to. */
+export type OpenLink = OpenPortLink & { readonly token: string; readonly isOwnHost: boolean; readonly sandboxId: string };
+
+export interface GatewayRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** Names and values in turn, as received; undefined if the parser has refused duplicates. */
+  readonly rawHeaders?: readonly string[];
+}
 
 /** A call that was admitted, and where it goes. */
 export interface Admitted {
@@ -64,21 +75,39 @@ export class Admission {
   }
 
   /** Throws if the call is refused; null for the gateway's own health. Synchronous if the instance is cached, as it is for nearly all calls. */
-  admit(call: Call, url: string, headers: IncomingHttpHeaders, rawHeaders?: readonly string[]): MaybePromise<Admitted | null> {
-    this.#options.hostRule.check(headers, rawHeaders);
-    if (!url.startsWith(PORT_LINKS)) checkPlainHttp(headers);
+  admit(call: Call, request: GatewayRequest): MaybePromise<Admitted | null> {
+    const { url = "/", headers } = request;
     const at = url.indexOf("?");
     const path = at < 0 ? url : url.slice(0, at);
+    const ownToken = this.#options.linkHosts.tokenIn(headers.host);
+    if (ownToken !== null) {
+      if (request.rawHeaders !== undefined) checkSingleHost(request.rawHeaders);
+      // Everything at the host of a link is a path of its program.
+      if (!url.startsWith("/")) throw routeNotFound(path);
+      call.destination = { api: "port", token: ownToken, path, isOwnHost: true };
+      this.#checkDraining();
+      return this.#admitToPort(call.destination, at < 0 ? "" : url.slice(at), headers);
+    }
+    this.#options.hostRule.check(headers, request.rawHeaders);
+    if (!url.startsWith(PORT_LINKS)) {
+      checkPlainHttp(headers);
+      // Pages at the data port's origin are those of programs behind links.
+      this.#options.hostRule.checkPage(request, "none");
+    }
     if (path === "/health" && !namesInstance(headers)) return null;
-    if (this.#isDraining) throw new PlatformError("server.draining", "this server is shutting down; retry later, or at another server");
+    this.#checkDraining();
     const destination = readDestination(path, headers);
     call.destination = destination;
     const query = at < 0 ? "" : url.slice(at);
     if (destination.api === "service") return this.#admitToService(call, destination, query, headers);
-    if (destination.api === "port") return this.#admitToPort(destination, query);
+    if (destination.api === "port") return this.#admitToPort(destination, query, headers);
     const target = this.#peek(destination, headers) ?? this.#find(call, destination, headers);
     if (target instanceof Promise) return target.then((found) => this.#enterPhase(call, admitTo(found, destination, query)));
     return this.#enterPhase(call, admitTo(target, destination, query));
+  }
+
+  #checkDraining(): void {
+    if (this.#isDraining) throw new PlatformError("server.draining", "this server is shutting down; retry later, or at another server");
   }
 
   /**
@@ -191,8 +220,11 @@ export class Admission {
   }
 
   /** The link itself is the credential: rights were checked when it was created. */
-  async #admitToPort(destination: Extract<Destination, { api: "port" }>, query: string): Promise<Admitted> {
+  async #admitToPort(destination: Extract<Destination, { api: "port" }>, query: string, headers: IncomingHttpHeaders): Promise<Admitted> {
     const { links, targets } = this.#options;
+    // It would outlive the link, and at the data port's own host it could read other links.
+    if (headers["service-worker"] !== undefined)
+      throw new PlatformError("access.denied", "a page behind a link to a port cannot register a service worker");
     const link = await links.find(destination.token);
     if (link === null) throw linkNotFound();
     const target = targets.peek(link.instanceId) ?? (await targets.find(link.instanceId));
@@ -200,7 +232,8 @@ export class Admission {
     if (target.kind !== "ready") throw refusalOf(target, destination);
     await this.#assertOpen(target.row);
     const sandboxId = await this.#sandboxOf(link, target);
-    return { target, destination, path: `${destination.path}${query}`, link: { ...link, token: destination.token, sandboxId } };
+    const { token, isOwnHost } = destination;
+    return { target, destination, path: `${destination.path}${query}`, link: { ...link, token, isOwnHost, sandboxId } };
   }
 
   async #sandboxOf(link: OpenPortLink, { row, sandboxId }: Ready): Promise<string> {

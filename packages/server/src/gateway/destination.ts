@@ -7,7 +7,13 @@ export type Destination =
   | { readonly api: "trainer"; readonly instanceId: string; readonly path: string }
   | { readonly api: "agent"; readonly agentKey: string; readonly path: string }
   | { readonly api: "service"; readonly serviceId: string; readonly path: string }
-  | { readonly api: "port"; readonly token: string; readonly path: string };
+  | {
+      readonly api: "port";
+      readonly token: string;
+      readonly path: string;
+      /** The link was used by its own host name, so its program has an origin of its own. */
+      readonly isOwnHost: boolean;
+    };
 
 /** Where presigned links to ports inside sandboxes begin. */
 export const PORT_LINKS = "/port/";
@@ -49,7 +55,7 @@ export function readDestination(path: string, headers: IncomingHttpHeaders, rule
     }
     case "port":
       // The path below a link is read by the program in the sandbox only, so it is passed on unchanged.
-      return { api: "port", token: second, path: below };
+      return { api: "port", token: second, path: below, isOwnHost: false };
   }
   const instanceId = fromHeaders(headers);
   if (path !== ROOT) rule.check(path);

@@ -188,7 +188,7 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
           "AEnvCore-MCPProxy-URL": `http://${ID}:8081`,
           authorization: "Bearer secret",
           cookie: "session=secret",
-          origin: "http://localhost",
+          origin: gateway.url,
           te: "trailers",
           "proxy-authorization": "Basic secret",
         },
@@ -448,6 +448,23 @@ describe.each(Object.entries(paths))("on the %s path", (_, open) => {
       gateway.gateway.drain();
       expect(await ask(gateway.url + byId())).toMatchObject({ status: 503, code: "server.draining", retryable: true, retryAfter: "1" });
       expect(await (await fetch(`${gateway.url}/health`)).json()).toMatchObject({ status: "healthy" });
+    });
+  });
+
+  describe("the gateway refuses", () => {
+    it.each([
+      { origin: "http://localhost:3000" },
+      { "sec-fetch-site": "same-origin", "sec-fetch-mode": "no-cors" },
+      { "sec-fetch-site": "same-site" },
+      { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" },
+    ])("a request of a page, which may be one of a program behind a link: %j", async (headers) => {
+      await using gateway = await openGateway(hello);
+      for (const path of [byId(), byId("/task/reset"), `/agent/${AGENT_KEY}/mcp`, "/env-service/tools/mcp"]) {
+        const sent = open(gateway.url + path, { method: "POST", headers });
+        sent.end();
+        const answer = await responseOf(sent);
+        expect([answer.statusCode, JSON.parse(await textOf(answer)).errorInfo.code]).toEqual([403, "request.forbidden_origin"]);
+      }
     });
   });
 

@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { instanceRoutes, PlatformError } from "@aenv/contract";
-import { endConnection } from "../http/drain.ts";
+import { endConnection, endResponse } from "../http/drain.ts";
 import type { HttpLimits } from "../http/limits.ts";
 import { asksForWebSocket } from "../http/upgrade.ts";
 import type { SandboxClients } from "../sandboxes/client.ts";
 import { tagSession } from "../services/sessions.ts";
-import { Admission, type AdmissionOptions, type Admitted, type MaybePromise } from "./admission.ts";
+import { Admission, type AdmissionOptions, type Admitted, type GatewayRequest, type MaybePromise } from "./admission.ts";
 import { Call, type CallWatch, type Client, type GatewayCall } from "./call.ts";
 import { PORT_LINKS } from "./destination.ts";
 import type { Answer, Dispatched, Forward } from "./fast-path/connection.ts";
@@ -33,7 +33,7 @@ export interface OpenEnvRoutes {
 
 /** The server of a worker, which serves what the worker cannot: presigned links and the OpenEnv protocol. */
 export interface ServerRoutes {
-  serves(url: string): boolean;
+  serves(request: GatewayRequest): boolean;
   answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
   upgrade(request: IncomingMessage, client: Duplex, first: Buffer): void;
 }
@@ -80,7 +80,7 @@ export class Gateway {
   #dispatch(request: ShortRequest, socket: Socket): MaybePromise<Dispatched> {
     const { maxBodyBytes } = this.#options;
     // Calls through presigned links are not short tool calls, which the fast path is for.
-    if (request.url.startsWith(PORT_LINKS) || this.#isOpenEnv(request) || this.#isForServer(request)) return null;
+    if (this.#isLink(request) || this.#isOpenEnv(request) || this.#isForServer(request)) return null;
     if (maxBodyBytes !== null && request.end - request.bodyAt > maxBodyBytes) return null;
     const call = new Call(this.#options, request.headers, socket);
     const refuse = (error: unknown): Answer => {
@@ -88,7 +88,7 @@ export class Gateway {
       return (connection) => refusalBytes(failure, connection);
     };
     try {
-      const admitted = this.#admission.admit(call, request.url, request.headers);
+      const admitted = this.#admission.admit(call, request);
       if (!(admitted instanceof Promise)) return this.#open(admitted, call, request);
       return admitted.then((found) => this.#open(found, call, request)).catch(refuse);
     } catch (error) {
@@ -137,10 +137,16 @@ export class Gateway {
     try {
       const { openenv } = this.#options;
       if (openenv !== undefined && this.#isOpenEnv(request)) return await this.#answerOpenEnv(openenv, request, response, call);
-      const admitted = await this.#admission.admit(call, request.url ?? "/", request.headers, request.rawHeaders);
+      const admitted = await this.#admission.admit(call, request);
       if (admitted === null) {
         sendJson(response, 200, HEALTHY);
         return call.end(200, "refused");
+      }
+      const ownUrl = this.#ports.ownUrl(admitted, request);
+      if (ownUrl !== null) {
+        response.writeHead(307, { location: ownUrl, "cache-control": "no-store", "content-length": 0 });
+        endResponse(response, "");
+        return call.end(307, "refused");
       }
       call.begin(admitted.target);
       const health = await this.#programHealth(admitted, call);
@@ -199,17 +205,22 @@ export class Gateway {
     return new Call(this.#options, request.headers, client);
   }
 
-  #isForServer({ url = "" }: { readonly url?: string | undefined }): boolean {
-    return this.#options.serverRoutes?.serves(url) ?? false;
+  #isForServer(request: GatewayRequest): boolean {
+    return this.#options.serverRoutes?.serves(request) ?? false;
   }
 
-  #isOpenEnv({ url = "" }: { readonly url?: string | undefined }): boolean {
+  #isLink({ url = "", headers }: GatewayRequest): boolean {
+    return url.startsWith(PORT_LINKS) || this.#options.linkHosts.tokenIn(headers.host) !== null;
+  }
+
+  #isOpenEnv(request: GatewayRequest): boolean {
     const { openenv } = this.#options;
-    return openenv !== undefined && url.startsWith(openenv.prefix);
+    return openenv !== undefined && (request.url ?? "").startsWith(openenv.prefix) && !this.#isLink(request);
   }
 
   async #answerOpenEnv(openenv: OpenEnvRoutes, request: IncomingMessage, response: ServerResponse, call: Call): Promise<void> {
     this.#options.hostRule.check(request.headers, request.rawHeaders);
+    this.#options.hostRule.checkPage(request, "none");
     call.destination = { api: "openenv" };
     const { status, body } = await openenv.answer(request, (owner) => {
       call.owner = owner;
@@ -220,6 +231,7 @@ export class Gateway {
 
   async #upgradeOpenEnv(openenv: OpenEnvRoutes, request: IncomingMessage, client: Duplex, first: Buffer, call: Call): Promise<void> {
     this.#options.hostRule.check(request.headers, request.rawHeaders);
+    this.#options.hostRule.checkPage({ headers: request.headers }, "none");
     call.destination = { api: "openenv" };
     await openenv.upgrade(request, client, first, (owner) => {
       call.owner = owner;
@@ -237,7 +249,7 @@ export class Gateway {
     try {
       const { openenv } = this.#options;
       if (openenv !== undefined && this.#isOpenEnv(request)) return await this.#upgradeOpenEnv(openenv, request, client, first, call);
-      const admitted = await this.#admission.admit(call, request.url ?? "/", request.headers, request.rawHeaders);
+      const admitted = await this.#admission.admit(call, request);
       if (admitted?.link === undefined) throw linkNotFound();
       call.begin(admitted.target);
       const end = await this.#ports.carry({ admitted, link: admitted.link, request, headers: call.headers }, client, first);

@@ -21,13 +21,24 @@ export function acceptedHead(
   { statusLine, headers }: ResponseHead,
   rewrite: (headers: Record<string, string | string[]>) => Headers,
 ): string {
+  return headText(statusLine, rewrite(grouped(headers.filter(([name]) => isEndToEnd(name)))), SWITCH);
+}
+
+/** The head of a response that does not accept, with all that says where its body ends. */
+export function refusedHead(
+  { statusLine, headers }: ResponseHead,
+  rewrite: (headers: Record<string, string | string[]>) => Headers,
+): string {
+  return headText(statusLine, rewrite(grouped(headers)), "");
+}
+
+function grouped(headers: ResponseHead["headers"]): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = {};
   for (const [name, value] of headers) {
-    if (!isEndToEnd(name)) continue;
     const before = kept[name];
     kept[name] = before === undefined ? value : [...[before].flat(), value];
   }
-  return headText(statusLine, rewrite(kept), SWITCH);
+  return kept;
 }
 
 const SWITCH = "connection: Upgrade\r\nupgrade: websocket\r\n";
@@ -42,14 +53,14 @@ function headText(first: string, headers: Headers, last: string): string {
 export type HandshakeAnswer =
   | { readonly kind: "unfinished" }
   | { readonly kind: "accepted"; readonly head: ResponseHead; readonly rest: Buffer }
-  | { readonly kind: "refused"; readonly answer: Buffer };
+  | { readonly kind: "refused"; readonly head: ResponseHead; readonly rest: Buffer };
 
 /** Reads a program's response, after informational ones such as 103. Throws when it is not HTTP, or switches to another protocol. */
 export function readHandshake(bytes: Buffer): HandshakeAnswer {
   const head = readResponseHead(bytes);
   if (head === null) return { kind: "unfinished" };
-  if (head.status >= 200) return { kind: "refused", answer: bytes };
   const rest = bytes.subarray(head.bodyAt);
+  if (head.status >= 200) return { kind: "refused", head, rest };
   if (head.status !== 101) return rest.length === 0 ? { kind: "unfinished" } : readHandshake(rest);
   if (head.headers.some(([name, value]) => name === "upgrade" && value.toLowerCase() === "websocket"))
     return { kind: "accepted", head, rest };

@@ -49,7 +49,35 @@ describe("cookies of the program behind a link", () => {
     expect(cookieFrom("a=1; path=/app", place)).toContain("; Path=/port/abc/app");
     expect(answerThroughLink({ "set-cookie": ["a=1", "b=2"], etag: "x" }, place)).toEqual({
       etag: "x",
+      "referrer-policy": "same-origin",
       "set-cookie": [expect.stringMatching(/-a=1$/), expect.stringMatching(/-b=2$/)],
+    });
+  });
+});
+
+describe("at a link's own host name", () => {
+  const own = { prefix: "", port: 3000 };
+
+  it("redirects keep their paths, and cookies their names and paths, but not a domain that other links share", () => {
+    expect(locationFor("http://localhost:3000/login", own)).toBe("/login");
+    expect(cookieFrom("a=1; Path=/app; Domain=links.example; HttpOnly", own)).toBe("a=1; Path=/app; HttpOnly");
+    expect(cookiesFor("a=1; b=2", own)).toBe("a=1; b=2");
+  });
+});
+
+describe.each([place, { prefix: "", port: 3000 }])("a response through a link at '$prefix'", (at) => {
+  it("has no header that changes what a browser does with other links", () => {
+    const wide = {
+      "service-worker-allowed": "/",
+      "clear-site-data": '"*"',
+      "alt-svc": 'h2="evil.example:443"',
+      "strict-transport-security": "max-age=1; includeSubDomains",
+      nel: "{}",
+      "report-to": "{}",
+    };
+    expect(answerThroughLink({ ...wide, etag: "x", "referrer-policy": "no-referrer" }, at)).toEqual({
+      etag: "x",
+      "referrer-policy": "no-referrer",
     });
   });
 });

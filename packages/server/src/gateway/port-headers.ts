@@ -1,22 +1,25 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { isOriginOf } from "@aenv/contract";
 import { isEndToEnd } from "./headers.ts";
 
-// A presigned link forwards requests to a program in the sandbox unchanged, but all links share the data port's host name. So the
-// program sees its own address as the host, its redirects and cookies are limited to its link, and a browser's cookies for other
-// programs at the same host do not reach it.
+// A presigned link forwards requests to a program in the sandbox unchanged, and the program sees its own address as the host. Links that
+// are paths share the data port's host name: there, redirects and cookies are limited to the link, and a browser's cookies for other
+// programs do not reach the program. At a link's own host name, the browser does that.
 
 type Headers = Record<string, string | string[]>;
 
 /** A link as the client addresses it, and the port behind it. */
 export interface LinkPlace {
-  /** `/port/<token>`, below the path of the server's public URL if that has one. */
+  /** `/port/<token>`, below the path of the server's public URL if that has one; empty at the link's own host name. */
   readonly prefix: string;
   readonly port: number;
 }
 
 /** Headers for the platform, which the program must not see. */
 const PLATFORM = new Set(["host", "cookie", "origin", "expect", "aenvcore-mcpproxy-url", "aenvcore-envinstance-id"]);
+/** Headers by which one response changes what a browser does with others of the same host, or of all hosts below a domain. */
+const HOST_WIDE = new Set(["service-worker-allowed", "clear-site-data", "alt-svc", "strict-transport-security", "nel", "report-to"]);
 const PLATFORM_TOKEN = /^bearer\s+aenv_/i;
 
 /** The request's headers as the program behind the link sees them. */
@@ -29,16 +32,21 @@ export function headersForPort(request: IncomingMessage, more: Readonly<Record<s
     if (name === "authorization" && PLATFORM_TOKEN.test(String(value))) continue;
     kept[name] = value;
   }
-  const cookie = cookiesFor(request.headers.cookie ?? "", place);
-  if (cookie !== "") kept.cookie = cookie;
-  // Programs compare it with their host. The link itself authorizes the page.
-  if (request.headers.origin !== undefined) kept.origin = `http://${own}`;
+  const { host, origin, cookie = "" } = request.headers;
+  const cookies = cookiesFor(cookie, place);
+  if (cookies !== "") kept.cookie = cookies;
+  // Programs compare it with their host. The path of a link authorizes the page; at its own host, the program decides about other pages.
+  if (origin !== undefined) kept.origin = place.prefix !== "" || isOriginOf(origin, host) ? `http://${own}` : origin;
   return kept;
 }
 
 /** The program's response headers for the client. */
 export function answerThroughLink(headers: Headers, place: LinkPlace): Headers {
-  const { location, "set-cookie": cookies, ...kept } = headers;
+  const { location, "set-cookie": cookies, ...rest } = headers;
+  const kept: Headers = {};
+  for (const name in rest) if (!HOST_WIDE.has(name)) kept[name] = rest[name] as string | string[];
+  // Pages that the program links to would learn the link's host name, which opens it.
+  kept["referrer-policy"] ??= "same-origin";
   if (typeof location === "string") kept.location = locationFor(location, place);
   if (cookies !== undefined) kept["set-cookie"] = [cookies].flat().map((cookie) => cookieFrom(cookie, place));
   return kept;
@@ -57,14 +65,16 @@ function rooted(path: string): string {
   return path.startsWith("/") ? path : `/${path}`;
 }
 
-/** The cookie renamed after its link, with a path that limits it to the link. */
+/** The cookie for the host that it is set at. Unless that is the link's own, it is renamed after the link and limited to the link's path. */
 export function cookieFrom(cookie: string, place: LinkPlace): string {
   const [pair = "", ...attributes] = cookie.split(";");
   const kept = [`${markOf(place)}${pair.trim()}`];
   for (const attribute of attributes) {
     const [name = "", value = ""] = attribute.split("=", 2).map((part) => part.trim());
     if (/^domain$/i.test(name)) continue;
-    kept.push(/^path$/i.test(name) ? `Path=${place.prefix}${value.startsWith("/") ? value : "/"}` : attribute.trim());
+    kept.push(
+      place.prefix !== "" && /^path$/i.test(name) ? `Path=${place.prefix}${value.startsWith("/") ? value : "/"}` : attribute.trim(),
+    );
   }
   return kept.join("; ");
 }
@@ -80,5 +90,6 @@ export function cookiesFor(header: string, place: LinkPlace): string {
 }
 
 function markOf({ prefix }: LinkPlace): string {
+  if (prefix === "") return "";
   return `aenv-${createHash("sha256").update(prefix).digest("hex").slice(0, 12)}-`;
 }

@@ -2,15 +2,17 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
 import type { PortClients } from "../ports/clients.ts";
+import type { LinkHosts } from "../ports/link-hosts.ts";
 import type { Admitted, OpenLink } from "./admission.ts";
 import { PORT_LINKS } from "./destination.ts";
-import { acceptedHead, checkHandshake, handshakeHead } from "./handshake.ts";
+import { acceptedHead, checkHandshake, handshakeHead, refusedHead } from "./handshake.ts";
 import { answerThroughLink, headersForPort, type LinkPlace } from "./port-headers.ts";
 import type { RelayOptions } from "./relay.ts";
 import { type TunnelEnd, type TunnelLimits, tunnel } from "./tunnel.ts";
 
 export interface PortProxyOptions {
   readonly ports: PortClients;
+  readonly linkHosts: LinkHosts;
   /** The path of the data port in the URL that clients use; empty for the root. */
   readonly publicPath: string;
   readonly tunnels: TunnelLimits & {
@@ -38,6 +40,16 @@ export class PortProxy {
 
   constructor(options: PortProxyOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Where a browser that opens a page through a link's path is sent: to the link's own host name, so that no page of a program runs at the
+   * data port's. Null for all other requests.
+   */
+  ownUrl({ link, path }: Admitted, { headers }: IncomingMessage): string | null {
+    if (link === undefined || link.isOwnHost || headers["sec-fetch-mode"] !== "navigate") return null;
+    const url = this.#options.linkHosts.urlOf(link.token, headers.host);
+    return url === null ? null : `${url}${path}`;
   }
 
   /** The options for relaying a plain request. */
@@ -76,6 +88,7 @@ export class PortProxy {
       handshake: handshakeHead(admitted.path, headersForPort(request, headers, place)),
       first,
       accepted: (head) => acceptedHead(head, (answered) => answerThroughLink(answered, place)),
+      refused: (head) => refusedHead(head, (answered) => answerThroughLink(answered, place)),
     });
   }
 
@@ -93,7 +106,7 @@ export class PortProxy {
     };
   }
 
-  #placeOf({ token, port }: OpenLink): LinkPlace {
-    return { prefix: `${this.#options.publicPath}${PORT_LINKS}${token}`, port };
+  #placeOf({ token, port, isOwnHost }: OpenLink): LinkPlace {
+    return { prefix: isOwnHost ? "" : `${this.#options.publicPath}${PORT_LINKS}${token}`, port };
   }
 }

@@ -60,6 +60,56 @@ describe.each(Object.entries(paths))("a presigned link on the %s path", (_, open
     expect(JSON.parse(own.text).headers.authorization).toBe("Bearer of-the-program");
   });
 
+  it("is taken at its own host name too, where every path is one of its program, and at no other name", async () => {
+    await using port = await openPort(tell, { linkUrl: "https://*.links.example" });
+    const token = (await port.link()).slice("/port/".length);
+    for (const host of [`${token}.localhost:1234`, `${token.toUpperCase()}.localhost`, `${token}.links.example`]) {
+      for (const path of ["/", "/health", "/openenv/x", "/port/x", `/env-instance/${ID}/mcp`, "//a%2Fb?x=1"]) {
+        const headers = { host, origin: `http://${host}`, cookie: "session=own", "aenvcore-envinstance-id": ID };
+        const { status, text } = await ask(port.url, { path, headers });
+        expect([status, JSON.parse(text)]).toMatchObject([
+          200,
+          { url: path, headers: { host: "127.0.0.1:3000", origin: "http://127.0.0.1:3000", cookie: "session=own" } },
+        ]);
+      }
+    }
+    const other = await ask(port.url, { headers: { host: `${token}.localhost`, origin: "https://evil.example" } });
+    expect(JSON.parse(other.text).headers.origin).toBe("https://evil.example");
+    for (const [host, code] of [
+      [`${"0".repeat(32)}.localhost`, "link.not_found"],
+      [`${token}.evil.example`, "request.forbidden_origin"],
+      [`x.localhost`, "request.forbidden_origin"],
+    ]) {
+      const { text } = await ask(port.url, { path: `/env-instance/${ID}/mcp`, headers: { host } });
+      expect([host, JSON.parse(text).errorInfo.code]).toEqual([host, code]);
+    }
+  });
+
+  it("sends a browser that opens a page on to its own host name, if the browser can resolve that", async () => {
+    await using port = await openPort(tell);
+    const link = await port.link();
+    const navigate = { "sec-fetch-mode": "navigate", "sec-fetch-site": "none" };
+    const { status, headers } = await ask(`${port.url}${link}/a?b=c`, { headers: { ...navigate, host: "localhost:1234" } });
+    expect([status, headers.location]).toEqual([307, `http://${link.slice("/port/".length)}.localhost:1234/a?b=c`]);
+    expect((await ask(`${port.url}${link}/a`, { headers: { "sec-fetch-mode": "cors" } })).status).toBe(200);
+    expect((await ask(`${port.url}/port/${"0".repeat(32)}`, { headers: navigate })).status).toBe(404);
+  });
+
+  it("takes no request for the script of a service worker, and passes on no header that is valid for other links", async () => {
+    const wide = { "service-worker-allowed": "/", "clear-site-data": '"*"', "alt-svc": "x", "strict-transport-security": "max-age=9" };
+    await using port = await openPort((_, response) => void response.writeHead(200, wide).end("script"));
+    const link = await port.link();
+    for (const [path, host] of [
+      [link, "localhost"],
+      ["/", `${link.slice("/port/".length)}.localhost`],
+    ]) {
+      const { status, headers } = await ask(port.url, { path, headers: { host } });
+      expect([status, Object.keys(headers).filter((name) => name in wide)]).toEqual([200, []]);
+      const refused = await ask(port.url, { path, headers: { host, "service-worker": "script" } });
+      expect([refused.status, JSON.parse(refused.text).errorInfo.code]).toEqual([403, "access.denied"]);
+    }
+  });
+
   it("keeps redirects below itself, also behind a public URL with a path", async () => {
     await using port = await openPort((_, response) => void response.writeHead(302, { location: "/login" }).end(), { publicPath: "/data" });
     const link = await port.link();

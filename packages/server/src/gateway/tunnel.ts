@@ -16,6 +16,8 @@ export interface TunnelOptions extends TunnelLimits {
   readonly first: Buffer;
   /** The response to the client when the program accepts. */
   readonly accepted: (head: ResponseHead) => string;
+  /** The head of the response to the client when the program does not accept, before it is made fit for the client's connection. */
+  readonly refused: (head: ResponseHead) => string;
   /** The tunnel is closed after this time, even if it is in use. */
   readonly lifeMs: number;
 }
@@ -69,7 +71,7 @@ export function tunnel(client: Duplex, program: Duplex, options: TunnelOptions):
       pump(program, client, () => idle.refresh());
       program.once("end", endClient);
     };
-    const refuse = (answer: Buffer) => {
+    const refuse = (head: ResponseHead, rest: Buffer) => {
       const reader = new ResponseReader();
       const read = (bytes: Buffer) => {
         idle.refresh();
@@ -77,7 +79,7 @@ export function tunnel(client: Duplex, program: Duplex, options: TunnelOptions):
         status = reader.status;
         return forClient;
       };
-      client.write(read(answer));
+      client.write(read(Buffer.concat([Buffer.from(options.refused(head), "latin1"), rest])));
       if (reader.isOver) return endClient();
       pump(
         program,
@@ -118,7 +120,7 @@ export function tunnel(client: Duplex, program: Duplex, options: TunnelOptions):
 
 interface HandshakeHandlers {
   accept(head: ResponseHead, rest: Buffer): void;
-  refuse(answer: Buffer): void;
+  refuse(head: ResponseHead, rest: Buffer): void;
   fail(error: Error): void;
 }
 
@@ -138,7 +140,7 @@ function awaitHandshake(program: Duplex, handlers: HandshakeHandlers): void {
       }
       program.off("data", onData);
       if (answer.kind === "accepted") handlers.accept(answer.head, answer.rest);
-      else handlers.refuse(answer.answer);
+      else handlers.refuse(answer.head, answer.rest);
     } catch (error) {
       handlers.fail(error as Error);
     }

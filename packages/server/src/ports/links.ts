@@ -22,7 +22,7 @@ export interface OpenPortLink extends PortLinkRow {
 }
 
 export interface PortLink {
-  /** 192 random bits, safe in a path. Knowing it permits use of the port until the link expires. */
+  /** 128 random bits, safe in a path and as a label of a host name, which is the same in upper and lower case. Knowing it permits use of the port until the link expires. */
   readonly token: string;
   readonly expiresAt: string;
 }
@@ -46,7 +46,7 @@ export class PortLinks {
     { port, container }: Pick<PortLinkRow, "port" | "container">,
     lifeMs: number,
   ): Promise<PortLink> {
-    const token = randomBytes(24).toString("base64url");
+    const token = randomBytes(16).toString("hex");
     const expiresAt = new Date(this.#now().getTime() + lifeMs).toISOString();
     const row: PortLinkRow = {
       instanceId: instance.id,

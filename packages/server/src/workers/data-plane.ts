@@ -12,6 +12,7 @@ import { CallMetrics } from "../operations/call-metrics.ts";
 import { createLogger } from "../operations/logger.ts";
 import { noTracing, openTracing } from "../operations/tracing.ts";
 import { PortClients } from "../ports/clients.ts";
+import { LinkHosts } from "../ports/link-hosts.ts";
 import { PortLinks } from "../ports/links.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
 import { serviceRows } from "../services/row.ts";
@@ -46,7 +47,8 @@ export async function openDataPlane(channel: Channel, settings: WorkerSettings):
   const delegates = new RemoteDelegates(channel);
   const clients = new SandboxClients();
   const hostRule = hostRuleFor(config.host, config.allowedHosts);
-  const serverRoutes = new RoutesOfServer(settings.serverSocket, hostRule);
+  const linkHosts = new LinkHosts(config);
+  const serverRoutes = new RoutesOfServer(settings.serverSocket, hostRule, linkHosts);
   const calls = new Registry();
   const own = new Registry();
   collectDefaultMetrics({ register: own });
@@ -61,6 +63,7 @@ export async function openDataPlane(channel: Channel, settings: WorkerSettings):
     targets,
     services: new ServiceTargets(serviceRows(store), targets),
     links: new PortLinks(store, now),
+    linkHosts,
     clients,
     // Presigned links are served by the server.
     ports: new PortClients(async () => null),

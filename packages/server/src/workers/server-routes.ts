@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { connect } from "node:net";
 import type { Duplex } from "node:stream";
-import { type HostRule, isPlatformError, PlatformError } from "@aenv/contract";
+import { checkSingleHost, type HostRule, isPlatformError, PlatformError } from "@aenv/contract";
 import { Pool } from "undici";
+import type { GatewayRequest } from "../gateway/admission.ts";
 import type { Client } from "../gateway/call.ts";
 import { PORT_LINKS } from "../gateway/destination.ts";
 import type { ServerRoutes } from "../gateway/gateway.ts";
@@ -12,6 +13,7 @@ import { LookAhead, stallLimits } from "../gateway/request-body.ts";
 import { refusalBytes, sendRefusal } from "../gateway/responses.ts";
 import { endConnection } from "../http/drain.ts";
 import { OPENENV } from "../openenv/admission.ts";
+import type { LinkHosts } from "../ports/link-hosts.ts";
 
 /** Names the client to the server. Only workers can connect to the socket on which the server believes it. */
 const CLIENT = "x-aenv-client";
@@ -27,24 +29,27 @@ export function readClient(request: IncomingMessage): Client {
 export class RoutesOfServer implements ServerRoutes {
   readonly #socketPath: string;
   readonly #hostRule: HostRule;
+  readonly #linkHosts: LinkHosts;
   readonly #pool: Pool;
   readonly #lookAhead = new LookAhead();
 
-  constructor(socketPath: string, hostRule: HostRule) {
+  constructor(socketPath: string, hostRule: HostRule, linkHosts: LinkHosts) {
     this.#socketPath = socketPath;
     this.#hostRule = hostRule;
+    this.#linkHosts = linkHosts;
     // No timeouts: the server sets them.
     this.#pool = new Pool("http://localhost", { connect: { socketPath }, headersTimeout: 0, bodyTimeout: 0 });
   }
 
-  serves(url: string): boolean {
-    return url.startsWith(PORT_LINKS) || url.startsWith(OPENENV);
+  serves({ url = "", headers }: GatewayRequest): boolean {
+    return url.startsWith(PORT_LINKS) || url.startsWith(OPENENV) || this.#linkHosts.tokenIn(headers.host) !== null;
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       // Here, because the headers that are passed on have each name once.
-      this.#hostRule.check(request.headers, request.rawHeaders);
+      if (this.#linkHosts.tokenIn(request.headers.host) !== null) checkSingleHost(request.rawHeaders);
+      else this.#hostRule.check(request.headers, request.rawHeaders);
       const options = { pool: this.#pool, path: request.url ?? "/", headers: headersOf(request), maxBodyBytes: null };
       const end = await relay(request, response, { ...options, lookAhead: this.#lookAhead, stall: stallLimits });
       if (response.headersSent || end.kind === "left") return;
