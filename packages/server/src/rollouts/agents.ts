@@ -1,32 +1,21 @@
 import type { RolloutModel, RolloutRequest } from "@aenv/contract";
-import {
-  ModelError,
-  type ModelHttp,
-  modelAgent,
-  noopAgent,
-  oracleAgent,
-  randomAgent,
-  scriptedAgent,
-  type TokenSupport,
-  type TurnAgent,
-} from "@aenv/rollout";
+import { ModelError, type ModelHttp, modelAgent, noopAgent, oracleAgent, randomAgent, scriptedAgent, type TurnAgent } from "@aenv/rollout";
 import { apiOf } from "./admission.ts";
 import type { ModelPolicy } from "./model-policy.ts";
+import { TokenSupports } from "./token-supports.ts";
 
-const MAX_ENDPOINTS = 10_000;
-
-/** Makes the agents of rollouts. Which endpoints refuse requests for tokens is remembered for all of them. */
+/** Makes the agents of rollouts. */
 export class RolloutAgents {
   readonly #http: ModelHttp;
   readonly #policy: ModelPolicy;
-  readonly #tokenSupport = new Map<string, TokenSupport>();
+  readonly #tokenSupports = new TokenSupports();
 
   constructor(http: ModelHttp, policy: ModelPolicy) {
     this.#http = http;
     this.#policy = policy;
   }
 
-  agentOf(request: RolloutRequest): TurnAgent {
+  agentOf(request: RolloutRequest, owner: string): TurnAgent {
     const { agent, model } = request;
     switch (agent.kind) {
       case "oracle":
@@ -40,11 +29,11 @@ export class RolloutAgents {
       case "openai":
       case "anthropic":
         if (!model) throw new TypeError(`rollout '${request.id}' has no model`);
-        return this.#modelAgent(request, model);
+        return this.#modelAgent(request, model, owner);
     }
   }
 
-  #modelAgent(request: RolloutRequest, model: RolloutModel): TurnAgent {
+  #modelAgent(request: RolloutRequest, model: RolloutModel, owner: string): TurnAgent {
     const { base_url: baseUrl, api_key: apiKey, name, sampling, extra_body: extraBody, headers, tokens } = model;
     const wantsTokens = tokens !== "trainer";
     const agent = modelAgent(
@@ -57,7 +46,7 @@ export class RolloutAgents {
         extraBody,
         headers,
         wantsTokens,
-        ...(tokens === "auto" && { tokenSupport: this.#supportOf(baseUrl) }),
+        ...(tokens === "auto" && { tokenSupport: this.#tokenSupports.of(owner, baseUrl) }),
         sendsSeed: false,
       },
       this.#http,
@@ -71,14 +60,5 @@ export class RolloutAgents {
         return agent.begin(start);
       },
     };
-  }
-
-  #supportOf(baseUrl: string): TokenSupport {
-    const known = this.#tokenSupport.get(baseUrl);
-    if (known !== undefined) return known;
-    if (this.#tokenSupport.size >= MAX_ENDPOINTS) this.#tokenSupport.clear();
-    const support: TokenSupport = { isRefused: false };
-    this.#tokenSupport.set(baseUrl, support);
-    return support;
   }
 }

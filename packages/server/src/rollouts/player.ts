@@ -68,7 +68,7 @@ export class RolloutPlayer {
     { pool, ...how }: { readonly pool: HeldPool } & Required<Pick<PlayOptions, "capacity" | "deadlineMs" | "cancel">>,
   ): Promise<Trajectory> {
     const { request } = work;
-    const agent = this.#options.agents.agentOf(request);
+    const agent = this.#options.agents.agentOf(request, row.owner);
     const { model, task } = request;
     const { tool_calls: toolCalls, ...others } = request.limits;
     const limits: Limits = { ...others, toolCalls };
