@@ -3,7 +3,6 @@ import { parseArguments } from "@aenv/sdk/adapters";
 import * as z from "zod";
 import type { AgentMessage } from "../../agents/agent.ts";
 import { withNotation } from "../../episode/arguments.ts";
-import { ModelError } from "../../episode/failure.ts";
 import {
   chatContent,
   type Dialect,
