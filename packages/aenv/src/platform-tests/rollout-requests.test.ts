@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type RolloutResult, rolloutPage } from "@aenv/contract";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { heldModel, ONE_TURN, oracle, resultsOf, startRollouts } from "./fixtures/rollouts.ts";
@@ -63,6 +65,28 @@ describe("an id", () => {
     answer();
     expect((await world.call("GET", `/rollouts/${running.id}?wait=30`, own)).status).toBe(200);
   });
+});
+
+it("the key of a model is in no file of the server's home soon after its rollouts have ended", async () => {
+  const key = "sk-4f1d-key-of-a-model";
+  const filesWithKey = () =>
+    readdirSync(world.platform.home, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .filter((file) => existsSync(file) && readFileSync(file).includes(key));
+  const { model, asked, answer } = await heldModel();
+  await using _ = model;
+  // A small row, one that fills pages of its own, and one that is cancelled.
+  const rollouts = [{}, { metadata: { long: "x".repeat(20_000) } }, {}].map((own) =>
+    world.rollout(model, { ...ONE_TURN, ...own }, { api_key: key }),
+  );
+  await world.post({ rollouts, stream: false });
+  await asked;
+  expect(filesWithKey()).not.toEqual([]);
+  await world.call("DELETE", `/rollouts/${rollouts[2]?.id}`);
+  answer();
+  for (const { id } of rollouts) expect((await world.call("GET", `/rollouts/${id}?wait=30`)).status).toBe(200);
+  await expect.poll(filesWithKey, { timeout: 20_000 }).toEqual([]);
 });
 
 describe("a caller that does not stream", () => {

@@ -44,6 +44,7 @@ export function openRollouts(options: OpenRolloutsOptions): Rollouts {
   return new Rollouts({
     rows: rolloutRows(store),
     results: resultRows(store),
+    scrub: store.scrub?.bind(store),
     hub,
     policy,
     player: new RolloutPlayer({ pools, agents: new RolloutAgents(http, policy), version, now }),

@@ -12,6 +12,8 @@ export interface RolloutTableOptions {
   /** Most bytes of all results together; the oldest are removed first. */
   readonly maxBytes: number;
   readonly now: () => Date;
+  /** Removes what the store's files still hold of replaced rows; false if it has to be tried again. */
+  readonly scrub?: (() => Promise<boolean>) | undefined;
 }
 
 type RowTest = (row: RolloutRow) => boolean;
@@ -20,6 +22,8 @@ type RowTest = (row: RolloutRow) => boolean;
 export class RolloutTable {
   readonly #options: RolloutTableOptions;
   readonly #onEnd: (key: string, outcome: Outcome) => void;
+  /** Rollouts have ended, here or before the last stop, whose keys the store's files may still hold. */
+  #mustScrub = true;
 
   constructor(options: RolloutTableOptions, onEnd: (key: string, outcome: Outcome) => void) {
     this.#options = options;
@@ -89,7 +93,22 @@ export class RolloutTable {
         throw error;
       });
     if (ended === null) await results.remove(resultKey);
-    else this.#onEnd(key, result.outcome);
+    else {
+      this.#mustScrub = true;
+      this.#onEnd(key, result.outcome);
+    }
+  }
+
+  /** Removes the keys of rollouts that are done from the store's files. Not at the end of each: it waits for the disk. */
+  async scrub(): Promise<void> {
+    if (!this.#mustScrub) return;
+    this.#mustScrub = false;
+    let isDone = false;
+    try {
+      isDone = (await this.#options.scrub?.()) !== false;
+    } finally {
+      if (!isDone) this.#mustScrub = true;
+    }
   }
 
   /** Ends a rollout that has no trajectory. */

@@ -147,8 +147,9 @@ export class Rollouts {
   }
 
   /** One round of this server's work; see `RolloutWorker`. */
-  tidy(): Promise<void> {
-    return this.#worker.tidy();
+  async tidy(): Promise<void> {
+    await this.#worker.tidy();
+    await this.#table.scrub();
   }
 
   /** Removes old results. */
@@ -157,8 +158,9 @@ export class Rollouts {
   }
 
   /** Stops playing; what is not done is left to another server, or to the next start. */
-  close(): Promise<void> {
-    return this.#worker.close();
+  async close(): Promise<void> {
+    await this.#worker.close();
+    await this.#table.scrub();
   }
 
   async #resolve(refs: readonly string[], caller: Caller): Promise<Map<string, ResolvedEnvironment>> {

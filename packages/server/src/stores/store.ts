@@ -40,6 +40,11 @@ export interface Store {
   remove(kind: string, key: string, rev?: number): Promise<boolean>;
   list<T>(kind: string, options: ListOptions): Promise<Versioned<T>[]>;
   count(kind: string, where: { readonly index: string; readonly value: string }): Promise<number>;
+  /**
+   * Removes what earlier changes have left of removed and replaced values in the store's files. False if another process prevents it for
+   * now. Absent for a store that leaves nothing.
+   */
+  scrub?(): Promise<boolean>;
   /** Rejects while the store cannot be reached. */
   ping(): Promise<void>;
   close(): Promise<void>;
