@@ -337,6 +337,8 @@ export interface SandboxEngine {
   readonly initKey?: KeyObject;
   /** Only for engines with the ability `services`. */
   readonly services?: ServiceEngine;
+  /** The owners whose environments may name a template of the operator; `*` for all. Defined by engines with templates. */
+  templateOwners?(name: string): readonly string[];
   /**
    * Why one sandbox cannot have these policies, one after the other from its start on, and what to do; null if it can. For engines where that
    * depends on more than `can`, such as the runtime.

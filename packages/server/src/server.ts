@@ -214,6 +214,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     hub,
     quotas,
     scheduler,
+    isAdministrator: async (owner) => !access.isOn || tokens.isAdministrator(owner),
     serverId,
     location: await locationOf(config),
     machine: hostname(),

@@ -39,6 +39,10 @@ export class PodCreation {
     return this.#options.templates.get(spec.template ?? (spec.second === undefined ? DEFAULT_TEMPLATE : DUAL_TEMPLATE));
   }
 
+  ownersOf(template: string): readonly string[] {
+    return this.#options.templates.ownersOf(template);
+  }
+
   /** Everything that the pod of a sandbox is made from. */
   inputOf(spec: SandboxSpec): PodInput {
     const { homeId, initKey, baseImage, runscClass, runtime, hasEgress } = this.#options;

@@ -111,6 +111,10 @@ export class KubernetesEngine implements SandboxEngine {
     });
   }
 
+  templateOwners(name: string): readonly string[] {
+    return this.#creation.ownersOf(name);
+  }
+
   /** Requests to the API so far. */
   get apiCounters(): ApiCounters {
     return this.#api.counters;

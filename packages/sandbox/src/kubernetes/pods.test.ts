@@ -257,6 +257,7 @@ function templatesOf(changes: Readonly<Record<string, (pod: Pod) => Pod>>): PodT
   return {
     names: ["singleContainer", ...Object.keys(changes)],
     warnings: [],
+    ownersOf: () => ["*"],
     get: (name) => {
       if (name === "singleContainer") return single;
       const change = changes[name];

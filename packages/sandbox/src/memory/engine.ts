@@ -42,6 +42,7 @@ export interface MemoryEngineOptions {
       | "networks"
       | "images"
       | "snapshots"
+      | "templates"
       | "exportsSnapshots"
     >
   >;

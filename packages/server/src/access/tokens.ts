@@ -152,6 +152,12 @@ export class Tokens {
     return true;
   }
 
+  /** Whether the owner has a valid token of an administrator. */
+  async isAdministrator(owner: string): Promise<boolean> {
+    const now = this.#now().getTime();
+    return (await this.list(owner)).some((row) => row.roles.includes("admin") && !hasExpired(row, now));
+  }
+
   async list(owner?: string): Promise<TokenRow[]> {
     const found: TokenRow[] = [];
     for await (const { value } of this.#rows.each()) if (owner === undefined || value.owner === owner) found.push(value);

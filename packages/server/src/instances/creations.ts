@@ -10,7 +10,7 @@ import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
-import { isProgram } from "../slots/program.ts";
+import { assertTemplateAllowed, isProgram } from "../slots/program.ts";
 import { mergeVariables, platformVariables } from "../slots/variables.ts";
 import type { ReadySnapshot } from "../snapshots/row.ts";
 import type { Snapshots } from "../snapshots/snapshots.ts";
@@ -32,6 +32,8 @@ export interface CreationsOptions extends NewRowOptions {
   readonly secrets: Secrets;
   readonly snapshots: Snapshots;
   readonly now: () => Date;
+  /** Whether an owner is an administrator; true for all if access is off. */
+  readonly isAdministrator: (owner: string) => Promise<boolean>;
 }
 
 export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environment"> {
@@ -62,6 +64,7 @@ export class Creations {
     }
     const environment = await hub.resolve(ref, context.caller);
     if (stored !== null) assertSameCode(stored, environment.bundleDigest);
+    await assertTemplateAllowed(environment, this.#options.engine, this.#options.isAdministrator);
     assertVariables(request.environment_variables ?? {}, environment);
     const requested = newInstanceRow(environment, request, owner, now(), this.#options);
     const fresh = stored === null ? requested : asContinued(requested, stored);
@@ -91,6 +94,7 @@ export class Creations {
     const caller: Caller = { owner, roles: new Set(["admin"]), tokenId: null, maxInstances };
     const environment = await hub.resolve(`${name}@${version}`, caller);
     assertVariables(variables, environment);
+    await assertTemplateAllowed(environment, this.#options.engine, this.#options.isAdministrator);
     const request = { environment_variables: { ...variables } };
     const row = asReplica(newInstanceRow(environment, request, owner, now(), this.#options), id, service);
     await this.#begin(environment, request, row, caller, { platform: spec.platformVariables });

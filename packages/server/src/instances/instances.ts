@@ -47,6 +47,8 @@ export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptio
   readonly freezeMeasureMs?: number;
   readonly memoryGate?: MemoryGate;
   readonly secrets: Secrets;
+  /** Whether an owner is an administrator; true for all if access is off. */
+  readonly isAdministrator: (owner: string) => Promise<boolean>;
   readonly snapshots: Snapshots;
   /** Waits until no process of this server passes calls to an instance that has ended. */
   readonly onEnded?: (id: string) => Promise<void> | undefined;

@@ -75,6 +75,25 @@ export function templateOf({ deployConfig }: EnvironmentConfig, { can }: Pick<Sa
   return podTemplate;
 }
 
+/**
+ * Refuses an environment whose publisher may not use the template that it names: a template may be privileged. One that lists no owners is
+ * for the environments of administrators.
+ */
+export async function assertTemplateAllowed(
+  { name, version, owner, config }: Pick<EnvironmentVersion, "name" | "version" | "owner" | "config">,
+  engine: Pick<SandboxEngine, "can" | "templateOwners">,
+  isAdministrator: (owner: string) => Promise<boolean>,
+): Promise<void> {
+  const template = templateOf(config, engine);
+  if (template === undefined) return;
+  const owners = engine.templateOwners?.(template) ?? ["*"];
+  if (owners.includes("*") || owners.includes(owner) || (await isAdministrator(owner))) return;
+  throw new PlatformError(
+    "access.denied",
+    `${name}@${version} names the pod template '${template}' (deployConfig.podTemplate), which its publisher '${owner}' may not use; the operator can allow it with the annotation aenv.io/allowed-owners of the template`,
+  );
+}
+
 /** Waiting processes have it. Its name is compared without regard to case. */
 const DEFAULT_TEMPLATE = "singlecontainer";
 

@@ -16,6 +16,8 @@ const USER_PREFIX = "aenv.io/label-";
 const INSTANCE_LABEL = "aenv.io/instance";
 
 /** Annotations: what a label cannot hold, or nobody selects by. */
+/** Of a pod template: the owners whose environments may name it, separated by commas, or `*`. */
+export const OWNERS_ANNOTATION = "aenv.io/allowed-owners";
 export const ID_ANNOTATION = "aenv.io/sandbox";
 export const LABELS_ANNOTATION = "aenv.io/labels";
 export const STATE_ANNOTATION = "aenv.io/state";

@@ -30,6 +30,20 @@ spec:
 `;
 
 describe("pod templates", () => {
+  it("say whose environments may name them: nobody's unless listed, and all for those of the platform", () => {
+    const pod = (owners?: string) =>
+      `kind: Pod\nmetadata: ${JSON.stringify(owners === undefined ? {} : { annotations: { "aenv.io/allowed-owners": owners } })}\nspec: { containers: [{ name: main }] }`;
+    using folder = temporaryTree({
+      "privileged.yaml": pod(),
+      "gpu.yaml": pod("ada, bob,"),
+      "spot.yaml": pod("*"),
+      "SingleContainer.yaml": pod(),
+    });
+    const { ownersOf } = readTemplates(folder.path);
+    const found = ["privileged", "Privileged", "GPU", "spot", "singleContainer", "dualContainer"].map(ownersOf);
+    expect(found).toEqual([[], [], ["ada", "bob"], ["*"], ["*"], ["*"]]);
+  });
+
   it("of a folder replace those of the platform, whatever the case of their names", () => {
     using folder = temporaryTree({
       "dualContainer.yaml": ORIGINAL_DUAL,

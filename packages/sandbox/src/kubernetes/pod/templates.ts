@@ -3,6 +3,7 @@ import { basename, extname, join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { parse } from "yaml";
 import { defaultTemplates } from "./default-templates.ts";
+import { OWNERS_ANNOTATION } from "./names.ts";
 import { withoutSockets } from "./sockets.ts";
 import type { Fields, Pod, PodSpec } from "./types.ts";
 
@@ -10,6 +11,8 @@ import type { Fields, Pod, PodSpec } from "./types.ts";
 export interface PodTemplates {
   /** Names are compared without regard to case, because the original writes them in two ways. */
   get(name: string): Pod;
+  /** The owners whose environments may name it; `*` for all, empty if it names none. The platform's own are for all. */
+  ownersOf(name: string): readonly string[];
   readonly names: readonly string[];
   /** What was left out, and why. */
   readonly warnings: readonly string[];
@@ -23,6 +26,8 @@ export const DUAL_TEMPLATE = "dualContainer";
 export function readTemplates(folder: string | null): PodTemplates {
   const found = new Map<string, Pod>(Object.entries(defaultTemplates).map(([name, pod]) => [name.toLowerCase(), pod]));
   const names = new Set(Object.keys(defaultTemplates));
+  const defaults = new Set(found.keys());
+  const owners = new Map<string, readonly string[]>();
   const warnings: string[] = [];
   for (const file of folder === null ? [] : templateFiles(folder)) {
     const name = basename(file, extname(file));
@@ -31,11 +36,14 @@ export function readTemplates(folder: string | null): PodTemplates {
     const { spec, removed } = withoutSockets(template.spec);
     for (const path of removed) warnings.push(socketWarning(name, path));
     found.set(name.toLowerCase(), { ...template, spec });
+    // Every environment without a template of its own has one of these.
+    if (!defaults.has(name.toLowerCase())) owners.set(name.toLowerCase(), ownersIn(template));
     names.add(name);
   }
   return {
     names: [...names].sort(),
     warnings,
+    ownersOf: (name) => owners.get(name.toLowerCase()) ?? ["*"],
     get: (name) => {
       const pod = found.get(name.toLowerCase());
       if (pod === undefined)
@@ -43,6 +51,14 @@ export function readTemplates(folder: string | null): PodTemplates {
       return pod;
     },
   };
+}
+
+function ownersIn({ metadata }: Pod): readonly string[] {
+  const listed = metadata.annotations?.[OWNERS_ANNOTATION] ?? "";
+  return listed
+    .split(",")
+    .map((owner) => owner.trim())
+    .filter((owner) => owner !== "");
 }
 
 export function socketWarning(template: string, path: string): string {
