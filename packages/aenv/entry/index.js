@@ -5,6 +5,7 @@ refuseOldNode("aenvironment");
 
 export const {
   AEnvError,
+  AnswerLimitError,
   Environment,
   EnvironmentBatch,
   EnvironmentError,

@@ -65,7 +65,11 @@ export const errorTable = {
   "file.no_space": { status: 507, retryable: false, meaning: "the sandbox's disk is full" },
   "sandbox.start_failed": { status: 502, retryable: true, meaning: "the sandbox could not be started" },
   "sandbox.lost": { status: 502, retryable: true, meaning: "the sandbox has ended, has lost processes to the machine, or does not answer" },
-  "sandbox.answer_too_large": { status: 502, retryable: false, meaning: "the sandbox's answer is larger than the server's limit" },
+  "sandbox.answer_too_large": {
+    status: 502,
+    retryable: false,
+    meaning: "an answer exceeds a limit of its reader: of a sandbox to the server, or of an environment to a client",
+  },
   "sandbox.destroy_failed": { status: 500, retryable: true, meaning: "the sandbox could not be ended, or its files could not be removed" },
   "sandbox.exists": { status: 409, retryable: false, meaning: "a sandbox with this id exists already" },
   "sandbox.bound": { status: 409, retryable: false, meaning: "the process is already bound to an environment" },

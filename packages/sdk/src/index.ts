@@ -34,6 +34,7 @@ export type { CallOptions } from "./environment/sandbox-client.ts";
 export {
   AEnvError,
   type AEnvErrorOptions,
+  AnswerLimitError,
   EnvironmentError,
   type EnvironmentErrorOptions,
   NetworkError,

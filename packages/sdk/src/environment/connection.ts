@@ -59,12 +59,13 @@ export class Connection {
     this.#logger = logger;
     this.#maxRetries = maxRetries;
     this.#refusedLimitMs = refusedLimitMs;
-    this.#client = new JsonClient({ transport, clock, maxRetries, refusedLimitMs });
-    const { dedupesCreate = true } = options;
+    const { dedupesCreate = true, maxAnswerBytes, maxAnswerValues } = options;
+    const answers = { ...(maxAnswerBytes !== undefined && { maxAnswerBytes }), ...(maxAnswerValues !== undefined && { maxAnswerValues }) };
+    this.#client = new JsonClient({ transport, clock, maxRetries, refusedLimitMs, ...answers });
     // A sandbox on this machine runs an author's code, which must not receive the platform's key.
     const apiKey = addresses.mode === "local" ? "" : (this.options.apiKey ?? "");
     const controlUrl = addresses.mode === "local" ? addresses.sandboxUrl : addresses.controlUrl;
-    const scheduler = new SchedulerClient(controlUrl, { timeoutMs, maxRetries, transport, clock, dedupesCreate, apiKey });
+    const scheduler = new SchedulerClient(controlUrl, { timeoutMs, maxRetries, transport, clock, dedupesCreate, apiKey, ...answers });
     // The variable's token is for the platform. Only a token that was passed together with an address is sent to that address.
     const token = addresses.mode === "local" ? (options.apiKey ?? "") : apiKey;
     this.lifecycle = new InstanceLifecycle({ ref, addresses, options, scheduler, client: this.#client, clock, logger, timeoutMs, token });
@@ -79,6 +80,7 @@ export class Connection {
       clock: this.#clock,
       maxRetries: this.#maxRetries,
       refusedLimitMs: this.#refusedLimitMs,
+      maxAnswerBytes: this.options.maxAnswerBytes,
       maxRequestBytes: requestLimit(this.options, this.addresses.mode === "remote" && agentUrlOf(instance.record) === null),
     });
     const tools = new ToolCaller({ envName: this.#ref, url, mcp, clock: this.#clock, logger: this.#logger });

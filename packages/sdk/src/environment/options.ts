@@ -82,6 +82,13 @@ export interface EnvironmentOptions extends AddressOptions, InstanceOptions {
   readonly pollIntervalMs?: number | { readonly min: number; readonly max: number };
   /** Larger MCP requests are rejected before they are sent; 1 MiB behind the original's gateway, which truncates longer ones, else no limit. */
   readonly maxRequestBytes?: number;
+  /** A larger answer of the instance or the control API is not read (`sandbox.answer_too_large`); 64 MiB if absent. */
+  readonly maxAnswerBytes?: number;
+  /**
+   * Values in the JSON of an answer, that is members of objects and elements of arrays; two million if absent. A check of each value
+   * can cost much more memory than its text.
+   */
+  readonly maxAnswerValues?: number;
   /** False for control planes that ignore idempotency keys, such as the original's: a create request whose response was lost is not sent again. */
   readonly dedupesCreate?: boolean;
   /** Aborts all work of this environment. */

@@ -7,13 +7,16 @@ import {
   instanceRoutes,
   isObject,
   isPlatformError,
+  parseBoundedJson,
+  problemsOf,
+  ReadLimitExceeded,
   type ResetResult,
   type Route,
   sandboxEnvelope,
   type Task,
   taskPage,
 } from "@aenv/contract";
-import { EnvironmentError, ValidationError } from "../errors/errors.ts";
+import { AnswerLimitError, EnvironmentError, ValidationError } from "../errors/errors.ts";
 import { type Failure, readFailure } from "../errors/failure.ts";
 import { StatusError, TransportError } from "../errors/http-errors.ts";
 import { networkError } from "../errors/network-failure.ts";
@@ -65,7 +68,8 @@ export class SandboxClient {
   async listFunctions(options: CallOptions = {}): Promise<Catalogue> {
     const data = await this.#callOwnRoute(instanceRoutes.listFunctions, "list the functions", "idempotent", undefined, options);
     const parsed = catalogue.safeParse(data);
-    if (!parsed.success) throw new ValidationError(`the list of functions has an unexpected shape: ${parsed.error.message}`);
+    if (!parsed.success)
+      throw new ValidationError(`the list of functions has an unexpected shape: ${problemsOf(parsed.error, "the list")}`);
     return parsed.data;
   }
 
@@ -119,15 +123,21 @@ export class SandboxClient {
     }
   }
 
+  /** All pages of the tasks, which together have the limit of one answer. */
   async tasks(split: string | undefined, options: CallOptions = {}): Promise<Task[]> {
     const tasks: Task[] = [];
+    const { maxAnswerBytes } = this.#client;
+    let length = 0;
     for (;;) {
       const path = withQuery(instanceRoutes.listTasks.path, { offset: tasks.length, limit: TASKS_PER_PAGE, split });
       const data = await this.#callOwnRoute({ ...instanceRoutes.listTasks, path }, "list the tasks", "idempotent", undefined, options);
       const page = taskPage.safeParse(data);
-      if (!page.success) throw new ValidationError(`the list of tasks has an unexpected shape: ${page.error.message}`);
-      tasks.push(...page.data.items);
+      if (!page.success) throw new ValidationError(`the list of tasks has an unexpected shape: ${problemsOf(page.error, "the page")}`);
+      for (const task of page.data.items) tasks.push(task);
       if (page.data.items.length === 0 || tasks.length >= page.data.total) return tasks;
+      length += JSON.stringify(page.data.items).length;
+      if (length > maxAnswerBytes)
+        throw new AnswerLimitError({ method: "GET", url: this.#options.url + path }, new ReadLimitExceeded("bytes", maxAnswerBytes));
     }
   }
 
@@ -241,7 +251,7 @@ function guessCode(failure: Failure, status: number, call: SandboxCall): ErrorCo
 
 function tryObject(text: string): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseBoundedJson(text);
     return isObject(value) ? value : null;
   } catch {
     return null;

@@ -1,4 +1,4 @@
-import { type ErrorCode, PlatformError, type PlatformErrorOptions } from "@aenv/contract";
+import { type ErrorCode, PlatformError, type PlatformErrorOptions, type ReadLimitExceeded } from "@aenv/contract";
 
 export interface AEnvErrorOptions extends PlatformErrorOptions {
   /** A code of the platform's error table; each class has a default. */
@@ -87,6 +87,20 @@ export class NetworkError extends AEnvError {
 
   constructor(message: string, options: AEnvErrorOptions = {}) {
     super(message, { code: "network.failed", ...options });
+  }
+}
+
+/** An answer exceeded a limit of this client, so it was not read. It would be as large again, so the request is not repeated. */
+export class AnswerLimitError extends AEnvError {
+  override readonly name: string = "AnswerLimitError";
+
+  constructor(request: { readonly method: string; readonly url: string }, exceeded: ReadLimitExceeded) {
+    const option = exceeded.kind === "bytes" ? " (maxAnswerBytes)" : "";
+    super(`${request.method} ${request.url}: the answer was not read: ${exceeded.message}, the client's limit${option}`, {
+      code: "sandbox.answer_too_large",
+      details: { limit: exceeded.limit, of: exceeded.kind },
+      cause: exceeded,
+    });
   }
 }
 

@@ -1,4 +1,4 @@
-import { type ErrorCode, isErrorCode, isObject } from "@aenv/contract";
+import { type ErrorCode, isErrorCode, isObject, parseBoundedJson } from "@aenv/contract";
 import type { StatusError } from "./http-errors.ts";
 
 /** An error response, parsed. All services and all envelopes give this one shape. */
@@ -62,7 +62,7 @@ interface BodyInfo {
 function readBody(body: string): BodyInfo {
   let json: unknown;
   try {
-    json = JSON.parse(body);
+    json = parseBoundedJson(body);
   } catch {
     return {};
   }

@@ -1,3 +1,8 @@
+import { AnswerLimitError } from "./errors.ts";
+
+/** Far more than an error has to say. The status counts, even if the text is longer. */
+const MAX_ERROR_BYTES = 1024 * 1024;
+
 /** The connection failed. `wasSent` is false only if the request was certainly not sent; `isRefused` is true if nothing listens at the address. */
 export class TransportError extends Error {
   override readonly name = "TransportError";
@@ -39,12 +44,16 @@ export class StatusError extends Error {
 
   /** The error for a response whose body has not been read yet. */
   static async of(answer: UnreadAnswer): Promise<StatusError> {
-    return new StatusError(answer.status, await answer.text(), answer.header("retry-after"));
+    const body = await answer.text(MAX_ERROR_BYTES).catch((error: unknown) => {
+      if (error instanceof AnswerLimitError) return `(an error text of more than ${MAX_ERROR_BYTES} bytes, which was not read)`;
+      throw error;
+    });
+    return new StatusError(answer.status, body, answer.header("retry-after"));
   }
 }
 
 interface UnreadAnswer {
   readonly status: number;
   header(name: string): string | null;
-  text(): Promise<string>;
+  text(maxBytes: number): Promise<string>;
 }

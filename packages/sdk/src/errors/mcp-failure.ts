@@ -1,5 +1,5 @@
 import { isObject } from "@aenv/contract";
-import { EnvironmentError, NetworkError, ToolError, ToolServerError, ToolTimeoutError } from "./errors.ts";
+import { AnswerLimitError, EnvironmentError, NetworkError, ToolError, ToolServerError, ToolTimeoutError } from "./errors.ts";
 import { type Failure, readFailure, readInfo } from "./failure.ts";
 import { StatusError, TransportError } from "./http-errors.ts";
 import { networkError } from "./network-failure.ts";
@@ -26,6 +26,8 @@ export function explainCall(error: unknown, call: FailedCall): unknown {
     if (!error.isTimeout) return new ToolError(`${failed}: ${error.message}; ${MAY_HAVE_RUN}`, { toolName, cause: error });
     return new ToolTimeoutError(`${failed} within ${timeoutMs} ms; ${MAY_HAVE_RUN}`, { toolName, timeoutMs, cause: error });
   }
+  if (error instanceof AnswerLimitError)
+    return new ToolError(`${failed}: ${error.message}; ${MAY_HAVE_RUN}`, { code: error.code, toolName, cause: error });
   if (error instanceof StatusError) return explainStatus(error, call, failed);
   if (error instanceof RpcError) return explainRpc(error, call, failed);
   if (error instanceof ProtocolError) {

@@ -9,11 +9,15 @@ export interface HttpRequest {
   readonly idleTimeoutMs?: number;
 }
 
+/** The largest answer that is read into memory as a whole, unless an option says otherwise. */
+export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
 /** A response whose headers have arrived. Its body must be read once, by `text` or by `chunks`. */
 export interface HttpAnswer {
   readonly status: number;
   header(name: string): string | null;
-  text(): Promise<string>;
+  /** The whole body. A larger one than `maxBytes`, 64 MiB if absent, throws an AnswerLimitError, and its connection is closed. */
+  text(maxBytes?: number): Promise<string>;
   chunks(): AsyncIterable<Uint8Array>;
 }
 

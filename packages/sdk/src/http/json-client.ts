@@ -1,11 +1,11 @@
 import type { Clock } from "../async/clock.ts";
-import { ValidationError } from "../errors/errors.ts";
+import { AnswerLimitError, ValidationError } from "../errors/errors.ts";
 import { preview } from "../errors/failure.ts";
 import { StatusError } from "../errors/http-errors.ts";
 import { type RetryRule, retry } from "../errors/retry.ts";
 import { Deadline } from "./deadline.ts";
-import { type HttpAnswer, isSuccess, type Transport } from "./http.ts";
-import { writeJson } from "./json.ts";
+import { type HttpAnswer, isSuccess, MAX_ANSWER_BYTES, type Transport } from "./http.ts";
+import { readJson, writeJson } from "./json.ts";
 
 export interface JsonCall {
   readonly method: string;
@@ -27,6 +27,10 @@ export interface JsonClientOptions {
   readonly maxRetries: number;
   /** How long refused connections are retried; as long as any other failure if absent. */
   readonly refusedLimitMs?: number | undefined;
+  /** A larger answer is not read; 64 MiB if absent. */
+  readonly maxAnswerBytes?: number | undefined;
+  /** Values in the JSON of an answer; two million if absent. */
+  readonly maxAnswerValues?: number | undefined;
 }
 
 /** Sends and receives JSON, with retries. Throws StatusError, TransportError, or the signal's reason. */
@@ -35,6 +39,10 @@ export class JsonClient {
 
   constructor(options: JsonClientOptions) {
     this.#options = options;
+  }
+
+  get maxAnswerBytes(): number {
+    return this.#options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
   }
 
   get clock(): Clock {
@@ -51,8 +59,9 @@ export class JsonClient {
     });
     if (text.trim() === "") return undefined;
     try {
-      return JSON.parse(text);
+      return readJson(text, call, this.#options.maxAnswerValues);
     } catch (cause) {
+      if (cause instanceof AnswerLimitError) throw cause;
       throw new ValidationError(`${call.method} ${call.url} did not answer with JSON: ${preview(text)}`, { cause });
     }
   }
@@ -67,16 +76,16 @@ export class JsonClient {
         ...(body !== undefined && { body }),
         signal: deadline.signal,
       });
-      return await read(answer);
+      return await read(answer, this.#options.maxAnswerBytes);
     } finally {
       deadline.close();
     }
   }
 }
 
-async function read(answer: HttpAnswer): Promise<string> {
+async function read(answer: HttpAnswer, maxBytes: number | undefined): Promise<string> {
   if (!isSuccess(answer.status)) throw await StatusError.of(answer);
-  return answer.text();
+  return answer.text(maxBytes);
 }
 
 /** The URL with a query string. Undefined and null are left out; objects are written as JSON. */

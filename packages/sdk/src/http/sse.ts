@@ -1,3 +1,6 @@
+import { ReadLimitExceeded } from "@aenv/contract";
+import { MAX_ANSWER_BYTES } from "./http.ts";
+
 /** One event of a `text/event-stream`. */
 export interface SseEvent {
   /** The event's type; `message` when the stream names none. */
@@ -8,6 +11,7 @@ export interface SseEvent {
 /**
  * Decodes an event stream incrementally. Lines may end in CR, LF or CRLF, and a chunk may end anywhere,
  * also inside a character or between CR and LF. An incomplete event at the end of the stream is dropped.
+ * An event of more characters than the limit throws a ReadLimitExceeded.
  */
 export class SseDecoder {
   // TextDecoder also drops a byte order mark at the start, as the format requires.
@@ -16,6 +20,12 @@ export class SseDecoder {
   #wasCr = false;
   #event = "";
   #data: string[] = [];
+  #dataLength = 0;
+  readonly #maxLength: number;
+
+  constructor(maxLength = MAX_ANSWER_BYTES) {
+    this.#maxLength = maxLength;
+  }
 
   /** The events that this chunk completes. */
   push(chunk: Uint8Array): SseEvent[] {
@@ -39,6 +49,7 @@ export class SseDecoder {
       start = at + 1;
     }
     this.#line += text.slice(start);
+    this.#checkLength(this.#line.length);
     return events;
   }
 
@@ -48,8 +59,12 @@ export class SseDecoder {
     const colon = line.indexOf(":");
     const field = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
-    if (field === "data") this.#data.push(value);
-    else if (field === "event") this.#event = value;
+    // A line counts one more: also empty ones are kept.
+    this.#checkLength(value.length + 1);
+    if (field === "data") {
+      this.#data.push(value);
+      this.#dataLength += value.length + 1;
+    } else if (field === "event") this.#event = value;
     return null;
   }
 
@@ -57,7 +72,12 @@ export class SseDecoder {
     const event = this.#data.length === 0 ? null : { event: this.#event || "message", data: this.#data.join("\n") };
     this.#event = "";
     this.#data = [];
+    this.#dataLength = 0;
     return event;
+  }
+
+  #checkLength(added: number): void {
+    if (this.#dataLength + added > this.#maxLength) throw new ReadLimitExceeded("bytes", this.#maxLength);
   }
 }
 

@@ -1,5 +1,7 @@
-import { type CallToolResult, isObject, type ToolDescriptor } from "@aenv/contract";
+import { type CallToolResult, isObject, ReadLimitExceeded, type ToolDescriptor } from "@aenv/contract";
+import { AnswerLimitError } from "../errors/errors.ts";
 import { ProtocolError } from "../errors/rpc-errors.ts";
+import { MAX_ANSWER_BYTES } from "../http/http.ts";
 import type { RpcMessage } from "./json-rpc.ts";
 import { type McpOptions, McpSession } from "./session.ts";
 
@@ -26,6 +28,7 @@ export interface McpCallOptions {
 
 /** Protects against a server whose cursors never end. */
 const MAX_PAGES = 1_000;
+const MAX_TOOLS = 10_000;
 
 /**
  * Tools over MCP's Streamable HTTP and nothing else: one POST per call, in place of a general MCP client.
@@ -33,20 +36,27 @@ const MAX_PAGES = 1_000;
  */
 export class McpClient {
   readonly #session: McpSession;
+  readonly #options: McpOptions;
 
   constructor(options: McpOptions) {
+    this.#options = options;
     this.#session = new McpSession(options);
   }
 
-  /** All pages of `tools/list`. */
+  /** All pages of `tools/list`, which together have the limits of one answer. */
   async listTools(options: Pick<McpCallOptions, "timeoutMs" | "signal">): Promise<ToolDescriptor[]> {
     const tools: ToolDescriptor[] = [];
+    const { url, maxAnswerBytes = MAX_ANSWER_BYTES } = this.#options;
     let params: { cursor?: string } = {};
+    let length = 0;
     for (let page = 0; page < MAX_PAGES; page++) {
       const result = await this.#session.request({ method: "tools/list", params, rule: "idempotent", ...options });
       if (!isObject(result) || !Array.isArray(result.tools)) throw new ProtocolError("the response to tools/list has no list of tools");
-      tools.push(...result.tools.map(readTool));
+      if (tools.length + result.tools.length > MAX_TOOLS) throw new ProtocolError(`tools/list has more than ${MAX_TOOLS} tools`);
+      for (const tool of result.tools) tools.push(readTool(tool));
       if (typeof result.nextCursor !== "string" || result.nextCursor === "") return tools;
+      length += JSON.stringify(result).length;
+      if (length > maxAnswerBytes) throw new AnswerLimitError({ method: "POST", url }, new ReadLimitExceeded("bytes", maxAnswerBytes));
       params = { cursor: result.nextCursor };
     }
     throw new ProtocolError(`tools/list has more than ${MAX_PAGES} pages`);

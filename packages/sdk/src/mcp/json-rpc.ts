@@ -1,4 +1,4 @@
-import { isObject } from "@aenv/contract";
+import { boundedChunks, isObject, parseBoundedJson, ReadLimitExceeded } from "@aenv/contract";
 import { preview } from "../errors/failure.ts";
 import { TransportError } from "../errors/http-errors.ts";
 import { ProtocolError, RpcError } from "../errors/rpc-errors.ts";
@@ -21,11 +21,17 @@ const DRAIN_LIMIT_MS = 1_000;
 /**
  * Reads the result for `id` from a JSON or an event-stream response; other messages of a stream go to `onMessage`.
  * After the result the stream is drained under the detached deadline: if the server ends it, the connection can be
- * reused.
+ * reused. A response of more than `maxBytes`, streams included, throws an AnswerLimitError or a ReadLimitExceeded.
  */
-export async function readResult(answer: HttpAnswer, id: number, onMessage: OnMessage, deadline: Deadline): Promise<unknown> {
-  if (!answer.header("content-type")?.startsWith("text/event-stream")) return readJson(await answer.text(), id);
-  const events = readEvents(answer);
+export async function readResult(
+  answer: HttpAnswer,
+  id: number,
+  onMessage: OnMessage,
+  deadline: Deadline,
+  maxBytes: number,
+): Promise<unknown> {
+  if (!answer.header("content-type")?.startsWith("text/event-stream")) return readJson(await answer.text(maxBytes), id);
+  const events = readEvents(answer, maxBytes);
   const found = await findAnswer(events, id, onMessage);
   if (found === null) throw new TransportError("the stream ended before the response", { wasSent: true });
   deadline.detach(DRAIN_LIMIT_MS);
@@ -42,9 +48,9 @@ async function findAnswer(events: AsyncIterator<string>, id: number, onMessage: 
   return null;
 }
 
-async function* readEvents(answer: HttpAnswer): AsyncGenerator<string> {
-  const decoder = new SseDecoder();
-  for await (const chunk of answer.chunks()) {
+async function* readEvents(answer: HttpAnswer, maxBytes: number): AsyncGenerator<string> {
+  const decoder = new SseDecoder(maxBytes);
+  for await (const chunk of boundedChunks(answer.chunks(), { maxBytes })) {
     for (const event of decoder.push(chunk)) {
       if (event.event === "message" && event.data !== "") yield event.data;
     }
@@ -68,8 +74,9 @@ function readJson(text: string, id: number): unknown {
 
 function parseMessage(text: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
+    return parseBoundedJson(text);
+  } catch (error) {
+    if (error instanceof ReadLimitExceeded) throw error;
     throw new ProtocolError(`the response is not JSON: ${preview(text)}`);
   }
 }

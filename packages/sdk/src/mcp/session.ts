@@ -1,12 +1,12 @@
-import { isObject } from "@aenv/contract";
+import { isObject, ReadLimitExceeded } from "@aenv/contract";
 import type { Clock } from "../async/clock.ts";
 import { SharedTask } from "../async/shared-task.ts";
-import { ValidationError } from "../errors/errors.ts";
+import { AnswerLimitError, ValidationError } from "../errors/errors.ts";
 import { StatusError } from "../errors/http-errors.ts";
 import { type RetryRule, retry } from "../errors/retry.ts";
 import { ProtocolError, RpcError } from "../errors/rpc-errors.ts";
 import { Deadline } from "../http/deadline.ts";
-import { isSuccess, type Transport } from "../http/http.ts";
+import { isSuccess, MAX_ANSWER_BYTES, type Transport } from "../http/http.ts";
 import { writeJson } from "../http/json.ts";
 import { type OnMessage, type RpcMessage, readResult } from "./json-rpc.ts";
 
@@ -20,6 +20,8 @@ export interface McpOptions {
   readonly refusedLimitMs?: number | undefined;
   /** A larger request is refused before it is sent. */
   readonly maxRequestBytes: number;
+  /** A larger response, or one whose stream is longer, is not read; 64 MiB if absent. */
+  readonly maxAnswerBytes?: number | undefined;
 }
 
 export interface McpRequest {
@@ -51,6 +53,10 @@ const JSON_HEADERS = { "content-type": "application/json", accept: "application/
 const INITIALIZE_TIMEOUT_MS = 30_000;
 const NOTIFICATION_TIMEOUT_MS = 2_000;
 const METHOD_NOT_FOUND = -32601;
+/** Requests of the server that are answered at a time; further ones are dropped. */
+const MAX_REPLIES = 16;
+/** The response to a notification, which nobody reads. */
+const MAX_IGNORED_BYTES = 64 * 1024;
 
 /**
  * JSON-RPC requests to one MCP endpoint. The first request is sent without a session, which AEnv's sandboxes accept. A server that
@@ -61,6 +67,7 @@ export class McpSession {
   #session: Session | null = null;
   #opening: SharedTask<Session> | null = null;
   #lastId = 0;
+  #replies = 0;
 
   constructor(options: McpOptions) {
     this.#options = options;
@@ -114,10 +121,15 @@ export class McpSession {
   }
 
   async #exchange(id: number, body: string, headers: Record<string, string>, onMessage: OnMessage, deadline: Deadline): Promise<Reply> {
-    const { url, transport } = this.#options;
+    const { url, transport, maxAnswerBytes = MAX_ANSWER_BYTES } = this.#options;
     const answer = await transport.send({ method: "POST", url, headers, body, signal: deadline.signal });
     if (!isSuccess(answer.status)) throw await StatusError.of(answer);
-    return { result: await readResult(answer, id, onMessage, deadline), sessionId: answer.header("mcp-session-id") };
+    try {
+      const result = await readResult(answer, id, onMessage, deadline, maxAnswerBytes);
+      return { result, sessionId: answer.header("mcp-session-id") };
+    } catch (error) {
+      throw error instanceof ReadLimitExceeded ? new AnswerLimitError({ method: "POST", url }, error) : error;
+    }
   }
 
   #headers(session: Session | null): Record<string, string> {
@@ -176,11 +188,13 @@ export class McpSession {
       onMessage?.(message);
       return;
     }
+    if (this.#replies >= MAX_REPLIES) return;
     // A request of the server: only `ping` is supported.
     const { id, method } = message;
     const reply =
       method === "ping" ? { result: {} } : { error: { code: METHOD_NOT_FOUND, message: `method '${method}' is not supported` } };
-    void this.#sendAndForget("POST", session, { jsonrpc: "2.0", id, ...reply });
+    this.#replies++;
+    void this.#sendAndForget("POST", session, { jsonrpc: "2.0", id, ...reply }).finally(() => this.#replies--);
   }
 
   #cancel(requestId: number, session: Session): void {
@@ -195,7 +209,7 @@ export class McpSession {
       const { url, transport } = this.#options;
       const body = message === null ? {} : { body: JSON.stringify(message) };
       const answer = await transport.send({ method, url, headers: this.#headers(session), ...body, signal: deadline.signal });
-      await answer.text();
+      await answer.text(MAX_IGNORED_BYTES);
     } catch {
       // A lost notification only costs the server some work.
     } finally {

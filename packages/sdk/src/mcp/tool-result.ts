@@ -1,4 +1,12 @@
-import { type CallToolResult, type ContentBlock, type EpisodeStatus, episodeStatus, isObject, STATUS_META } from "@aenv/contract";
+import {
+  type CallToolResult,
+  type ContentBlock,
+  type EpisodeStatus,
+  episodeStatus,
+  isObject,
+  parseBoundedJson,
+  STATUS_META,
+} from "@aenv/contract";
 import { ValidationError } from "../errors/errors.ts";
 
 /**
@@ -37,7 +45,7 @@ export class ToolResult {
   json<T = unknown>(): T {
     if (this.structuredContent !== undefined) return this.structuredContent as T;
     try {
-      return JSON.parse(this.text) as T;
+      return parseBoundedJson(this.text) as T;
     } catch (cause) {
       throw new ValidationError(`the tool's result is not JSON: ${preview(this.text)}`, { cause });
     }

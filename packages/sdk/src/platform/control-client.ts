@@ -7,6 +7,7 @@ import { StatusError, TransportError } from "../errors/http-errors.ts";
 import { networkError } from "../errors/network-failure.ts";
 import { type RetryRule, retry } from "../errors/retry.ts";
 import { type HttpAnswer, isSuccess, type Transport } from "../http/http.ts";
+import { readJson } from "../http/json.ts";
 import { JsonClient } from "../http/json-client.ts";
 import { exactUrl } from "./addresses.ts";
 import { readSettings } from "./settings.ts";
@@ -18,6 +19,10 @@ export interface ControlClientOptions {
   readonly timeoutMs?: number;
   /** How often a request that may be repeated is repeated; 3 if absent. */
   readonly maxRetries?: number;
+  /** A larger answer is not read; 64 MiB if absent. Logs, files and archives are streams and have no such limit. */
+  readonly maxAnswerBytes?: number;
+  /** Values in the JSON of an answer; two million if absent. */
+  readonly maxAnswerValues?: number;
   readonly transport?: Transport;
   readonly clock?: Clock;
 }
@@ -59,17 +64,19 @@ export class ControlClient {
   readonly #maxRetries: number;
   readonly #client: JsonClient;
   readonly #timeoutMs: number;
+  readonly #maxAnswerBytes: number | undefined;
 
   constructor(baseUrl: string, options: ControlClientOptions = {}) {
-    const { transport = defaultTransport, clock = systemClock, maxRetries = 3 } = options;
+    const { transport = defaultTransport, clock = systemClock, maxRetries = 3, maxAnswerBytes, maxAnswerValues } = options;
     const apiKey = options.apiKey ?? readSettings().apiKey;
     this.clock = clock;
     this.#baseUrl = exactUrl(baseUrl);
     this.#transport = transport;
     this.#maxRetries = maxRetries;
-    this.#client = new JsonClient({ transport, clock, maxRetries });
+    this.#client = new JsonClient({ transport, clock, maxRetries, maxAnswerBytes, maxAnswerValues });
     this.headers = !apiKey ? {} : { authorization: `Bearer ${apiKey}` };
     this.#timeoutMs = options.timeoutMs ?? 30_000;
+    this.#maxAnswerBytes = maxAnswerBytes;
   }
 
   /** For a connection that is no request, such as a WebSocket. */
@@ -122,7 +129,7 @@ export class ControlClient {
     return {
       status: answer.status,
       header: (name) => answer.header(name),
-      text: () => answer.text().catch(explain),
+      text: (maxBytes = this.#maxAnswerBytes) => answer.text(maxBytes).catch(explain),
       chunks: () => this.#chunks(call, answer),
     };
   }
@@ -131,7 +138,7 @@ export class ControlClient {
   async upload(call: StreamCall): Promise<unknown> {
     const text = await (await this.open(call)).text();
     try {
-      return this.#unwrap(call, JSON.parse(text));
+      return this.#unwrap(call, readJson(text, { method: call.method, url: this.#baseUrl + call.path }));
     } catch (cause) {
       if (!(cause instanceof SyntaxError)) throw cause;
       throw new ValidationError(`could not ${call.doing}: unexpected answer ${preview(text) || "(empty)"}`, { cause });

@@ -20,6 +20,7 @@ import { poll } from "../async/polling.ts";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import { preview } from "../errors/failure.ts";
 import { withQuery } from "../http/json-client.ts";
+import { linesOf } from "../http/lines.ts";
 import { SseDecoder } from "../http/sse.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
@@ -240,8 +241,7 @@ export class SchedulerClient {
       ...(follow && { idleTimeoutMs: null }),
     });
     if (!follow) {
-      const lines = (await answer.text()).split("\n");
-      yield* lines.at(-1) === "" ? lines.slice(0, -1) : lines;
+      yield* linesOf(answer.chunks());
       return;
     }
     const decoder = new SseDecoder();

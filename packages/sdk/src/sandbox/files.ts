@@ -1,4 +1,4 @@
-import { type FileContent, fileRoutes, fillPath, isObject, type Route, type SandboxFile } from "@aenv/contract";
+import { type FileContent, fileRoutes, fillPath, isObject, parseBoundedJson, type Route, type SandboxFile } from "@aenv/contract";
 import { ValidationError } from "../errors/errors.ts";
 import { withQuery } from "../http/json-client.ts";
 import { SseDecoder } from "../http/sse.ts";
@@ -170,7 +170,7 @@ function readFile(value: unknown): SandboxFile {
 async function* changesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<SandboxFileChange | null, void, undefined> {
   const decoder = new SseDecoder();
   for await (const chunk of chunks) {
-    for (const { event, data } of decoder.push(chunk)) yield event === "ready" ? null : (JSON.parse(data) as SandboxFileChange);
+    for (const { event, data } of decoder.push(chunk)) yield event === "ready" ? null : (parseBoundedJson(data) as SandboxFileChange);
   }
 }
 

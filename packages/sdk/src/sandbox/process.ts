@@ -1,4 +1,4 @@
-import { type CommandEnding, commandRoutes, fillPath } from "@aenv/contract";
+import { type CommandEnding, commandRoutes, fillPath, parseBoundedJson } from "@aenv/contract";
 import { NetworkError } from "../errors/errors.ts";
 import { commandError } from "./command-error.ts";
 import { readEnding } from "./ending.ts";
@@ -54,7 +54,7 @@ export async function openProcess(target: SandboxTarget, first: object, signal?:
       outputs[bytes[0] === 2 ? 1 : 0].push(bytes.subarray(1));
       return;
     }
-    const message = JSON.parse(data) as Message;
+    const message = parseBoundedJson(data) as Message;
     if (message.type === "started") started.resolve({ id: Number(message.process), pid: Number(message.pid) });
     else if (message.type === "error") fail(commandError(message, id));
     else if (message.type === "exit") {

@@ -1,5 +1,14 @@
-import { type CommandEnding, type CommandLine, type CommandResult, commandRoutes, fillPath, isObject } from "@aenv/contract";
+import {
+  type CommandEnding,
+  type CommandLine,
+  type CommandResult,
+  commandRoutes,
+  fillPath,
+  isObject,
+  parseBoundedJson,
+} from "@aenv/contract";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
+import { linesOf } from "../http/lines.ts";
 import { commandError } from "./command-error.ts";
 import { readEnding } from "./ending.ts";
 import { SandboxFiles } from "./files.ts";
@@ -91,7 +100,7 @@ export class InstanceSandbox {
     }
     const answer = await control.open(call);
     const output = { stdout: "", stderr: "" };
-    for await (const event of linesOf(answer.chunks())) {
+    for await (const event of eventsOf(answer.chunks())) {
       if (event.type === "exit") return { ...readEnding(event), ...output };
       if (event.type === "error") throw commandError(event, id);
       if (event.type !== "stdout" && event.type !== "stderr") continue;
@@ -167,14 +176,8 @@ async function* oneChunk(body: object): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode(JSON.stringify(body));
 }
 
-async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Record<string, unknown>> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of chunks) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) if (line !== "") yield JSON.parse(line);
-  }
+async function* eventsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Record<string, unknown>> {
+  for await (const line of linesOf(chunks)) if (line !== "") yield parseBoundedJson(line) as Record<string, unknown>;
 }
 
 function toBase64(bytes: Uint8Array): string {

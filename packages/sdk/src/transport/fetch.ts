@@ -1,6 +1,7 @@
-import { messageOf } from "@aenv/contract";
+import { messageOf, ReadLimitExceeded, readBoundedText } from "@aenv/contract";
+import { AnswerLimitError } from "../errors/errors.ts";
 import { isRefused, TransportError } from "../errors/http-errors.ts";
-import type { HttpAnswer, HttpRequest, Transport } from "../http/http.ts";
+import { type HttpAnswer, type HttpRequest, MAX_ANSWER_BYTES, type Transport } from "../http/http.ts";
 import { IdleTimer, idleMessage } from "./idle-timer.ts";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -33,7 +34,7 @@ async function send(fetch: Fetch, request: HttpRequest): Promise<HttpAnswer> {
   return {
     status: response.status,
     header: (name) => response.headers.get(name),
-    text: () => text(response, limits),
+    text: (maxBytes) => text(response, limits, maxBytes),
     chunks: () => chunks(response, limits),
   };
 }
@@ -42,11 +43,11 @@ async function send(fetch: Fetch, request: HttpRequest): Promise<HttpAnswer> {
 class RequestLimits {
   readonly signal: AbortSignal | undefined;
   readonly idle: IdleTimer | null;
-  readonly #request: HttpRequest;
+  readonly request: HttpRequest;
   readonly #stalled = new AbortController();
 
   constructor(request: HttpRequest) {
-    this.#request = request;
+    this.request = request;
     const { signal, idleTimeoutMs: limitMs } = request;
     this.idle = limitMs === undefined ? null : new IdleTimer(limitMs, () => this.#stalled.abort(new Error(idleMessage(limitMs))));
     this.signal = limitMs === undefined ? signal : AbortSignal.any([this.#stalled.signal, ...(signal ? [signal] : [])]);
@@ -54,7 +55,7 @@ class RequestLimits {
 
   failed(cause: unknown): unknown {
     this.idle?.close();
-    const { method, url, signal } = this.#request;
+    const { method, url, signal } = this.request;
     if (signal?.aborted) return signal.reason;
     const isTimeout = this.#stalled.signal.aborted;
     // `fetch` does not report whether the request was sent, so it counts as sent.
@@ -70,11 +71,16 @@ async function readAll(body: AsyncIterable<Uint8Array>): Promise<Blob> {
   return new Blob(parts);
 }
 
-async function text(response: Response, limits: RequestLimits): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of chunks(response, limits)) text += decoder.decode(chunk, { stream: true });
-  return text + decoder.decode();
+async function text(response: Response, limits: RequestLimits, maxBytes = MAX_ANSWER_BYTES): Promise<string> {
+  try {
+    if (Number(response.headers.get("content-length")) > maxBytes) {
+      response.body?.cancel().catch(() => {});
+      throw new ReadLimitExceeded("bytes", maxBytes);
+    }
+    return await readBoundedText(chunks(response, limits), { maxBytes });
+  } catch (error) {
+    throw error instanceof ReadLimitExceeded ? new AnswerLimitError(limits.request, error) : error;
+  }
 }
 
 async function* chunks(response: Response, limits: RequestLimits): AsyncGenerator<Uint8Array> {

@@ -1,8 +1,9 @@
 import { Readable } from "node:stream";
-import { messageOf } from "@aenv/contract";
+import { messageOf, ReadLimitExceeded } from "@aenv/contract";
 import { Agent, type Dispatcher } from "undici";
+import { AnswerLimitError } from "../errors/errors.ts";
 import { isRefused, TransportError } from "../errors/http-errors.ts";
-import type { HttpAnswer, HttpRequest, Transport } from "../http/http.ts";
+import { type HttpAnswer, type HttpRequest, MAX_ANSWER_BYTES, type Transport } from "../http/http.ts";
 import { IdleTimer, idleMessage, timed } from "./idle-timer.ts";
 
 // One agent for the process: ten thousand environments behind one gateway share its connections.
@@ -32,8 +33,8 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
   #headers: Readonly<Record<string, string | string[] | undefined>> = {};
   #chunks: Uint8Array[] = [];
   #bufferedBytes = 0;
-  /** The body is read as one text, so it is buffered without limit. */
-  #isWhole = false;
+  /** The body is read as one text, so it is buffered up to this size; null while it is not. */
+  #wholeBytes: number | null = null;
   #isPaused = false;
   readonly #idle: IdleTimer | null;
   #isOver = false;
@@ -70,8 +71,9 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
     return Array.isArray(value) ? value.join(", ") : (value ?? null);
   }
 
-  async text(): Promise<string> {
-    this.#isWhole = true;
+  async text(maxBytes = MAX_ANSWER_BYTES): Promise<string> {
+    this.#wholeBytes = maxBytes;
+    if (this.#bufferedBytes > maxBytes || Number(this.#headers["content-length"]) > maxBytes) this.#refuse(maxBytes);
     this.#resume();
     while (!this.#isOver) await this.#more();
     if (this.#failure !== null) throw this.#failure.error;
@@ -110,7 +112,8 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     this.#chunks.push(chunk);
     this.#bufferedBytes += chunk.length;
-    if (this.#isWhole || this.#bufferedBytes < BUFFER_BYTES) {
+    if (this.#wholeBytes !== null && this.#bufferedBytes > this.#wholeBytes) this.#refuse(this.#wholeBytes);
+    else if (this.#wholeBytes !== null || this.#bufferedBytes < BUFFER_BYTES) {
       this.#idle?.restart();
     } else {
       // The reader is slower than the server: stop reading from the socket, and do not count the reader's time as idle.
@@ -152,6 +155,14 @@ class Exchange implements Dispatcher.DispatchHandler, HttpAnswer {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
+  }
+
+  /** The body is too large: its connection is closed, and what has arrived is dropped. */
+  #refuse(maxBytes: number): void {
+    this.#chunks = [];
+    const error = new AnswerLimitError(this.#request, new ReadLimitExceeded("bytes", maxBytes));
+    if (this.#isOver) this.#failure ??= { error };
+    else this.#abort(error);
   }
 
   readonly #onAbort = () => this.#abort(this.#request.signal?.reason);
