@@ -20,7 +20,13 @@ const MAX_MESSAGE_BYTES = 1024 ** 2;
 /** Serves the upgrades of the control port: WebSockets for commands with input and for terminals, and ports inside sandboxes. */
 export function serveUpgrades(app: FastifyInstance, options: UpgradeOptions): void {
   const { access, hostRule, audit, terminals, listeners, logger, shown } = options;
-  const sockets = new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    autoPong: false,
+    maxPayload: MAX_MESSAGE_BYTES,
+  });
 
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     hostRule.check(request.headers, request.rawHeaders);

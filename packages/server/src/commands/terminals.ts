@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { Caller } from "../access/access.ts";
 import { outputOf } from "../sandboxes/command-output.ts";
 import { endingFields } from "../sandboxes/ending-fields.ts";
+import { answerPings } from "../web-socket/pings.ts";
 import { commandFields } from "./command-fields.ts";
 import type { Commands, FollowedCommand } from "./commands.ts";
 
@@ -29,6 +30,7 @@ const later = z.discriminatedUnion("type", [
 
 const FIRST_MS = 30_000;
 const PING_MS = 30_000;
+const MAX_WAITING = 16;
 const channels = { stdout: 1, stderr: 2 } as const;
 
 /** Commands over WebSockets: with input while they run, and with a terminal if the client asks for one. */
@@ -43,6 +45,7 @@ export class Terminals {
   /** Serves a WebSocket until it ends. A command goes on after it, unless the client asked otherwise. */
   async serve(socket: WebSocket, id: string, caller: Caller): Promise<void> {
     this.#open.add(socket);
+    answerPings(socket);
     const gone = new AbortController();
     const onGone = () => gone.abort(new PlatformError("request.cancelled", "the client disconnected"));
     socket.once("close", onGone).on("error", onGone);
@@ -90,13 +93,16 @@ function send(socket: WebSocket, data: string | Buffer): Promise<void> {
 
 /** The messages of a client, which may send input before its command has started. */
 class Inbox {
+  readonly #socket: WebSocket;
   readonly #waiting: [RawData, boolean][] = [];
   #take: ((data: RawData, isBinary: boolean) => void) | null = null;
 
   constructor(socket: WebSocket) {
+    this.#socket = socket;
     socket.on("message", (data, isBinary) => {
-      if (this.#take === null) this.#waiting.push([data, isBinary]);
-      else this.#take(data, isBinary);
+      if (this.#take !== null) return this.#take(data, isBinary);
+      // What a client sends while it cannot be taken stays with the client, beyond a few messages.
+      if (this.#waiting.push([data, isBinary]) >= MAX_WAITING) socket.pause();
     });
   }
 
@@ -128,6 +134,7 @@ class Inbox {
     this.#take = take;
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#take === null ? undefined : this.#waiting.shift())
       take(...next);
+    if (this.#take !== null) this.#socket.resume();
   }
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { isObject, isPlatformError, PlatformError, tryJson } from "@aenv/contract";
+import { isObject, isPlatformError, PlatformError } from "@aenv/contract";
 import * as z from "zod";
 import { readBody } from "../http/body.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
@@ -8,7 +8,7 @@ import type { Admitted } from "./admission.ts";
 import { metadataOf, openApiOf, schemas } from "./documents.ts";
 import { answerMcp, parseFailure } from "./mcp.ts";
 import { mcpSessions } from "./mcp-sessions.ts";
-import { InvalidMessage, parse, parseAction, parseReset } from "./messages.ts";
+import { InvalidMessage, parse, parseAction, parseReset, tryMessage } from "./messages.ts";
 import { CapacityError, type Registry } from "./registry.ts";
 import type { OpenEnvSession } from "./session.ts";
 import { shownMessage } from "./socket.ts";
@@ -122,7 +122,7 @@ export class HttpRoutes {
   }
 
   async #rpc(request: IncomingMessage, asked: HttpRequest): Promise<unknown> {
-    const message = tryJson(await this.#text(request));
+    const message = tryMessage(await this.#text(request));
     return message === undefined ? parseFailure() : answerMcp(message, mcpSessions(this.#registry, asked.caller, asked.version));
   }
 
@@ -138,7 +138,7 @@ export class HttpRoutes {
   /** An empty body is an empty object. */
   async #json(request: IncomingMessage): Promise<unknown> {
     const text = await this.#text(request);
-    const value = text.trim() === "" ? {} : tryJson(text);
+    const value = text.trim() === "" ? {} : tryMessage(text);
     if (isObject(value)) return value;
     throw new InvalidMessage([{ type: "json_invalid", loc: ["body"], msg: "the body must be a JSON object", input: null }]);
   }

@@ -1,4 +1,4 @@
-import { isObject, type Json } from "@aenv/contract";
+import { isObject, type Json, parseBoundedJson } from "@aenv/contract";
 import * as z from "zod";
 
 /** One entry of a validation error, as OpenEnv's clients read it. */
@@ -17,6 +17,15 @@ export class InvalidMessage extends Error {
   constructor(problems: readonly Problem[]) {
     super(problems.map(({ loc, msg }) => (loc.length === 0 ? msg : `${loc.join(".")}: ${msg}`)).join("; "));
     this.problems = problems;
+  }
+}
+
+/** A client's message; undefined if it is not JSON, or nested too deeply. */
+export function tryMessage(text: string): unknown {
+  try {
+    return parseBoundedJson(text);
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,7 +1,7 @@
-import { isObject, isPlatformError, PlatformError, tryJson } from "@aenv/contract";
+import { isObject, isPlatformError, PlatformError } from "@aenv/contract";
 import * as z from "zod";
 import { answerMcp, type McpSessions, parseFailure } from "./mcp.ts";
-import { InvalidMessage, parse, parseAction, parseReset } from "./messages.ts";
+import { InvalidMessage, parse, parseAction, parseReset, tryMessage } from "./messages.ts";
 import type { OpenEnvSession } from "./session.ts";
 
 /** The codes of error messages. After the last three the connection is closed. */
@@ -32,7 +32,7 @@ export async function answerMessage(
   mcp: McpSessions,
   onFailure: (error: unknown) => void,
 ): Promise<Reply> {
-  const message = tryJson(text);
+  const message = tryMessage(text);
   if (message === undefined) return errorReply("INVALID_JSON", "Invalid JSON: the message cannot be parsed");
   if (!isObject(message)) return { ...errorReply("SESSION_ERROR", "a message must be a JSON object"), isLast: true };
   try {
@@ -61,7 +61,7 @@ export async function answerMessage(
 
 /** Answers one message on the WebSocket `/mcp`: JSON-RPC alone. */
 export async function answerRpc(text: string, mcp: McpSessions): Promise<Reply> {
-  const message = tryJson(text);
+  const message = tryMessage(text);
   return { text: JSON.stringify(message === undefined ? parseFailure() : await answerMcp(message, mcp)), isLast: false };
 }
 

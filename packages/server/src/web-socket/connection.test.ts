@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { type Respond, WebSocketConnection, type WebSocketLimits } from "./connection.ts";
 
-const limits: WebSocketLimits = { maxMessageBytes: 1_000, maxWaiting: 3, pingEveryMs: 60_000, drainMs: 60_000 };
+const limits: WebSocketLimits = { maxMessageBytes: 1_000, maxWaiting: 3, pingEveryMs: 60_000, drainMs: 60_000, maxUnsentBytes: 1_000_000 };
 
 async function serve(respond: Respond, own: Partial<WebSocketLimits> = {}) {
   const connections: WebSocketConnection[] = [];
@@ -48,6 +48,41 @@ const frame = (first: number, payload: Buffer | string) => {
   const bytes = Buffer.from(payload);
   return Buffer.concat([Buffer.from([first, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
 };
+
+const PING = 0x89;
+const PONG = 0x8a;
+
+describe("a client that sends and does not read", () => {
+  it("gets only the latest of its pings answered, so that 40 MB of them leave one answer in memory", async () => {
+    await using server = await serve(async (text) => text);
+    const socket = await server.raw();
+    await once(socket, "readable");
+    const flood = Buffer.concat(Array.from({ length: 8_000 }, () => frame(PING, "p".repeat(120))));
+    for (let sent = 0; sent < 40e6; sent += flood.length) if (!socket.write(flood)) await once(socket, "drain");
+    socket.write(frame(PING, "the last one"));
+    const [connection] = server.connections;
+    let tail = Buffer.alloc(0);
+    // Before it is read: an answer to each ping would be 40 MB, of which the system buffers a few.
+    expect(connection?.unsentBytes).toBeLessThan(1_000);
+    socket.on("data", (data: Buffer) => {
+      tail = Buffer.concat([tail, data]).subarray(-14);
+    });
+    await vi.waitUntil(() => tail.includes("the last one"), { timeout: 10_000 });
+    expect(tail[0]).toBe(PONG);
+    expect(connection?.unsentBytes).toBe(0);
+  });
+
+  it("is disconnected when more is sent to it than the limit of unsent bytes", async () => {
+    await using server = await serve(async (text) => text, { maxUnsentBytes: 10_000 });
+    const socket = await server.raw();
+    await once(socket, "readable");
+    const [connection] = server.connections;
+    const large = "x".repeat(16 * 1024 ** 2);
+    void connection?.send(large);
+    void connection?.send("more");
+    await connection?.gone;
+  });
+});
 
 describe("a WebSocket", () => {
   it("answers every message in order, also when the answers take different times", async () => {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
+import { answerPings } from "./pings.ts";
 
 export interface WebSocketLimits {
   readonly maxMessageBytes: number;
@@ -11,6 +12,8 @@ export interface WebSocketLimits {
   readonly pingEveryMs: number;
   /** How long a client may take to read what was sent to it, and to close. */
   readonly drainMs: number;
+  /** A client with more bytes that it has not read is disconnected before more is sent to it. */
+  readonly maxUnsentBytes: number;
 }
 
 export const webSocketLimits: WebSocketLimits = {
@@ -18,6 +21,7 @@ export const webSocketLimits: WebSocketLimits = {
   maxWaiting: 64,
   pingEveryMs: 30_000,
   drainMs: 60_000,
+  maxUnsentBytes: 64 * 1024 ** 2,
 };
 
 /** Answers a message of the client; null sends nothing. */
@@ -41,6 +45,7 @@ export class WebSocketConnection {
     this.#respond = respond;
     const pings = setInterval(() => this.#ping(), limits.pingEveryMs).unref();
     socket.on("message", (data, isBinary) => this.#take(data, isBinary));
+    answerPings(socket);
     socket.on("pong", () => {
       this.#hasBeenHeard = true;
     });
@@ -58,7 +63,13 @@ export class WebSocketConnection {
     const { "sec-websocket-key": key = "", "sec-websocket-version": version } = request.headers;
     if (request.method !== "GET" || !/^[+/\w]{22}==$/.test(key) || version !== "13")
       throw new PlatformError("request.invalid", "this is not the handshake of a WebSocket of version 13");
-    const options = { noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: limits.maxMessageBytes };
+    const options = {
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      autoPong: false,
+      maxPayload: limits.maxMessageBytes,
+    };
     let accepted: WebSocketConnection | null = null;
     new WebSocketServer(options).handleUpgrade(request, socket, first, (one) => {
       accepted = new WebSocketConnection(one, limits, respond);
@@ -72,8 +83,14 @@ export class WebSocketConnection {
     return this.#gone.promise;
   }
 
+  /** What the client has not read, beyond the buffers of the system. */
+  get unsentBytes(): number {
+    return this.#socket.bufferedAmount;
+  }
+
   /** Sends a text. Resolves when it is on its way, or the connection has ended. */
   send(text: string): Promise<void> {
+    if (this.unsentBytes > this.#limits.maxUnsentBytes) this.#socket.terminate();
     return new Promise((resolve) => this.#socket.send(text, () => resolve()));
   }
 
