@@ -377,7 +377,8 @@ describeNeeding("go", "an idle instance that is a plain process", () => {
       expect(await frozenMetrics(platform)).toMatchObject({ instances: 1, seconds: 0 });
       const run = await platform.demand("POST", `/env-instance/${id}/exec`, { command: "echo here", wait: true });
       expect(run).toMatchObject({ stdout: "here\n", exit_code: 0 });
-      expect((await frozenMetrics(platform)).seconds).toBeGreaterThan(0);
+      // The time is counted after the instance was continued, which the command does not wait for.
+      await expect.poll(async () => (await frozenMetrics(platform)).seconds, { timeout: 20_000 }).toBeGreaterThan(0);
       await untilFrozen(platform, id);
       expect((await fetch(`${platform.dataUrl}/env-instance/${id}/health`)).status).toBe(200);
     }, 60_000);
