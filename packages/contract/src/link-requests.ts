@@ -74,7 +74,11 @@ export const linkRequests = {
     user: user.optional(),
     timeout_ms: z.int().min(1).optional(),
     /** The output is sent when the command has ended, with at most so many bytes of each channel; without it, at once. */
-    max_output_bytes: z.int().min(0).optional(),
+    max_output_bytes: z
+      .int()
+      .min(0)
+      .max(16 * 1_024 ** 2)
+      .optional(),
     terminal: z.strictObject({ rows: z.int().min(1).max(10_000), cols: z.int().min(1).max(10_000) }).optional(),
     has_input: z.boolean(),
   }),
@@ -82,7 +86,7 @@ export const linkRequests = {
   "/files/read": z.strictObject({ sandbox, path, offset: z.int().min(0).optional(), length: z.int().min(0).optional() }),
   /** Bytes: the content of the file. */
   "/files/write": z.strictObject({ sandbox, path, mode: mode.optional(), append: z.boolean().optional(), user: user.optional() }),
-  "/files/list": z.strictObject({ sandbox, path, recursive: z.boolean().optional(), limit: z.int().min(1) }),
+  "/files/list": z.strictObject({ sandbox, path, recursive: z.boolean().optional(), limit: z.int().min(1).max(100_000) }),
   "/files/stat": z.strictObject({ sandbox, path, follow: z.boolean().optional() }),
   "/files/mkdir": z.strictObject({ sandbox, path, mode: mode.optional() }),
   "/files/remove": z.strictObject({ sandbox, path, recursive: z.boolean().optional() }),

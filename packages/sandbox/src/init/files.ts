@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { PlatformError } from "@aenv/contract";
 import { IncomingBytes } from "./bytes.ts";
 import { type Fields, fieldsOf, numberIn, parseFields, textIn } from "./json.ts";
 import type { InitStream, Receiver } from "./stream.ts";
@@ -23,6 +24,16 @@ export interface FileInfo {
   /** Where a link leads. */
   readonly target?: string;
 }
+
+export interface ListOptions {
+  readonly recursive?: boolean;
+  readonly limit?: number;
+  /** Is told the size of each entry while the list is received. */
+  readonly onEntry?: (bytes: number) => void;
+}
+
+/** Of a list without a limit. */
+const MAX_ENTRIES = 100_000;
 
 export interface FileChange {
   /** `overflow`: changes were lost, list again. */
@@ -80,13 +91,21 @@ export class InitFiles {
   }
 
   /** Lists a folder in the order of names. Links are listed, not followed. */
-  async list(
-    options: Place & { readonly recursive?: boolean; readonly limit?: number },
-  ): Promise<{ readonly files: readonly FileInfo[]; readonly isTruncated: boolean }> {
+  async list({
+    onEntry,
+    ...options
+  }: Place & ListOptions): Promise<{ readonly files: readonly FileInfo[]; readonly isTruncated: boolean }> {
+    const { limit = MAX_ENTRIES } = options;
     const { stream, receiver } = this.#send("list", options, incoming);
     await stream.answer;
     const files: FileInfo[] = [];
-    for await (const line of linesOf(receiver)) files.push(infoOf(parseFields(line)));
+    for await (const line of linesOf(receiver)) {
+      // An init that a program of the sandbox has taken over may send any number.
+      if (files.length >= limit)
+        throw new PlatformError("sandbox.lost", `the sandbox's init sent more than ${limit} entries, the limit of this list`);
+      onEntry?.(line.length);
+      files.push(infoOf(parseFields(line)));
+    }
     return { files, isTruncated: fieldsOf(await stream.summary).truncated === true };
   }
 

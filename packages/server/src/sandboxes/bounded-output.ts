@@ -2,9 +2,9 @@
 export class BoundedOutput {
   readonly #headLimit: number;
   readonly #tailLimit: number;
-  readonly #head: Uint8Array[] = [];
+  readonly #head: Part[] = [];
   #headBytes = 0;
-  #tail: Uint8Array[] = [];
+  #tail: Part[] = [];
   #tailBytes = 0;
   #dropped = 0;
 
@@ -18,22 +18,26 @@ export class BoundedOutput {
     return this.#dropped;
   }
 
+  get keptBytes(): number {
+    return this.#headBytes + this.#tailBytes;
+  }
+
   push(data: Uint8Array): void {
     const room = this.#headLimit - this.#headBytes;
     if (room > 0) {
       const part = data.subarray(0, room);
-      this.#head.push(part);
+      append(this.#head, part);
       this.#headBytes += part.length;
     }
     const rest = data.subarray(Math.max(0, room));
     if (rest.length === 0) return;
-    this.#tail.push(rest);
+    append(this.#tail, rest);
     this.#tailBytes += rest.length;
     this.#trim();
   }
 
   bytes(): Buffer {
-    return Buffer.concat([...this.#head, ...this.#tail]);
+    return Buffer.concat([...this.#head, ...this.#tail].map(({ buffer, from, to }) => buffer.subarray(from, to)));
   }
 
   #trim(): void {
@@ -41,14 +45,38 @@ export class BoundedOutput {
     this.#dropped += Math.max(0, surplus);
     let whole = 0;
     for (; surplus > 0; whole++) {
-      const first = this.#tail[whole] as Uint8Array;
-      const cut = Math.min(first.length, surplus);
+      const first = this.#tail[whole] as Part;
+      const cut = Math.min(first.to - first.from, surplus);
       surplus -= cut;
       this.#tailBytes -= cut;
-      if (cut === first.length) continue;
-      this.#tail[whole] = first.subarray(cut);
-      break;
+      first.from += cut;
+      if (first.from < first.to) break;
     }
     if (whole > 0) this.#tail = this.#tail.slice(whole);
   }
+}
+
+/** A part of a buffer that may have room for more. */
+interface Part {
+  readonly buffer: Uint8Array;
+  from: number;
+  to: number;
+}
+
+/** A program may write single bytes: a buffer for each would take a hundred times their memory. */
+const PART_BYTES = 16 * 1_024;
+
+/** Copies the data, which may be a small part of the buffer that was read from a socket. */
+function append(parts: Part[], data: Uint8Array): void {
+  const last = parts.at(-1);
+  const room = last === undefined ? 0 : Math.min(last.buffer.length - last.to, data.length);
+  if (last !== undefined && room > 0) {
+    last.buffer.set(data.subarray(0, room), last.to);
+    last.to += room;
+  }
+  if (room === data.length) return;
+  const rest = data.subarray(room);
+  const buffer = new Uint8Array(Math.max(PART_BYTES, rest.length));
+  buffer.set(rest);
+  parts.push({ buffer, from: 0, to: rest.length });
 }

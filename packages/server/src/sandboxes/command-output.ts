@@ -46,13 +46,21 @@ export async function* outputOf(
   }
 }
 
-/** Waits for the end of a command. */
-export async function finished(process: RemoteProcess, maxOutputBytes: number): Promise<FinishedCommand> {
+/** Waits for the end of a command. `onKept` is told how many bytes more are kept of its output. */
+export async function finished(
+  process: RemoteProcess,
+  maxOutputBytes: number,
+  onKept: (bytes: number) => void = () => {},
+): Promise<FinishedCommand> {
   const kept = { stdout: new BoundedOutput(maxOutputBytes), stderr: new BoundedOutput(maxOutputBytes) };
   for await (const part of outputOf(process, 2 ** 31 - 1)) {
     if (part === null) continue;
-    if ("channel" in part) kept[part.channel].push(part.data);
-    else {
+    if ("channel" in part) {
+      const before = kept[part.channel].keptBytes;
+      kept[part.channel].push(part.data);
+      const more = kept[part.channel].keptBytes - before;
+      if (more > 0) onKept(more);
+    } else {
       const droppedBytes = part.droppedBytes + kept.stdout.droppedBytes + kept.stderr.droppedBytes;
       return { ...part, process: process.id, droppedBytes, stdout: kept.stdout.bytes(), stderr: kept.stderr.bytes() };
     }

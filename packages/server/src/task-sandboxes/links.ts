@@ -1,5 +1,5 @@
 import { request } from "node:http";
-import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream, type ServerSessionOptions } from "node:http2";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { LINK_PROTOCOL, messageOf, PlatformError, runnerRoutes } from "@aenv/contract";
@@ -21,7 +21,32 @@ export interface LinksOptions {
 const CONNECT_MS = 10_000;
 const SILENT_FAILURES = 2;
 const RETRY_MS = [50, 200, 1_000, 3_000] as const;
-const WINDOW_BYTES = 256 * 1_024;
+/** A session that lasted for less is no success, so that a process that is cut off for its frames is connected to less and less often. */
+const STABLE_MS = 10_000;
+
+/** Requests of one process at a time; its client keeps further ones back. */
+const STREAMS = 256;
+/** Pings, settings and priorities of one process within the time. Its client sends none. */
+const CONTROL_FRAMES = 200;
+const CONTROL_FRAMES_MS = 10_000;
+
+/** What a process may send. Its code may speak HTTP/2 itself. */
+const SESSION: ServerSessionOptions = {
+  settings: {
+    maxConcurrentStreams: STREAMS,
+    // So much of each request is buffered unread.
+    initialWindowSize: 64 * 1_024,
+    maxHeaderListSize: 8 * 1_024,
+  },
+  maxHeaderListPairs: 32,
+  maxSettings: 16,
+  maxSessionInvalidFrames: 100,
+  // In MB. Answers that are not read are limited to less.
+  maxSessionMemory: 100,
+  // Requests that are cancelled: so many at once, and then so many in a second.
+  streamResetBurst: 1_000,
+  streamResetRate: 33,
+};
 
 /**
  * Connections to the processes of environments, over which those send requests. The server opens them and keeps them open, so that a
@@ -67,8 +92,9 @@ export class Links {
     for (let failures = 0; !signal.aborted; failures++) {
       try {
         const session = await link.session;
-        failures = 0;
+        const since = performance.now();
         await closed(session);
+        if (performance.now() - since >= STABLE_MS) failures = 0;
       } catch (error) {
         // The first failure is thrown by `open`. A process that is being ended loses its connection a moment before `forget`.
         if (failures > SILENT_FAILURES && !signal.aborted) this.#options.onFailure(error);
@@ -83,7 +109,7 @@ export class Links {
 
   async #connect(host: Host, signal: AbortSignal): Promise<ServerHttp2Session> {
     const socket = await upgrade(host, signal);
-    const session = performServerHandshake(socket, { settings: { initialWindowSize: WINDOW_BYTES }, maxSessionMemory: 1_000 });
+    const session = performServerHandshake(socket, SESSION);
     const end = () => session.destroy();
     signal.addEventListener("abort", end, { once: true });
     session.on("error", () => {});
@@ -91,12 +117,28 @@ export class Links {
       signal.removeEventListener("abort", end);
       socket.destroy();
     });
+    const countControlFrame = controlFrameLimit(() => session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM));
+    for (const event of ["ping", "remoteSettings", "priority"]) session.on(event, countControlFrame);
     session.on("stream", (stream, headers) => {
-      stream.on("error", () => {});
+      stream.on("error", () => {}).on("priority", countControlFrame);
       this.#options.answer(host.id, stream, headers);
     });
     return session;
   }
+}
+
+/** Counts frames, and calls `exceed` when there are too many within the time. Each of them is answered, or costs as much as a request. */
+function controlFrameLimit(exceed: () => void): () => void {
+  let since = performance.now();
+  let count = 0;
+  return () => {
+    const now = performance.now();
+    if (now - since >= CONTROL_FRAMES_MS) {
+      since = now;
+      count = 0;
+    }
+    if (++count > CONTROL_FRAMES) exceed();
+  };
 }
 
 function closed(session: ServerHttp2Session): Promise<void> {
@@ -115,11 +157,13 @@ function upgrade({ id, address }: Host, signal: AbortSignal): Promise<Socket> {
       path: runnerRoutes.link.path,
       headers: { connection: "upgrade", upgrade: LINK_PROTOCOL },
       agent: false,
-      timeout: CONNECT_MS,
       signal,
     });
+    // Not the timeout of the socket, which each byte of the answer begins again.
+    const timer = setTimeout(() => sent.destroy(lost(`it did not answer within ${CONNECT_MS / 1_000} s`)), CONNECT_MS);
+    sent.once("close", () => clearTimeout(timer));
     sent.once("upgrade", (_, socket, head) => {
-      socket.setTimeout(0);
+      clearTimeout(timer);
       // Read by the session before what comes next.
       if (head.length > 0) socket.unshift(head);
       resolve(socket);
@@ -133,7 +177,6 @@ function upgrade({ id, address }: Host, signal: AbortSignal): Promise<Socket> {
         ),
       );
     });
-    sent.once("timeout", () => sent.destroy(lost(`it did not answer within ${CONNECT_MS / 1_000} s`)));
     sent.once("error", (error) => reject(error instanceof PlatformError ? error : lost(messageOf(error), error)));
     sent.end();
   });

@@ -2,6 +2,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
 import { pipeline } from "node:stream/promises";
 import {
+  type CommandEvent,
   isPlatformError,
   LINK_INSTANCE,
   type LinkFailure,
@@ -16,8 +17,10 @@ import { finished, outputOf } from "../sandboxes/command-output.ts";
 import { endingFields } from "../sandboxes/ending-fields.ts";
 import type { OpenSandbox } from "../sandboxes/init-connections.ts";
 import { answered, fromInit } from "../sandboxes/init-failure.ts";
+import { endAnswer, receivedContent, sendContent } from "./content.ts";
 import { writeEvent, writeFrame } from "./frames.ts";
-import { readParameters } from "./request-body.ts";
+import { HeldBytes } from "./held-bytes.ts";
+import { type ParameterLimits, parameterLimits, readParameters } from "./request-body.ts";
 import type { TaskSandboxes } from "./task-sandboxes.ts";
 
 export interface RequestsOptions {
@@ -27,7 +30,18 @@ export interface RequestsOptions {
   /** Commands in one sandbox at a time. */
   readonly commandsAtOnce: number;
   readonly onFailure: (error: unknown) => void;
+  /** What the parameters of a request may be; by default that depends on its path. */
+  readonly parameters?: ParameterLimits;
+  /** A request of which nothing arrives or is read for so long ends. */
+  readonly idleMs?: number;
 }
+
+const MEBIBYTE = 1_024 ** 2;
+const IDLE_MS = 10 * 60_000;
+/** Requests of one process that are being worked at, those included that it has cancelled meanwhile. */
+const WORK_AT_ONCE = 512;
+/** For the end of a request that was answered before its end. */
+const END_MS = 10_000;
 
 interface Call<P extends LinkPath> {
   readonly hostId: string;
@@ -35,6 +49,8 @@ interface Call<P extends LinkPath> {
   readonly given: LinkParameters<P>;
   readonly stream: ServerHttp2Stream;
   readonly signal: AbortSignal;
+  /** Ends the work at the request with this error. */
+  readonly refuse: (error: PlatformError) => void;
 }
 
 type Handlers = { readonly [P in LinkPath]: (call: Call<P>) => Promise<unknown> };
@@ -49,11 +65,17 @@ export class LinkRequests {
   readonly #running = new Map<string, number>();
   /** The commands that run, by sandbox. */
   readonly #processes = new Map<string, Set<number>>();
+  /** How many requests are being worked at, by process. */
+  readonly #working = new Map<string, number>();
+  readonly #parameters = new HeldBytes("unfinished parameters", { perHost: 32 * MEBIBYTE, total: 64 * MEBIBYTE });
+  readonly #answers = new HeldBytes("answers that were not read", { perHost: 64 * MEBIBYTE, total: 256 * MEBIBYTE });
+  readonly #idleMs: number;
   readonly #handlers: Handlers;
 
   constructor(options: RequestsOptions) {
     this.#options = options;
     const { sandboxes } = options;
+    this.#idleMs = options.idleMs ?? Math.min(IDLE_MS, options.commandTimeoutMs);
     this.#handlers = {
       "/open": async (call) => {
         const { id, spec } = await sandboxes.open(call.hostId, call.instanceId, call.given, call.signal);
@@ -86,20 +108,22 @@ export class LinkRequests {
           const { offset, length } = call.given;
           const part = { ...(offset !== undefined && { offset }), ...(length !== undefined && { length }) };
           const { content } = await init.files.open({ path: path(call.given.path), abort: call.signal, ...part });
-          return send(call.stream, content);
+          return this.#send(call, content);
         }),
       "/files/write": (call) =>
         this.#in(call, async ({ init, path }) => {
           const { mode, append = false, user } = call.given;
           const more = { ...(mode !== undefined && { mode }), ...(user !== undefined && { user }) };
           const place = { path: path(call.given.path), abort: call.signal };
-          await init.files.write({ ...place, content: contentOf(call), mkdirs: true, append, ...more });
+          await init.files.write({ ...place, content: receivedContent(call, this.#idleMs), mkdirs: true, append, ...more });
           return null;
         }),
       "/files/list": (call) =>
         this.#in(call, async ({ init, path }) => {
           const { recursive = false, limit } = call.given;
-          const { files, isTruncated } = await init.files.list({ path: path(call.given.path), recursive, limit, abort: call.signal });
+          const place = { path: path(call.given.path), abort: call.signal };
+          const onEntry = this.#holdAnswer(call);
+          const { files, isTruncated } = await init.files.list({ ...place, recursive, limit, onEntry });
           return { files: files.map(fileFields), truncated: isTruncated };
         }),
       "/files/stat": (call) =>
@@ -124,13 +148,13 @@ export class LinkRequests {
         }),
       "/files/download": (call) =>
         this.#in(call, async ({ init, path }) =>
-          send(call.stream, await init.files.pack({ path: path(call.given.path), abort: call.signal })),
+          this.#send(call, await init.files.pack({ path: path(call.given.path), abort: call.signal })),
         ),
       "/files/upload": (call) =>
         this.#in(call, async ({ init, path }) => {
           const { user } = call.given;
           const place = { path: path(call.given.path), abort: call.signal };
-          await init.files.unpack({ ...place, archive: contentOf(call), ...(user !== undefined && { user }) });
+          await init.files.unpack({ ...place, archive: receivedContent(call, this.#idleMs), ...(user !== undefined && { user }) });
           return null;
         }),
     };
@@ -144,12 +168,23 @@ export class LinkRequests {
   answer(hostId: string, stream: ServerHttp2Stream, headers: Readonly<Record<string, string | string[] | undefined>>): void {
     const gone = new AbortController();
     stream.once("close", () => gone.abort(new PlatformError("request.cancelled", "the environment cancelled its request")));
-    this.#answer(hostId, stream, headers, gone.signal).catch((error: unknown) => {
+    const working = this.#working.get(hostId) ?? 0;
+    if (working >= WORK_AT_ONCE) {
+      const message = `the platform still works at ${working} requests of this process, its limit; some of them were cancelled`;
+      return this.#respond(stream, 400, JSON.stringify(this.#failureOf(new PlatformError("quota.exceeded", message))));
+    }
+    this.#working.set(hostId, working + 1);
+    const answered = this.#answer(hostId, stream, headers, gone).catch((error: unknown) => {
       if (stream.destroyed) return;
       const failure = this.#failureOf(error);
       // A part of the answer is sent already: the reader must not take it for the whole.
       if (stream.headersSent) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-      else respond(stream, failure.code === "internal" ? 500 : 400, failure);
+      else this.#respond(stream, failure.code === "internal" ? 500 : 400, JSON.stringify(failure));
+    });
+    void answered.finally(() => {
+      const left = (this.#working.get(hostId) ?? 1) - 1;
+      if (left > 0) this.#working.set(hostId, left);
+      else this.#working.delete(hostId);
     });
   }
 
@@ -157,15 +192,52 @@ export class LinkRequests {
     hostId: string,
     stream: ServerHttp2Stream,
     headers: Readonly<Record<string, string | string[] | undefined>>,
-    signal: AbortSignal,
+    gone: AbortController,
   ): Promise<void> {
     const path = String(headers[":path"]);
-    if (!isLinkPath(path)) throw new PlatformError("route.not_found", `the platform has no '${path}' for environments; update the server`);
-    const given = linkRequests[path].safeParse(await readParameters(stream));
+    if (!isLinkPath(path))
+      throw new PlatformError("route.not_found", `the platform has no '${path.slice(0, 100)}' for environments; update the server`);
+    const limits = this.#options.parameters ?? parameterLimits(path);
+    const parameters = await readParameters(stream, limits, (refuse) => this.#parameters.hold(hostId, refuse));
+    const given = linkRequests[path].safeParse(parameters);
     if (!given.success) throw new PlatformError("request.invalid", `${path}: ${problemsOf(given.error, "the parameters")}`);
-    const call = { hostId, instanceId: String(headers[LINK_INSTANCE] ?? ""), given: given.data, stream, signal };
+    const { signal } = gone;
+    const refuse = (error: PlatformError) => gone.abort(error);
+    const call = { hostId, instanceId: String(headers[LINK_INSTANCE] ?? ""), given: given.data, stream, signal, refuse };
     const answer = await this.#handlers[path](call as never);
-    if (answer !== ANSWERED) respond(stream, 200, answer);
+    if (answer === ANSWERED) return;
+    const hold = this.#holdAnswer(call);
+    const text = JSON.stringify(answer ?? null);
+    hold(text.length);
+    if (signal.aborted) throw signal.reason;
+    this.#respond(stream, 200, text);
+  }
+
+  /** Counts what is held of the answer to a request, until the request has ended. Beyond the limit, the request is refused. */
+  #holdAnswer({ hostId, stream, refuse }: Call<LinkPath>): (bytes: number) => void {
+    const holding = this.#answers.hold(hostId, (error) => {
+      refuse(error);
+      // The answer is there, and is not read.
+      if (stream.writableEnded) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    });
+    if (stream.destroyed) holding.release();
+    else stream.once("close", () => holding.release());
+    return (bytes) => holding.add(bytes);
+  }
+
+  async #send({ stream }: Call<LinkPath>, content: AsyncIterable<Uint8Array>): Promise<typeof ANSWERED> {
+    await sendContent(stream, content, this.#idleMs);
+    endAnswer(stream, this.#idleMs);
+    return ANSWERED;
+  }
+
+  #respond(stream: ServerHttp2Stream, status: number, json: string): void {
+    if (stream.destroyed || stream.headersSent) return;
+    stream.respond({ ":status": status, "content-type": "application/json" });
+    stream.write(json);
+    endAnswer(stream, this.#idleMs);
+    // What the environment still sends is not needed.
+    stream.resume();
   }
 
   async #in<P extends Exclude<LinkPath, "/open" | "/snapshot/remove">>(
@@ -197,7 +269,8 @@ export class LinkRequests {
     });
   }
 
-  async #follow({ given, stream, signal }: Call<"/run">, sandbox: OpenSandbox): Promise<unknown> {
+  async #follow(call: Call<"/run">, sandbox: OpenSandbox): Promise<unknown> {
+    const { given, stream, signal } = call;
     const { commandTimeoutMs } = this.#options;
     const { defaults, init, path } = sandbox;
     const user = given.user ?? defaults.user;
@@ -219,27 +292,32 @@ export class LinkRequests {
     if (given.has_input) pipeline(stream, process.stdin, { signal }).catch(() => {});
     else stream.resume();
     stream.respond({ ":status": 200 });
+    // A command that runs may wait for its reader for as long as it may run.
+    const write = (channel: "stdout" | "stderr", data: Uint8Array) => writeFrame(stream, channel, data, commandTimeoutMs);
+    const tell = (event: CommandEvent) => writeEvent(stream, event, commandTimeoutMs);
     try {
-      await writeEvent(stream, { type: "started", process: process.id, pid: process.pid });
+      await tell({ type: "started", process: process.id, pid: process.pid });
       if (given.max_output_bytes === undefined) {
         for await (const part of outputOf(process, NEVER_MS)) {
           if (part === null) continue;
-          if ("channel" in part) await writeFrame(stream, part.channel, part.data);
-          else await writeEvent(stream, { type: "ended", ...endingFields(part) });
+          if ("channel" in part) await write(part.channel, part.data);
+          else await tell({ type: "ended", ...endingFields(part) });
         }
       } else {
-        const { stdout, stderr, process: _, ...ending } = await finished(process, given.max_output_bytes);
-        await writeFrame(stream, "stdout", stdout);
-        await writeFrame(stream, "stderr", stderr);
-        await writeEvent(stream, { type: "ended", ...endingFields(ending) });
+        const onKept = this.#holdAnswer(call);
+        const { stdout, stderr, process: _, ...ending } = await finished(process, given.max_output_bytes, onKept);
+        if (signal.aborted) throw signal.reason;
+        await write("stdout", stdout);
+        await write("stderr", stderr);
+        await tell({ type: "ended", ...endingFields(ending) });
       }
     } catch (error) {
-      if (!stream.destroyed) await writeEvent(stream, { type: "failed", failure: this.#failureOf(fromInit(error)) });
+      if (!stream.destroyed) await tell({ type: "failed", failure: this.#failureOf(fromInit(error)) });
     } finally {
       signal.removeEventListener("abort", kill);
       if (signal.aborted) kill();
       mine.delete(process.id);
-      stream.end();
+      endAnswer(stream, commandTimeoutMs);
     }
     return ANSWERED;
   }
@@ -258,27 +336,6 @@ const NEVER_MS = 2 ** 31 - 1;
 
 function isLinkPath(path: string): path is LinkPath {
   return Object.hasOwn(linkRequests, path);
-}
-
-function respond(stream: ServerHttp2Stream, status: number, body: unknown): void {
-  if (stream.destroyed || stream.headersSent) return;
-  stream.respond({ ":status": status, "content-type": "application/json" });
-  stream.end(JSON.stringify(body ?? null));
-  // What the environment still sends is not needed.
-  stream.resume();
-}
-
-async function send(stream: ServerHttp2Stream, content: NodeJS.ReadableStream): Promise<typeof ANSWERED> {
-  stream.resume();
-  stream.respond({ ":status": 200, "content-type": "application/octet-stream" });
-  await pipeline(content, stream);
-  return ANSWERED;
-}
-
-/** The bytes after the parameters. A request that is broken off is an error, not the end of the content. */
-async function* contentOf({ stream, signal }: Pick<Call<LinkPath>, "stream" | "signal">): AsyncGenerator<Uint8Array> {
-  for await (const part of stream.iterator({ destroyOnReturn: false })) yield part as Uint8Array;
-  if (stream.aborted || signal.aborted) throw new PlatformError("request.cancelled", "the environment cancelled its request");
 }
 
 function fileFields({ path, type, size, mode, uid, gid, modifiedMs, target }: FileInfo): object {
