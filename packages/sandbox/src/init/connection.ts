@@ -22,6 +22,12 @@ import { InitStream } from "./stream.ts";
 const protocol = 1;
 /** How long an init may take to close its side of a connection. */
 const END_MS = 1_000;
+/** Data waits when so much was sent that the init has not read. */
+const MAX_UNSENT_BYTES = 1 << 20;
+/** Of one connection, as in the init. Connections of programs to a port that a client listens on count too. */
+const MAX_STREAMS = 1_024;
+/** A line that names a connection. */
+const MAX_LINE = 32;
 const signedPrefix = "aenv-init-1\n";
 
 export interface InitHello {
@@ -176,6 +182,9 @@ export class InitConnection {
         socket.destroy(error instanceof Error ? error : new Error(String(error)));
       }
     });
+    socket.on("drain", () => {
+      for (const stream of this.#streams.values()) stream.flush();
+    });
     let cause: Error | undefined;
     socket.on("error", (error) => {
       cause = error;
@@ -283,6 +292,7 @@ export class InitConnection {
       for await (const part of receiver) {
         const lines = (rest + String(part)).split("\n");
         rest = lines.pop() ?? "";
+        if (rest.length > MAX_LINE) throw new PlatformError("sandbox.lost", "the sandbox's init sent no number of a connection");
         for (const line of lines) this.#take(Number(line), onConnection);
       }
     };
@@ -347,6 +357,8 @@ export class InitConnection {
   }
 
   #take(connection: number, onConnection: (connection: Duplex) => void): void {
+    // The init refuses it too, unless a program of the sandbox has taken it over.
+    if (this.#streams.size >= MAX_STREAMS) return;
     const { stream, receiver } = this.#send("take", { connection }, (on) => new StreamDuplex(on));
     stream.answer.then(
       () => onConnection(receiver),
@@ -364,15 +376,18 @@ export class InitConnection {
     const { abort, ...parameters }: { readonly abort?: AbortSignal } = options;
     const id = this.#nextStream++;
     const cancel = () => stream.reset(abort?.reason instanceof Error ? abort.reason : new Error("cancelled"));
-    const stream = new InitStream(
+    const stream = new InitStream({
       id,
       // What is still received after `end` is not acknowledged.
-      (kind, payload) => this.#socket.writable && this.#socket.write(encodeFrame(kind, id, payload)),
-      () => {
+      send: (kind, payload) => {
+        if (this.#socket.writable) this.#socket.write(encodeFrame(kind, id, payload));
+      },
+      isCongested: () => this.#socket.writableLength > MAX_UNSENT_BYTES,
+      onClose: () => {
         this.#streams.delete(id);
         abort?.removeEventListener("abort", cancel);
       },
-    );
+    });
     const receiver = receive?.(stream);
     if (receiver !== undefined) stream.receiveWith(receiver);
     if (this.#socket.destroyed) stream.fail(new PlatformError("sandbox.lost", "the connection to the sandbox's init is closed"));

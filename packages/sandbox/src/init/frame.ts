@@ -13,6 +13,8 @@ export const initialWindow = 256 << 10;
 /** Largest payload of a data frame, so that streams share the connection evenly. */
 export const maxDataBytes = 64 << 10;
 
+/** Pieces of a frame that are kept as they were received. */
+const MAX_PARTS = 256;
 const headerBytes = 9;
 const lengthBytes = 4;
 
@@ -34,6 +36,8 @@ export class FrameDecoder {
   *push(received: Buffer): Generator<Frame> {
     this.#parts.push(received);
     this.#bytes += received.length;
+    // A frame that arrives in single bytes would take hundreds of times its size.
+    if (this.#parts.length > MAX_PARTS) this.#join();
     while (this.#bytes >= headerBytes) {
       const total = lengthBytes + this.#peekLength();
       if (this.#bytes < total) return;

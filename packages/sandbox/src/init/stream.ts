@@ -1,3 +1,4 @@
+import { PlatformError } from "@aenv/contract";
 import { InitError } from "./error.ts";
 import { type Frame, frameKind, initialWindow, maxDataBytes } from "./frame.ts";
 import { fieldsOf, parseFields, textIn } from "./json.ts";
@@ -7,6 +8,13 @@ export interface Receiver {
   receive(data: Buffer): void;
   finish(): void;
   fail(error: Error): void;
+}
+
+export interface InitStreamOptions {
+  readonly id: number;
+  readonly send: (kind: number, payload: Uint8Array) => void;
+  readonly isCongested: () => boolean;
+  readonly onClose: () => void;
 }
 
 interface WaitingWrite {
@@ -20,6 +28,7 @@ const nothing = Buffer.alloc(0);
 export class InitStream {
   readonly id: number;
   readonly #send: (kind: number, payload: Uint8Array) => void;
+  readonly #isCongested: () => boolean;
   readonly #onClose: () => void;
   readonly #answer = Promise.withResolvers<unknown>();
   readonly #summary = Promise.withResolvers<unknown>();
@@ -27,13 +36,17 @@ export class InitStream {
   #isClosed = false;
   #hasAnswer = false;
   #credit = initialWindow;
+  /** What the init may still send. */
+  #window = initialWindow;
   #released = 0;
   #writes: WaitingWrite[] = [];
   #failure: Error | undefined;
 
-  constructor(id: number, send: (kind: number, payload: Uint8Array) => void, onClose: () => void) {
+  /** `isCongested`: the init does not read what was sent, and `flush` is called when it does. */
+  constructor({ id, send, isCongested, onClose }: InitStreamOptions) {
     this.id = id;
     this.#send = send;
+    this.#isCongested = isCongested;
     this.#onClose = onClose;
     // Both may fail with nobody waiting for them.
     this.#answer.promise.catch(() => undefined);
@@ -77,6 +90,10 @@ export class InitStream {
         return;
       }
       case frameKind.data:
+        // A program of the sandbox may have taken the init over. All that it sends beyond the window would be kept until it is read.
+        if (frame.payload.length > this.#window)
+          throw new PlatformError("sandbox.lost", `the sandbox's init sent more data than the ${this.#window} bytes that were allowed`);
+        this.#window -= frame.payload.length;
         this.#receiver?.receive(frame.payload);
         return;
       case frameKind.end:
@@ -86,7 +103,7 @@ export class InitStream {
         return;
       case frameKind.window:
         this.#credit += frame.payload.readUInt32BE(0);
-        this.#flush();
+        this.flush();
         return;
       case frameKind.reset:
         this.fail(errorOf(parseFields(frame.payload)));
@@ -101,7 +118,7 @@ export class InitStream {
       return;
     }
     this.#writes.push({ data, done });
-    this.#flush();
+    this.flush();
   }
 
   /** Tells the init that no more data follows. */
@@ -116,6 +133,7 @@ export class InitStream {
     if (this.#isClosed || this.#released < initialWindow / 4) return;
     const credits = Buffer.alloc(4);
     credits.writeUInt32BE(this.#released);
+    this.#window += this.#released;
     this.#released = 0;
     this.#send(frameKind.window, credits);
   }
@@ -142,8 +160,10 @@ export class InitStream {
     for (const { done } of this.#writes.splice(0)) done(reason);
   }
 
-  #flush(): void {
-    while (this.#credit > 0) {
+  /** Sends what waits, as far as the init allows it and reads. */
+  flush(): void {
+    // An init may allow any amount and read nothing, and what is sent to it would be kept here.
+    while (this.#credit > 0 && !this.#isCongested()) {
       const next = this.#writes.shift();
       if (next === undefined) return;
       const size = Math.min(this.#credit, maxDataBytes, next.data.length);

@@ -40,8 +40,6 @@ const MEBIBYTE = 1_024 ** 2;
 const IDLE_MS = 10 * 60_000;
 /** Requests of one process that are being worked at, those included that it has cancelled meanwhile. */
 const WORK_AT_ONCE = 512;
-/** For the end of a request that was answered before its end. */
-const END_MS = 10_000;
 
 interface Call<P extends LinkPath> {
   readonly hostId: string;
@@ -171,7 +169,8 @@ export class LinkRequests {
     const working = this.#working.get(hostId) ?? 0;
     if (working >= WORK_AT_ONCE) {
       const message = `the platform still works at ${working} requests of this process, its limit; some of them were cancelled`;
-      return this.#respond(stream, 400, JSON.stringify(this.#failureOf(new PlatformError("quota.exceeded", message))));
+      this.#respond(stream, 400, JSON.stringify(this.#failureOf(new PlatformError("quota.exceeded", message))));
+      return;
     }
     this.#working.set(hostId, working + 1);
     const answered = this.#answer(hostId, stream, headers, gone).catch((error: unknown) => {
