@@ -76,7 +76,7 @@ describeNeeding("helm", "the chart", () => {
       const secrets = manifests
         .filter(({ kind }) => kind === "Secret")
         .flatMap(({ data }) => Object.values(data as Record<string, string>));
-      expect(secrets).toHaveLength(3);
+      expect(secrets).toHaveLength(4);
       const others = JSON.stringify(manifests.filter(({ kind }) => kind !== "Secret"));
       for (const secret of secrets) {
         const text = Buffer.from(secret, "base64").toString();

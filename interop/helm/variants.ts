@@ -20,6 +20,7 @@ export const variants = {
   "a Redis of your own, by a Secret": {
     redis: { enabled: false, external: { existingSecret: "aenv-store", key: "address" } },
     adminToken: { existingSecret: "aenv-token", key: "value" },
+    metricsToken: { existingSecret: "prometheus-token", key: "value" },
   },
   "a Redis of your own, by its address": { redis: { enabled: false, external: { url: "redis+sentinel://one:26379,two:26379/main" } } },
   "nothing that lasts": { persistence: { enabled: false }, redis: { persistence: { enabled: false } } },

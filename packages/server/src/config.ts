@@ -35,7 +35,10 @@ export const serverConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("processes that serve the data port, at most 16 by default; with 1, it is the server's own process"),
-  adminPort: port.nullable().default(null).describe("port of the metrics and the configuration, on loopback only; none by default"),
+  adminPort: port
+    .nullable()
+    .default(null)
+    .describe("port of the metrics and the configuration on loopback, with the tokens of the control port; none by default"),
   publicUrl: z.url().nullable().default(null).describe("URL of the data port as clients reach it, used in agent links"),
   linkUrl: z
     .string()
@@ -55,6 +58,14 @@ export const serverConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("the administrator's token, as aenv_ID_SECRET; another value revokes the earlier one; default: created at the first start"),
+  metricsToken: z
+    .string()
+    .regex(/^[\x21-\x7e]{20,512}$/, { message: "must have 20 to 512 characters without spaces" })
+    .nullable()
+    .default(null)
+    .describe(
+      "a token for Prometheus, which opens /metrics and nothing else; if it is set, /metrics needs a token also where access is off",
+    ),
   idsAreKeys: flag
     .default(true)
     .describe(
@@ -322,11 +333,17 @@ export function readServerConfig(options: {
   return { ...config, store: store === "" ? `sqlite:${join(home, "server.db")}` : store };
 }
 
+/** Settings that are never shown. */
+const SECRETS: ReadonlySet<string> = new Set(["adminToken", "metricsToken"] satisfies (keyof ServerConfig)[]);
+
 /** The configuration for display, with passwords hidden. */
 export function shownConfig(config: ServerConfig): Record<string, unknown> {
   const hidden = (text: string) => text.replace(/(:\/\/[^:@/]*):[^@/]*@/, "$1:***@").replace(/([?&]\w*password=)[^&]*/gi, "$1***");
   const shown = Object.entries(config).map(([key, value]) => [key, typeof value === "string" ? hidden(value) : value]);
-  return { ...Object.fromEntries(shown), adminToken: config.adminToken === null ? null : "***" };
+  const secrets = Object.entries(config).flatMap(([key, value]) =>
+    SECRETS.has(key) ? [[key, value === null ? null : "***"] as const] : [],
+  );
+  return { ...Object.fromEntries(shown), ...Object.fromEntries(secrets) };
 }
 
 function fromVariables(variables: Readonly<Record<string, string | undefined>>): Record<string, unknown> {
@@ -363,7 +380,7 @@ function invalid(error: z.ZodError, given: Readonly<Record<string, unknown>>): P
     if (issue.code === "unrecognized_keys")
       return `'${issue.keys.join("', '")}' is not a setting; the settings are ${Object.keys(serverConfig.shape).join(", ")}`;
     const key = String(issue.path[0] ?? "");
-    return `${key} is ${JSON.stringify(given[key])}; ${issue.message}`;
+    return SECRETS.has(key) ? `${key} ${issue.message}` : `${key} is ${JSON.stringify(given[key])}; ${issue.message}`;
   });
   return new PlatformError("request.invalid", `the server's configuration is wrong: ${problems.join("; ")}`);
 }

@@ -68,6 +68,14 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- ternary .Values.adminToken.key "token" (ne .Values.adminToken.existingSecret "") -}}
 {{- end -}}
 
+{{- define "aenv.metricsSecret" -}}
+{{- default (printf "%s-metrics" (include "aenv.fullname" .)) .Values.metricsToken.existingSecret -}}
+{{- end -}}
+
+{{- define "aenv.metricsKey" -}}
+{{- ternary .Values.metricsToken.key "token" (ne .Values.metricsToken.existingSecret "") -}}
+{{- end -}}
+
 {{- define "aenv.initSecret" -}}
 {{- printf "%s-init" (include "aenv.fullname" .) -}}
 {{- end -}}
@@ -101,7 +109,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 
 {{- /* The settings that the chart sets, which values must not. */ -}}
 {{- define "aenv.ownSettings" -}}
-adminToken host controlPort dataPort engine home store publicUrl kubeconfig kubeServer kubeNamespace kubeGroup kubeNetworkPolicies initKeyFile baseImage podTemplates drainTime
+adminToken metricsToken host controlPort dataPort engine home store publicUrl kubeconfig kubeServer kubeNamespace kubeGroup kubeNetworkPolicies initKeyFile baseImage podTemplates drainTime
 {{- end -}}
 
 {{- define "aenv.restricted" -}}

@@ -138,7 +138,7 @@ function welcome(server: RunningServer, config: ServerConfig, token: string | nu
       [
         ["Control", `${colors.cyan(controlUrl)}  ${colors.dim(`the hub and instances; ${controlUrl}/docs lists the API`)}`],
         ["Data", `${colors.cyan(dataUrl)}  ${colors.dim("agents and trainers")}`],
-        ["Admin", adminUrl === null ? "" : `${colors.cyan(adminUrl)}  ${colors.dim("metrics, on this machine only")}`],
+        ["Admin", adminUrl === null ? "" : `${colors.cyan(adminUrl)}  ${colors.dim("metrics and configuration, on this machine only")}`],
         ["Store", tildePath(String(store))],
         ["Home", tildePath(config.home)],
         ["Access", access.isOn ? "on: a token is needed" : "off: every client that can reach it has full access"],

@@ -27,6 +27,7 @@ describe("the server's settings", () => {
     ["home", "--home <text>"],
     ["idsAreKeys", "--ids-are-keys [true|false]"],
     ["memoryMb", "--memory-mb <number>"],
+    ["metricsToken", "--metrics-token <text>"],
     ["publicUrl", "--public-url <url>"],
     ["startTimeout", "--start-timeout <duration>"],
   ])("have the kind of value in the flag of %s", (key, flag) => {

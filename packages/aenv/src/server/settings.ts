@@ -32,10 +32,12 @@ export function serverSettings(): ServerSetting[] {
 
 const probes = { "true|false": "true", duration: "30m", url: "http://x", size: "1 GiB", number: "1000" } as const;
 
+const SECRET = "a-token-of-at-least-20-characters";
+
 /** The kind of value after the flag. It is found by trying values, so that only the schema defines what is allowed. */
 function kindOf(schema: z.ZodType): string {
   const takes = (text: unknown) => schema.safeParse(text).success;
-  if (takes("any text") || takes("name")) return "text";
+  if (["any text", "name", SECRET].some(takes)) return "text";
   const kind = Object.entries(probes).find(([, text]) => takes(text))?.[0];
   if (kind !== undefined) return kind;
   const { enum: choices } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });

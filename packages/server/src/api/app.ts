@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { type HostRule, PlatformError, parseRequestId, problemsOf } from "@aenv/contract";
@@ -80,7 +81,9 @@ export function createApp(options: AppOptions): FastifyInstance {
     traces.set(request, options.tracing.start(`${request.method} ${request.routeOptions.url ?? "none"}`, request.headers));
     const { one } = request.routeOptions.config;
     if (one === undefined) throw noSuchRoute(request);
-    if (one.roles !== null) {
+    if (one.roles !== null && !hasOwnToken(one, request)) {
+      if (!options.access.isOn && one.ownToken)
+        throw new PlatformError("access.unauthenticated", `${one.path} needs the server's metricsToken`);
       const caller = await options.access.identify(request.headers.authorization);
       callers.set(request, caller);
       options.access.assertRole(caller, ...one.roles);
@@ -171,6 +174,12 @@ function bodyOf(one: ApiRoute, body: unknown): unknown {
   if (one.body === undefined) return one.isRaw === true ? body : undefined;
   if (body instanceof Readable) throw new PlatformError("request.invalid", "send the body as JSON, with content-type application/json");
   return parse(one.body, body, "body");
+}
+
+function hasOwnToken({ ownToken }: ApiRoute, { headers }: FastifyRequest): boolean {
+  const [, token = ""] = /^bearer +(\S+)$/i.exec(headers.authorization?.trim() ?? "") ?? [];
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return Boolean(ownToken) && timingSafeEqual(digest(token), digest(ownToken ?? ""));
 }
 
 const ANONYMOUS: Caller = { owner: "", roles: new Set(), tokenId: null, maxInstances: null };

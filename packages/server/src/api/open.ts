@@ -60,5 +60,5 @@ export function openApps(options: OpenAppsOptions): { readonly app: FastifyInsta
   const app = createApp({ ...common, routes: [...routes, ...operations] });
   serveUpgrades(app, options);
   if (config.adminPort === null) return { app, admin: null };
-  return { app, admin: createApp({ ...common, routes: adminRoutes(metrics, config), hostRule: hostRuleFor("127.0.0.1", []) }) };
+  return { app, admin: createApp({ ...common, routes: adminRoutes(options), hostRule: hostRuleFor("127.0.0.1", []) }) };
 }

@@ -25,8 +25,11 @@ const readiness = z.object({
   disk: z.enum(["ok", "full", "not writable"]),
 });
 
-/** Routes that are not public: without a token on the admin port, which is on loopback; for administrators on the control port. */
-export function adminRoutes(metrics: Metrics, config: ServerConfig): ApiRoute[] {
+/**
+ * Routes that are not public. They need a token on the admin port too: it is on loopback, where the environments of the engine `process` run as
+ * well.
+ */
+function privateRoutes(metrics: Metrics, config: ServerConfig): ApiRoute[] {
   return [
     route({
       method: "GET",
@@ -34,7 +37,8 @@ export function adminRoutes(metrics: Metrics, config: ServerConfig): ApiRoute[] 
       summary: "Prometheus metrics",
       answer: { type: "text/plain" },
       tag: "operations",
-      roles: null,
+      roles: ["admin"],
+      ownToken: config.metricsToken,
       isRaw: true,
       handle: async ({ reply }) => reply.type(metrics.registry.contentType).send(await metrics.text()),
     }),
@@ -44,14 +48,15 @@ export function adminRoutes(metrics: Metrics, config: ServerConfig): ApiRoute[] 
       summary: "The server's configuration, without secrets",
       answer: z.record(z.string(), z.unknown()),
       tag: "operations",
-      roles: null,
+      roles: ["admin"],
       handle: async () => shownConfig(config),
     }),
   ];
 }
 
-export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
-  const own: ApiRoute[] = [
+/** Whether the process answers, and whether it is ready. Anybody may ask. */
+function probeRoutes(rooms: Omit<OperationRooms, "others">): ApiRoute[] {
+  return [
     route({
       method: "GET",
       path: "/health",
@@ -80,7 +85,17 @@ export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
         return reply.code(isReady ? 200 : 503).send({ status: isReady ? "ready" : "not ready", store, disk });
       },
     }),
-    ...adminRoutes(rooms.metrics, rooms.config).map((one) => ({ ...one, roles: ["admin"] as const })),
+  ];
+}
+
+/** The routes of the admin port. */
+export function adminRoutes(rooms: Omit<OperationRooms, "others">): ApiRoute[] {
+  return [...probeRoutes(rooms), ...privateRoutes(rooms.metrics, rooms.config)];
+}
+
+export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
+  const own: ApiRoute[] = [
+    ...adminRoutes(rooms),
     route({
       method: "GET",
       path: "/openapi.json",

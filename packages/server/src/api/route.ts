@@ -30,6 +30,8 @@ export interface ApiRoute<P extends z.ZodType = z.ZodType, Q extends z.ZodType =
   readonly tag: "environments" | "instances" | "services" | "snapshots" | "rollouts" | "sessions" | "sandboxes" | "access" | "operations";
   /** Any one of these roles is enough; `null` if no token is needed. */
   readonly roles: readonly Role[] | null;
+  /** A token of the server's settings that is enough for this route. Then the route needs a token also where access is off. */
+  readonly ownToken?: string | null;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
