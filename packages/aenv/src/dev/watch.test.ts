@@ -56,4 +56,12 @@ describe("watchProject", () => {
     tree.write({ "src/a.ts": "2" });
     expect(await next()).toEqual(["src/a.ts"]);
   });
+
+  it("ignores the runs of rollouts in the project's folder, and only those", async () => {
+    using tree = temporaryTree({ "src/runs/a.ts": "1" });
+    const next = watching(tree);
+    tree.write({ "runs/today/settings.json": "{}", "runs/today/trajectories.jsonl": "{}" });
+    tree.write({ "src/runs/a.ts": "2" });
+    expect(await next()).toEqual(["src/runs/a.ts"]);
+  });
 });

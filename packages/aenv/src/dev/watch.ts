@@ -3,6 +3,8 @@ import { join, relative } from "node:path";
 
 /** Folders of generated files. */
 const IGNORED = new Set(["node_modules", "dist", "coverage", "__pycache__", "venv"]);
+/** Where rollouts in the project's folder write their runs. */
+const RUNS = "runs";
 const SETTLE_MS = 60;
 
 export interface Watch {
@@ -28,19 +30,21 @@ export function watchProject(root: string, onChange: (files: readonly string[]) 
     }, SETTLE_MS);
   };
 
+  const isIgnored = (folder: string, name: string) => isGenerated(name) || (folder === root && name === RUNS);
+
   /** The files of a new folder count as changed. */
   const add = (folder: string, isNew: boolean) => {
     if (watchers.has(folder)) return;
     try {
       const watcher = watch(folder, (_, name) => {
-        if (name === null || isIgnored(name)) return;
+        if (name === null || isIgnored(folder, name)) return;
         report(join(folder, name));
         add(join(folder, name), true);
       });
       watcher.on("error", () => remove(folder));
       watchers.set(folder, watcher);
       for (const entry of readdirSync(folder, { withFileTypes: true })) {
-        if (isIgnored(entry.name)) continue;
+        if (isIgnored(folder, entry.name)) continue;
         if (isNew) report(join(folder, entry.name));
         if (entry.isDirectory()) add(join(folder, entry.name), isNew);
       }
@@ -63,7 +67,7 @@ export function watchProject(root: string, onChange: (files: readonly string[]) 
   };
 }
 
-/** Hidden files, backups of editors, and logs. */
-function isIgnored(name: string): boolean {
+/** Whether it is an installed, built or hidden file, a backup of an editor or a log. */
+function isGenerated(name: string): boolean {
   return IGNORED.has(name) || name.startsWith(".") || /~$|\.(?:swp|swx|tmp|log)$/.test(name) || name === "4913";
 }

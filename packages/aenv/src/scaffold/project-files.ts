@@ -31,7 +31,7 @@ export function projectFiles(plan: Plan): Map<string, string | Uint8Array> {
     ["config.json", toJson(configFor(plan))],
     ["package.json", toJson(packageFor(plan))],
     ["tsconfig.json", toJson(tsconfig)],
-    [".gitignore", "node_modules/\ndist/\n"],
+    [".gitignore", "node_modules/\ndist/\nruns/\n"],
   ]);
   if (plan.tarball !== null) files.set(plan.tarball.name, plan.tarball.bytes);
   if (plan.bringsNode) files.set(".npmrc", quietNpm);
