@@ -67,7 +67,7 @@ async function init(givenName: string, options: Options, terminal: Terminal): Pr
   printer.print(tree(name, paths, colors));
   printer.print();
   if (tarball !== null) {
-    printer.print(`It uses aenvironment built from this clone, in ${tarball.name}.`);
+    printer.print(`It uses aenvironment from ${tarball.name}, which is copied into it.`);
     printer.print();
   }
   printer.print("Next:");

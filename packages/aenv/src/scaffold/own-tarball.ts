@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { packArchive } from "../bundle/archive.ts";
 import { ownFolder, ownPackage } from "../project/own-package.ts";
@@ -21,11 +21,12 @@ const builder = join(ownFolder, "scripts/build.ts");
 const sources = ["packages/*/package.json", "packages/*/{src,bin,init,templates,scripts}/**", "environments/*/**", "interop/package.json"];
 
 /**
- * In a clone, the package built from the current sources; null in the published package, which npm installs from a registry.
- * It is built once per state of the sources. The same sources give the same name and bytes.
+ * In a clone, the package built from the current sources; in a project that was created from a clone, the tarball it was installed from.
+ * Null in a package that npm installed from a registry. In a clone it is built once per state of the sources, and the same sources give
+ * the same name and bytes.
  */
 export async function ownTarball(): Promise<Tarball | null> {
-  if (!existsSync(builder)) return null;
+  if (!existsSync(builder)) return installedTarball(root);
   const digest = digestOfSources();
   const name = `aenvironment-${ownPackage().version}-${digest.slice(0, 12)}.tgz`;
   const cache = join(root, "node_modules/.cache/aenvironment");
@@ -42,6 +43,26 @@ export async function ownTarball(): Promise<Tarball | null> {
     return { name, bytes };
   }
   return { name, bytes: readFileSync(kept) };
+}
+
+/** The file that the package in `folder` was installed from; null if it came from a registry. */
+export function installedTarball(folder: string): Tarball | null {
+  const file = installedFrom(folder);
+  if (file === null) return null;
+  const path = resolve(folder, file);
+  if (existsSync(path)) return { name: basename(path), bytes: readFileSync(path) };
+  throw new Failure(`aenvironment was installed from ${path}, which does not exist any more, so a new project could not install it`, {
+    hint: "Put the file back, or create the project from the clone: npx aenvironment init NAME --work-dir FOLDER",
+  });
+}
+
+/** What npm has written down about the installed package: `file:aenvironment-0.1.0-….tgz`. */
+function installedFrom(folder: string): string | null {
+  const lock = join(folder, "node_modules/.package-lock.json");
+  if (!existsSync(lock)) return null;
+  const { packages = {} } = JSON.parse(readFileSync(lock, "utf8")) as { packages?: Record<string, { resolved?: string }> };
+  const [, file = null] = /^file:(.+\.tgz)$/.exec(packages["node_modules/aenvironment"]?.resolved ?? "") ?? [];
+  return file;
 }
 
 function digestOfSources(): string {
