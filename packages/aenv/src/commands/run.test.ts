@@ -57,6 +57,25 @@ describe("run", { timeout: 60_000 }, () => {
     expect(await ask(url)).toBe("four");
   });
 
+  it("says at once that a new version is not healthy, and why, and serves it when it is", async () => {
+    using tree = project(code("one"));
+    await using running = run(tree);
+    const { url } = await running.next("ready");
+    const health = `import { existsSync } from "node:fs";
+import { registerHealth } from "aenvironment";
+registerHealth(() => (existsSync("data.json") ? { status: "healthy" } : { status: "unhealthy", reason: "data.json is missing" }));
+`;
+    tree.write({ "src/index.ts": code("two") + health });
+    expect(await running.next("unhealthy")).toMatchObject({
+      reason: expect.stringContaining("data.json is missing"),
+      isStillServing: true,
+    });
+    expect(await ask(url)).toBe("one");
+    tree.write({ "data.json": "{}" });
+    await running.next("reloaded");
+    expect(await ask(url)).toBe("two");
+  });
+
   it("warns about a field that is probably misspelled, at the start and when config.json is saved", async () => {
     using tree = project(code("one"), { "config.json": { name: "my-env", version: "1.0.0", discription: "" } });
     await using running = run(tree);

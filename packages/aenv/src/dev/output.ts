@@ -75,6 +75,11 @@ export class DevOutput {
         this.#printError(failureText(event.failure, this.#terminal.stderr.colors, this.#terminal.cwd));
         this.#printError(event.isStillServing ? "  The previous version is still served." : "  Nothing is served until it loads.");
         return;
+      case "unhealthy":
+        this.#printer.jsonLine(event);
+        this.#printError(`${this.#terminal.stderr.colors.yellow("!")} the environment has loaded, and is not healthy yet: ${event.reason}`);
+        if (event.isStillServing) this.#printError("  The previous version is served until it is.");
+        return;
       case "crashed":
         this.#printer.jsonLine(event);
         this.#printError(

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { request } from "node:http";
 import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { isObject, messageOf } from "@aenv/contract";
 import { dataDir } from "../project/data-dir.ts";
@@ -17,6 +18,8 @@ export interface SandboxOptions {
   onLine(stream: "stdout" | "stderr", line: string): void;
   /** The process ended without being stopped. */
   onCrash(how: string): void;
+  /** The environment has loaded, and its health check does not pass yet. Called for each new reason. */
+  onUnhealthy(reason: string): void;
 }
 
 const KILL_AFTER_MS = 15_000;
@@ -47,7 +50,7 @@ export class SandboxProcess {
     const sandbox = new SandboxProcess(options);
     try {
       await sandbox.#untilReady(options, signal);
-      await sandbox.#untilHealthy(signal);
+      await sandbox.#untilHealthy(options, signal);
       sandbox.#state = "running";
       return sandbox;
     } catch (error) {
@@ -94,14 +97,22 @@ export class SandboxProcess {
     if (input !== null) createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }).on("line", onLine);
   }
 
-  async #untilHealthy(signal: AbortSignal): Promise<void> {
-    const deadline = performance.now() + HEALTH_TIMEOUT_MS;
-    for (;;) {
+  async #untilHealthy({ onUnhealthy }: SandboxOptions, signal: AbortSignal): Promise<void> {
+    const late = AbortSignal.timeout(HEALTH_TIMEOUT_MS);
+    const either = AbortSignal.any([signal, late]);
+    let reason = "it does not answer";
+    try {
+      for (;;) {
+        const { status, body } = await getHealth(this.target, either);
+        if (status === 200) return;
+        if (body !== reason) onUnhealthy(body);
+        reason = body;
+        await pause(HEALTH_INTERVAL_MS, undefined, { signal: either });
+      }
+    } catch (error) {
       signal.throwIfAborted();
-      const { status, body } = await getHealth(this.target, signal);
-      if (status === 200) return;
-      if (performance.now() > deadline) throw new Failure(`the environment did not become healthy: ${body}`);
-      await new Promise((resolve) => setTimeout(resolve, HEALTH_INTERVAL_MS));
+      if (!late.aborted) throw error;
+      throw new Failure(`the environment did not become healthy within ${HEALTH_TIMEOUT_MS / 1_000} s: ${reason}`);
     }
   }
 }

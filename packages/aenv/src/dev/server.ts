@@ -14,6 +14,7 @@ export type DevEvent =
   | { readonly event: "changed"; readonly files: readonly string[] }
   | { readonly event: "serving"; readonly project: Project }
   | { readonly event: "failed"; readonly failure: Failure; readonly isStillServing: boolean }
+  | { readonly event: "unhealthy"; readonly reason: string; readonly isStillServing: boolean }
   | { readonly event: "crashed"; readonly how: string }
   | { readonly event: "output"; readonly stream: "stdout" | "stderr"; readonly line: string };
 
@@ -149,6 +150,7 @@ export class DevServer {
           socketPath: process.platform === "win32" ? pipe : join(this.#sockets, `${number}.sock`),
           onLine: (stream, line) => this.#options.onEvent({ event: "output", stream, line }),
           onCrash: (how) => this.#onCrash(sandbox, how),
+          onUnhealthy: (reason) => this.#options.onEvent({ event: "unhealthy", reason, isStillServing: this.#current !== undefined }),
         },
         signal,
       );
