@@ -1,5 +1,6 @@
 import type { UnscoredCause } from "@aenv/contract";
 import type { EpisodeScore, RunProgress } from "@aenv/rollout";
+import { fit } from "../terminal/fit.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { moneyText } from "./summary-view.ts";
 
@@ -36,7 +37,7 @@ export class LiveView {
     if (now - this.#shownAt < (stderr.isTty ? EVERY_MS : LINE_EVERY_MS) && !isLast) return;
     this.#shownAt = now;
     const text = this.#text(progress, (now - this.#startedAt) / 1_000);
-    stderr.write(stderr.isTty ? `\r\x1b[2K${text.slice(0, stderr.columns * 2)}` : `${text}\n`);
+    stderr.write(stderr.isTty ? `\r\x1b[2K${fit(text, stderr.columns - 1)}` : `${text}\n`);
   }
 
   end(): void {
