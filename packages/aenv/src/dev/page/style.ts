@@ -2,7 +2,7 @@
 export const STYLE = `
 :root { color-scheme: light dark; --text: #1c2430; --soft: #5a6675; --back: #f6f7f9; --card: #ffffff; --line: #d9dee5; --accent: #1a5fb4; --on-accent: #ffffff; --bad: #b3261e; --code: #eef1f5; }
 @media (prefers-color-scheme: dark) { :root { --text: #e6eaf0; --soft: #a0abba; --back: #14181e; --card: #1c222b; --line: #333c49; --accent: #8ab8f5; --on-accent: #10202f; --bad: #ff9a92; --code: #262e39; } }
-* { box-sizing: border-sandbox; }
+* { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.5rem 1.25rem 4rem; max-width: 60rem; background: var(--back); color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
 header { margin-bottom: 1.5rem; }
 h1 { margin: 0; font-size: 1.75rem; overflow-wrap: anywhere; }
