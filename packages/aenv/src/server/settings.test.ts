@@ -29,6 +29,8 @@ describe("the server's settings", () => {
     ["memoryMb", "--memory-mb <number>"],
     ["metricsToken", "--metrics-token <text>"],
     ["publicUrl", "--public-url <url>"],
+    ["linkUrl", "--link-url <url>"],
+    ["workers", "--workers <number>"],
     ["startTimeout", "--start-timeout <duration>"],
   ])("have the kind of value in the flag of %s", (key, flag) => {
     expect(serverSettings().find((one) => one.key === key)?.flag).toBe(flag);

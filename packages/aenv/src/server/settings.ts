@@ -30,18 +30,27 @@ export function serverSettings(): ServerSetting[] {
   });
 }
 
-const probes = { "true|false": "true", duration: "30m", url: "http://x", size: "1 GiB", number: "1000" } as const;
-
-const SECRET = "a-token-of-at-least-20-characters";
+const probes: readonly (readonly [kind: string, text: string])[] = [
+  ["true|false", "true"],
+  ["duration", "30m"],
+  ["url", "http://x"],
+  ["url", "http://*.x"],
+  ["size", "1 GiB"],
+  ["number", "1000"],
+  // A number with a small limit, or one below it.
+  ["number", "1"],
+  ["number", "0.5"],
+];
 
 /** The kind of value after the flag. It is found by trying values, so that only the schema defines what is allowed. */
 function kindOf(schema: z.ZodType): string {
   const takes = (text: unknown) => schema.safeParse(text).success;
-  if (["any text", "name", SECRET].some(takes)) return "text";
-  const kind = Object.entries(probes).find(([, text]) => takes(text))?.[0];
+  if (takes("any text") || takes("name")) return "text";
+  const kind = probes.find(([, text]) => takes(text))?.[0];
   if (kind !== undefined) return kind;
   const { enum: choices } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
-  return choices === undefined ? "a,b" : choices.join("|");
+  if (choices !== undefined) return choices.join("|");
+  return takes([]) ? "a,b" : "text";
 }
 
 /** Defaults that depend on the machine, as text. */
