@@ -59,7 +59,8 @@ describe("rollout", { timeout: 60_000 }, () => {
 
   it("names a split or a task that does not exist, and plays nothing", async () => {
     const split = await rollout([...published, "--split", "exam"]);
-    expect([split.code, split.stderr]).toEqual([2, expect.stringContaining("echo-shared@1.0.0 has no task of the split 'exam'")]);
+    expect([split.code, split.stderr]).toEqual([2, expect.stringContaining("echo-shared@1.0.0 has no split 'exam'")]);
+    expect((await rollout([...published, "--task", "gret"])).stderr).toContain("Did you mean greet?");
     const task = await rollout([...published, "--task", "greet", "--task", "wave"]);
     expect([task.code, task.stderr]).toEqual([2, expect.stringContaining("echo-shared@1.0.0 has no task 'wave'")]);
     expect(existsSync(join(tree.path, "runs"))).toBe(false);

@@ -43,7 +43,6 @@ export async function playRollout(
   const prices = pricesOf(options, chosen.modelName, terminal);
   await using source = await openSource(named, options, terminal);
   const tasks = await listTasks(source, options, terminal);
-  demandTasks(source, tasks, options);
   await extras.prepare?.(source, tasks);
   const settings = { ...settingsOf(source, chosen.agent, chosen.modelName, tasks, options), ...extras.settings };
   const folder = runFolderOf(settings, options, terminal);
@@ -123,18 +122,4 @@ function settingsOf(
     ...(options.forkAt !== undefined && { fork_at: options.forkAt }),
     ...(source.folder !== null && { folder: source.folder }),
   };
-}
-
-/** Throws if the environment lacks a task or the split that the options name. */
-function demandTasks({ environment }: Source, tasks: readonly { readonly id: string }[], { split, task = [] }: RolloutOptions): void {
-  const within = split === undefined ? "" : ` in the split '${split}'`;
-  const missing = task.find((wanted) => !tasks.some(({ id }) => id === wanted));
-  const problem =
-    missing !== undefined
-      ? `no task '${missing}'${within}`
-      : split !== undefined && tasks.length === 0
-        ? `no task of the split '${split}'`
-        : null;
-  if (problem === null) return;
-  throw new Failure(`${environment} has ${problem}`, { exit: "usage", hint: "The tasks of a running environment: aenv call --tasks" });
 }

@@ -14,6 +14,7 @@ import { Failure } from "../terminal/failure.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { addEngineOption, type EngineOptions } from "./engine-option.ts";
+import { assertChosen, type TaskChoice } from "./task-choice.ts";
 
 /** Where the instances of a run come from. */
 export interface Source extends AsyncDisposable {
@@ -112,16 +113,18 @@ export function sourceOfRun({ environment, folder }: RunSettings, { systemUrl }:
   return builtIn !== null && readProject(builtIn, cwd).config.version === version ? builtIn : environment;
 }
 
-/** The tasks to be played: all, those of one split, or the named ones. */
-export async function listTasks(
-  source: Source,
-  { split, task }: { split?: string; task?: readonly string[] },
-  terminal: Terminal,
-): Promise<Task[]> {
-  const tasks = await callServer(terminal, "Listing the tasks", () =>
-    Environment.use(source.environment, source.options, (env) => env.tasks(split === undefined ? {} : { split }).catch(noTasks)),
-  );
-  return task === undefined ? tasks : tasks.filter(({ id }) => task.includes(id));
+/** The tasks to be played: all, those of one split, or the named ones. Throws if there are none of that split or name. */
+export async function listTasks(source: Source, { split, task }: TaskChoice, terminal: Terminal): Promise<Task[]> {
+  const list = (filter: { readonly split?: string }) =>
+    callServer(terminal, "Listing the tasks", () =>
+      Environment.use(source.environment, source.options, (env) => env.tasks(filter).catch(noTasks)),
+    );
+  const tasks = await list(split === undefined ? {} : { split });
+  const chosen = task === undefined ? tasks : tasks.filter(({ id }) => task.includes(id));
+  const isComplete = task === undefined ? split === undefined || tasks.length > 0 : task.every((id) => chosen.some((one) => one.id === id));
+  if (!isComplete)
+    assertChosen(source.environment, split === undefined ? tasks : await list({}), { ...(split && { split }), ...(task && { task }) });
+  return chosen;
 }
 
 /** The original's servers have no route for tasks. */
