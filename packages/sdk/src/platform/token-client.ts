@@ -26,6 +26,8 @@ export interface TokenInfo {
   readonly roles: readonly Role[];
   readonly note: string;
   readonly scopes: readonly string[];
+  /** Limit of the owner's live instances; null for the server's default. */
+  readonly maxInstanceCount: number | null;
   readonly createdAt: string;
   readonly expiresAt: string | null;
   readonly lastUsedAt: string | null;

@@ -35,10 +35,13 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
     one.owner,
     one.roles.join(", "),
     one.scopes.join(", "),
+    one.maxInstanceCount === null ? "" : String(one.maxInstanceCount),
     one.note,
     timeText(one.createdAt),
     one.expiresAt === null ? "never" : timeText(one.expiresAt),
     one.lastUsedAt === null ? "never" : timeText(one.lastUsedAt),
   ]);
-  printer.print(table(["id", "owner", "roles", "scopes", "note", "created", "expires", "last used"], rows, printer.output));
+  printer.print(
+    table(["id", "owner", "roles", "scopes", "max instances", "note", "created", "expires", "last used"], rows, printer.output),
+  );
 }

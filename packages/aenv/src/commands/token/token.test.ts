@@ -31,19 +31,26 @@ describe("a server that needs tokens", { timeout: 60_000 }, () => {
   });
 
   it("creates a token that has exactly the permissions of its roles", async () => {
-    const made = (await runJson(["token", "create", "--owner", "ada", "--role", "trainer", "--expires", "1d", "--json"], at(admin))) as {
+    const made = (await runJson(
+      ["token", "create", "--owner", "ada", "--role", "trainer", "--expires", "1d", "--max-instances", "7", "--json"],
+      at(admin),
+    )) as {
       id: string;
       token: string;
     };
     expect(made).toMatchObject({ owner: "ada", roles: ["trainer"], token: expect.stringMatching(/^aenv_/) });
     expect(await runJson(["list", "--json"], at(made.token))).toEqual([]);
+    // Publishing would be refused, so it is not what the list suggests.
+    const empty = (await aenv(["list"], at(made.token))).stdout;
+    expect(empty).toContain("may not publish");
+    expect(empty).not.toContain("aenv push");
     const denied = await aenv(["token", "list"], at(made.token));
     expect([denied.code, denied.stderr]).toEqual([77, expect.stringContaining("requires the role admin")]);
 
     const listed = await aenv(["token", "list", "--owner", "ada", "--json"], at(admin));
     expect(JSON.parse(listed.stdout)).toMatchObject([{ id: made.id, owner: "ada", expiresAt: expect.any(String) }]);
     expect(listed.stdout).not.toContain(made.token);
-    expect((await aenv(["token", "list"], at(admin))).stdout).toMatch(/│ ada +│ trainer /);
+    expect((await aenv(["token", "list"], at(admin))).stdout).toMatch(/│ ada +│ trainer +│ +│ 7 +│/);
 
     // The whole token is accepted instead of its id.
     expect((await aenv(["token", "revoke", made.token], at(admin))).stdout).toContain(`${made.id} is revoked`);
