@@ -64,6 +64,17 @@ describe("aenv", () => {
     expect((await aenv(["bench", "data", "tau2"])).stderr).toContain("aenv bench data --help");
   });
 
+  it.each([
+    [["server", "--port", "8080"], "--control-port and --data-port"],
+    [["push", "--url", "http://127.0.0.1:8080"], "--system-url http://HOST:8080"],
+    [["instance", "list", "--url=http://127.0.0.1:8080"], "--system-url http://HOST:8080"],
+  ])("names what is meant by the option of %j", async (argv, meant) => {
+    const { code, stderr } = await aenv(argv);
+    expect(code).toBe(2);
+    expect(stderr).toContain(meant);
+    expect(stderr).not.toContain("Did you mean");
+  });
+
   it("prints an error also as JSON when JSON was requested", async () => {
     const { code, stdout, stderr } = await aenv(["run", "--json", "--work-dir", "/nowhere"]);
     expect(code).toBe(2);

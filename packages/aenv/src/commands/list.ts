@@ -1,4 +1,5 @@
 import { environmentStatuses } from "@aenv/contract";
+import type { Identity } from "@aenv/sdk";
 import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
 import { addFormatOption, type FormatOptions, printerFor } from "../options/format.ts";
@@ -28,7 +29,7 @@ export function define(command: Command, terminal: Terminal): void {
 
 async function list(options: Options, terminal: Terminal): Promise<void> {
   const printer = printerFor(terminal, options);
-  const { hub, hubUrl } = openPlatform(options, terminal);
+  const { hub, hubUrl, tokens } = openPlatform(options, terminal);
   const { limit, offset, name, tag } = options;
   const found = await callServer(terminal, `Asking ${hubUrl}`, () =>
     hub.list({ limit, offset, ...(name && { name }), ...(tag && { tag }) }),
@@ -37,7 +38,8 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
   if (printer.isJson) return;
   const { colors } = printer.output;
   if (found.length === 0) {
-    printer.print(offset > 0 ? `There are no more than ${offset}.` : "No environments yet. Publish one with: aenv push");
+    if (offset > 0) printer.print(`There are no more than ${offset}.`);
+    else printer.print(`No environments that you may see. ${nextStep(await tokens.whoAmI().catch(() => null))}`);
     return;
   }
   const rows = found.map((one) => [
@@ -53,4 +55,11 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
   const filters = `${name ? ` --name ${name}` : ""}${tag ? ` --tag ${tag}` : ""}`;
   const next = nextCommand(`aenv list --limit ${limit} --offset ${offset + limit}${filters}`, options, colors);
   printer.print(`${colors.dim("There may be more:")} ${next}`);
+}
+
+/** A trainer's token may not publish. */
+function nextStep(identity: Identity | null): string {
+  const mayPublish = identity === null || identity.roles.some((role) => role === "publisher" || role === "admin");
+  if (mayPublish) return "Publish one with: aenv push";
+  return `The token of ${identity.owner} (${identity.roles.join(", ")}) may not publish; their publisher can show one to all: aenv env visibility NAME@VERSION public`;
 }

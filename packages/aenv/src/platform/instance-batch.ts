@@ -1,7 +1,7 @@
 import { type BatchItem, Environment, type EnvironmentBatch } from "@aenv/sdk";
 import { type FormatOptions, printerFor } from "../options/format.ts";
 import { Failure, toFailure } from "../terminal/failure.ts";
-import { countText, statusText, table, truncate } from "../terminal/table.ts";
+import { countText, statusText, table } from "../terminal/table.ts";
 import type { Output, Terminal } from "../terminal/terminal.ts";
 import { environmentOptions, type StartOptions, stoppedBefore } from "./instance-start.ts";
 import { callServer, nextCommand, type Platform, type PlatformOptions } from "./platform.ts";
@@ -34,6 +34,7 @@ export async function createMany(
   const started = await Promise.all(batch.items.map(startedOf));
   printer.json(started);
   if (!printer.isJson) printer.print(startedTable(started, printer.output));
+  for (const text of errorLines(started)) printer.print(text);
   const ids = started.flatMap(({ id }) => id ?? []);
   const failed = started.length - ids.length;
   if (ids.length > 0 && options.keepAlive) {
@@ -73,7 +74,16 @@ function startedTable(started: readonly Started[], output: Output): string {
     String(at + 1),
     id ?? "",
     statusText(status, output.colors),
-    agentUrl ?? truncate(error?.message ?? "", 80),
+    agentUrl ?? error?.code ?? "",
   ]);
   return table(["", "instance", "status", "agent URL, or error"], rows, output);
+}
+
+/** Each message once and whole, with the numbers of the instances that it is about. */
+export function errorLines(started: readonly Pick<Started, "error">[]): string[] {
+  const numbers = new Map<string, number[]>();
+  for (const [at, { error }] of started.entries()) {
+    if (error !== null) numbers.set(error.message, [...(numbers.get(error.message) ?? []), at + 1]);
+  }
+  return [...numbers].map(([message, of]) => `  ${of.join(", ")}: ${message}`);
 }

@@ -31,10 +31,15 @@ export function serviceFacts(one: ServiceRecord, output: Output): string {
       ["Storage", one.pvc_name],
       ["Created", timeText(one.created_at)],
       ["Updated", timeText(one.updated_at)],
-      ["Address", one.service_url ? colors.cyan(one.service_url) : ""],
+      ["Address", one.service_url ? colors.cyan(withScheme(one.service_url)) : ""],
     ],
     output,
   );
+}
+
+/** Records have host and port only, like the original's. */
+function withScheme(address: string): string {
+  return address.includes("://") ? address : `http://${address}`;
 }
 
 function replicasText({ available_replicas: available, replicas }: ServiceRecord, { colors }: Output): string {

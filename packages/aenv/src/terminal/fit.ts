@@ -1,4 +1,4 @@
-const ESCAPES = /\x1b\[[0-9;]*m/g;
+const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g");
 const RESET = "\x1b[0m";
 
 /** Cuts a line to so many visible characters. Colour codes count for nothing, and a cut line ends without a colour. */

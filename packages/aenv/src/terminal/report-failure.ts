@@ -28,9 +28,18 @@ function wantsJson(argv: readonly string[]): boolean {
   return argv.includes("--json") || /(?:^| )(?:-o ?|-f ?|--output[ =]|--format[ =])json(?: |$)/.test(words);
 }
 
+/** What is meant by an option of another command or tool, where the most similar name would mislead. */
+const meant: Readonly<Record<string, string>> = {
+  "server --port": "The server has two ports: --control-port and --data-port.",
+  "call --host": "The address of what is called: --url http://HOST:PORT",
+};
+const SERVER_HINT = "The address of the server: --system-url http://HOST:8080";
+
 /** Commander's error with our hint. */
 function usageFailure(error: CommanderError, command: string | undefined): Failure {
-  const [first = "", suggestion] = error.message.replace(/^error: /, "").split("\n");
+  const [first = "", similar] = error.message.replace(/^error: /, "").split("\n");
   const help = `See: aenv ${command === undefined ? "" : `${command} `}--help`;
+  const [, option] = /^unknown option '(--[\w-]+)/.exec(first) ?? [];
+  const suggestion = option === undefined ? similar : (meant[`${command} ${option}`] ?? (option === "--url" ? SERVER_HINT : similar));
   return new Failure(first, { exit: "usage", hint: suggestion === undefined ? help : `${suggestion.replace(/[()]/g, "")}  ${help}` });
 }
