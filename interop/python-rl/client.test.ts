@@ -51,6 +51,7 @@ describeNeeding("python-rl", "the Python client", () => {
         prefixed: "ho ho",
         failed: ["nothing is remembered as 'shape'; known: nothing", true],
         object: { name: "color", text: "blue" },
+        tool_unknown: expect.objectContaining({ raised: "NotFound", code: "tool.not_found" }),
         functions: ["transcript"],
         function: { echoes: ["brevity", "ho ho"], notes: { color: "blue" } },
         function_unknown: expect.objectContaining({ raised: "NotFound", code: "function.not_found" }),

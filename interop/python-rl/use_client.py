@@ -48,6 +48,7 @@ async def methods(client):
     report["prefixed"] = (await of(instance.call_tool(f"{ECHO}/echo", {"text": "ho", "times": 2}))).text
     report["failed"] = [(one := await of(instance.call_tool("remember", {"name": "shape"}))).text, one.is_error]
     report["object"] = (await of(instance.call_tool("remember", {"name": "color", "text": "blue"}))).json()
+    report["tool_unknown"] = await error_of(lambda: instance.call_tool("sing"))
     report["functions"] = [one["name"] for one in await of(instance.functions())]
     report["function"] = await of(instance.call_function("transcript"))
     report["function_unknown"] = await error_of(lambda: instance.call_function("sing"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
@@ -192,11 +193,24 @@ def read_rpc(doing: str, request_id: int, lines: Iterable[str]) -> Any:
     """The answer to a JSON-RPC request in a JSON body or in the events of a stream; None if it is not there."""
     for message in map(_parse, lines):
         if isinstance(message.get("error"), dict):
-            error = message["error"]
-            raise failure(doing, 404 if error.get("code") == -32601 else 500, json.dumps({"error": error}))
+            raise _rpc_failure(doing, message["error"])
         if message.get("id") == request_id and "result" in message:
             return message["result"]
     return None
+
+
+#: Codes of JSON-RPC for requests that a server refuses; all others are failures of the server.
+_RPC_STATUS = {-32600: 400, -32601: 404, -32602: 400}
+
+
+def _rpc_failure(doing: str, error: dict[str, Any]) -> PlatformError:
+    code = error.get("code")
+    status = _RPC_STATUS.get(code, 500) if isinstance(code, int) else 500
+    given = error.get("data")
+    data: dict[str, Any] = given if isinstance(given, dict) else {}
+    if code == -32602 and re.search("unknown tool|not found", str(error.get("message")), re.IGNORECASE):
+        data = {"code": "tool.not_found", **data}
+    return failure(doing, status, json.dumps({"error": {**error, "data": data}}))
 
 
 def _parse(text: str) -> dict[str, Any]:
