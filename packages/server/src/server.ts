@@ -25,6 +25,7 @@ import { dataUrlOf } from "./http/data-url.ts";
 import type { HttpLimits } from "./http/limits.ts";
 import { finish, listen, portOf, urlOf } from "./http/listen.ts";
 import { retireConnections } from "./http/retire.ts";
+import type { BuiltIns } from "./hub/built-ins.ts";
 import { openHub } from "./hub/open.ts";
 import { findTaskSandbox } from "./instances/containers.ts";
 import { maxRowAgeMs, openInstances } from "./instances/open.ts";
@@ -70,6 +71,8 @@ export interface ServerParts {
   readonly version: string;
   /** Environment variables of this process: programs that pull images get those for proxies and certificates. */
   readonly machineVariables?: Readonly<Record<string, string | undefined>>;
+  /** Environments that are published at their first use. */
+  readonly builtIns?: BuiltIns;
   /** Instead of the one of the configuration. It runs the command `runner`. */
   readonly engine?: SandboxEngine;
 }
@@ -191,6 +194,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     },
     maxWarm: Math.min(config.poolMax, config.poolPerOwner, config.poolTotal),
     isInUse: inUse(rows, serviceTable),
+    ...(parts.builtIns !== undefined && { builtIns: parts.builtIns }),
   });
   const {
     instances,

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Environment } from "@aenv/sdk";
@@ -54,6 +54,18 @@ describe("server", { timeout: 60_000 }, () => {
         .split("\n")
         .map((line) => JSON.parse(line).event),
     ).toEqual(["ready", "stopping", "stopped"]);
+    await nothingIsLeft();
+  });
+
+  it("offers the built-in environments on a new home, without anything to configure", async () => {
+    await using running = server("--json");
+    const { controlUrl, dataUrl } = await ready(running);
+    const { version } = JSON.parse(readFileSync(new URL("../../../../environments/mini-terminal/config.json", import.meta.url), "utf8"));
+    await using env = await Environment.create(`mini-terminal@${version}`, { controlUrl, dataUrl });
+    expect((await env.listTools()).length).toBeGreaterThan(0);
+    await expect(Environment.create("mini-terminal@0.0.1", { controlUrl, dataUrl })).rejects.toThrow(`available: ${version}`);
+    await env.release();
+    await running.stop("SIGINT");
     await nothingIsLeft();
   });
 

@@ -5,6 +5,7 @@ import { type RunningServer, readServerConfig, type ServerConfig, shownConfig, s
 import { type Command, Option } from "commander";
 import { examples } from "../options/examples.ts";
 import { ownPackage } from "../project/own-package.ts";
+import { builtIns } from "../server/built-ins.ts";
 import { runnerCode, runnerCommand } from "../server/runner.ts";
 import { serverSettings, settingText } from "../server/settings.ts";
 import { settingSources } from "../server/sources.ts";
@@ -95,6 +96,7 @@ async function start(config: ServerConfig, env: Terminal["env"]): Promise<Runnin
       worker: workerCommand(config.home),
       version: ownPackage().version,
       machineVariables: env,
+      builtIns: builtIns(),
     });
   } catch (error) {
     const { problems, exit, code, cause } = toFailure(error);

@@ -1,7 +1,9 @@
+import { Readable } from "node:stream";
 import { type EnvironmentStatus, isObject, PlatformError, parseName, parseRef, splitRef, type Visibility } from "@aenv/contract";
 import type { Caller } from "../access/access.ts";
 import type { Store } from "../stores/store.ts";
 import type { BlobStore } from "./archives/blobs.ts";
+import { type BuiltInBundle, BuiltInPublications, type BuiltIns } from "./built-ins.ts";
 import type { Bundles } from "./bundles/bundles.ts";
 import { contentDigestOf, parsePublication, parseStatus, parseVisibility } from "./publishing/publication.ts";
 import { type Inspect, type Published, Publisher, versionExists } from "./publishing/publisher.ts";
@@ -34,6 +36,8 @@ export interface HubOptions {
   readonly visibility?: Visibility;
   /** The number of versions that one owner may publish. */
   readonly maxVersions?: number;
+  /** Published at their first use; none by default. */
+  readonly builtIns?: BuiltIns;
 }
 
 export interface PublishOptions {
@@ -56,6 +60,7 @@ export class Hub {
   readonly #catalog: VersionCatalog;
   readonly #publisher: Publisher;
   readonly #removal: Removal;
+  readonly #builtIns: BuiltInPublications | null;
 
   constructor(options: HubOptions) {
     const { store, blobs, bundles, inspect, isInUse, now, visibility = "private", maxVersions = 10_000, maxWarm } = options;
@@ -65,6 +70,10 @@ export class Hub {
     this.transfers = new Transfers({ store, catalog, blobs, now });
     const resolve = (ref: string, caller: Caller) => this.resolve(ref, caller);
     this.#publisher = new Publisher({ catalog, transfers: this.transfers, blobs, bundles, inspect, resolve, now, visibility, maxWarm });
+    this.#builtIns =
+      options.builtIns === undefined
+        ? null
+        : new BuiltInPublications({ builtIns: options.builtIns, publish: (bundle, caller) => this.#publishBuiltIn(bundle, caller) });
     this.#removal = new Removal({ catalog, ownership: blobs.ownership, isInUse, now });
   }
 
@@ -96,6 +105,8 @@ export class Hub {
   }
 
   async get(name: string, version: string, caller: Caller): Promise<EnvironmentVersion> {
+    const row = await this.#catalog.rows.find(versionKey(name, version));
+    if (row === null) await this.#offerBuiltIn(name, version, caller);
     return this.#catalog.load(await this.#catalog.get(name, version, caller));
   }
 
@@ -131,6 +142,7 @@ export class Hub {
     const rows = await this.#catalog.versions(name, caller);
     const usable = rows.filter((row) => row.status !== "Failed");
     const found = isLatest ? latest(usable) : highestInRange(usable, version);
+    if (found === null && (await this.#offerBuiltIn(name, version, caller))) return this.resolve(ref, caller);
     if (found === null) throw notFound(ref, rows);
     return this.#catalog.load(found);
   }
@@ -185,6 +197,17 @@ export class Hub {
     await bundles.collect(gone);
     await this.#catalog.collect(now());
     return gone;
+  }
+
+  /** Publishes a built-in environment of this name and version if there is one; not under a name that somebody has taken. */
+  async #offerBuiltIn(name: string, version: string, caller: Caller): Promise<boolean> {
+    if (this.#builtIns === null || (await this.#catalog.ownerOf(name)) !== null) return false;
+    return this.#builtIns.publish(name, version, caller);
+  }
+
+  async #publishBuiltIn({ config, digest, bytes }: BuiltInBundle, caller: Caller): Promise<void> {
+    await this.transfers.upload(digest, Readable.from([bytes]), caller);
+    await this.publish({ ...config, artifacts: [{ type: "bundle", content: digest }] }, caller);
   }
 
   /** A version that the caller may see and change. */

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import type { BuiltIns } from "./built-ins.ts";
+import { bundleOf } from "./fixtures/archives.ts";
+import { ada, bob, callerOf, openTestHub, tim } from "./fixtures/hub.ts";
+
+function withTerminal() {
+  const bundled: string[] = [];
+  const builtIns: BuiltIns = {
+    versionOf: (name) => (name === "terminal" ? "1.2.0" : null),
+    bundle: async (name) => {
+      bundled.push(name);
+      const config = { name, version: "1.2.0" };
+      const { digest, bytes } = bundleOf({ "main.js": "run()" }, config);
+      return { config, digest, bytes };
+    },
+  };
+  return { bundled, ...openTestHub("memory", { builtIns }) };
+}
+
+describe("a built-in environment", () => {
+  it.each(["terminal", "terminal@1.2.0", "terminal@^1", "terminal@latest"])("is published at its first use as %s", async (ref) => {
+    const { hub, bundled, world } = withTerminal();
+    expect(await hub.resolve(ref, ada)).toMatchObject({ name: "terminal", version: "1.2.0", owner: "ada" });
+    await hub.resolve(ref, ada);
+    expect(bundled).toEqual(["terminal"]);
+    expect(world.inspected).toHaveLength(1);
+    expect(await hub.get("terminal", "1.2.0", ada)).toMatchObject({ version: "1.2.0" });
+  });
+
+  it("is bundled once for a batch that asks for it at once", async () => {
+    const { hub, bundled } = withTerminal();
+    await Promise.all(Array.from({ length: 20 }, () => hub.resolve("terminal", ada)));
+    expect(bundled).toEqual(["terminal"]);
+  });
+
+  it("is not brought to the server by a caller who may not publish; the error names the way", async () => {
+    const { hub, bundled } = withTerminal();
+    await expect(hub.resolve("terminal", tim)).rejects.toMatchObject({
+      code: "environment.not_found",
+      message: expect.stringContaining("aenv push --work-dir terminal --visibility public"),
+    });
+    await expect(hub.get("terminal", "1.2.0", tim)).rejects.toThrow("aenv push --work-dir terminal");
+    expect(bundled).toEqual([]);
+  });
+
+  it("never takes a name that somebody has, shows it to others, or serves another version", async () => {
+    const { hub, push, bundled } = withTerminal();
+    await push(bob, "terminal", "0.1.0");
+    await expect(hub.resolve("terminal", ada)).rejects.toThrow("Environment not found: 'terminal'");
+    expect((await hub.resolve("terminal", bob)).version).toBe("0.1.0");
+    const fresh = withTerminal();
+    await expect(fresh.hub.resolve("terminal@2.0.0", ada)).rejects.toThrow("'terminal@2.0.0'; this AEnv comes with terminal@1.2.0");
+    await expect(fresh.hub.resolve("other", ada)).rejects.toThrow("Environment not found: 'other'");
+    const narrow = { ...callerOf("ada", "publisher"), scopes: ["shop-*"] };
+    await expect(fresh.hub.resolve("terminal", narrow)).rejects.toMatchObject({ code: "environment.not_found" });
+    expect([...bundled, ...fresh.bundled]).toEqual([]);
+  });
+});
