@@ -53,11 +53,15 @@ export function findWords(text: string): { readonly word: string; readonly at: n
   const found: { word: string; at: number }[] = [];
   for (const match of text.matchAll(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g)) {
     const word = match[0].toLowerCase();
-    // `box-sizing` and `box-shadow` are properties of CSS.
-    if (Object.hasOwn(replaced, word) && !/^-(?:sizing|shadow)/.test(text.slice(match.index + word.length)))
+    if (Object.hasOwn(replaced, word) && !isCss(text.slice(0, match.index), text.slice(match.index + word.length)))
       found.push({ word, at: match.index });
   }
   return found;
+}
+
+/** `box-sizing` and `box-shadow` are properties of CSS, and `border-box` is a value. */
+function isCss(before: string, after: string): boolean {
+  return /^-(?:sizing|shadow)/.test(after) || /\b(?:border|content|padding)-$/.test(before.slice(-8));
 }
 
 function isException(file: string, word: string): boolean {
