@@ -40,8 +40,8 @@ describe("runs, tasks and export", { timeout: 60_000 }, () => {
 
   it("lists the runs with their mean rewards", async () => {
     const { stdout } = await run("runs", "list");
-    expect(stdout).toMatch(/mixed +│ echo@1\.0\.0 +│ m +│ 1 x 4 +│ 0\.600/);
-    expect(stdout).toMatch(/upper +│ echo@1\.0\.0 +│ oracle +│ 3 x 1 +│ 1\.000/);
+    expect(stdout).toMatch(/mixed +│ echo@1\.0\.0 +│ openai +│ m +│ 1 x 4 +│ 0\.600/);
+    expect(stdout).toMatch(/upper +│ echo@1\.0\.0 +│ oracle +│ +│ 3 x 1 +│ 1\.000/);
     expect((await json("runs", "list")).map(({ name }: { name: string }) => name).sort()).toEqual(["mixed", "upper"]);
     expect((await aenv(["runs", "list"], { cwd: "/" })).stdout).toContain("No runs.");
   });
@@ -53,6 +53,26 @@ describe("runs, tasks and export", { timeout: 60_000 }, () => {
     expect((await run("runs", "show", "mixed")).stdout).toMatch(/pass\^4 +0\.0 % of 1 tasks/);
     const missing = await run("runs", "show", "lost");
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringMatching(/there is no run 'lost'[\s\S]*There are: mixed, upper/)]);
+  });
+
+  it("shows the components of the reward, of a run and beside those of another", async () => {
+    expect((await run("runs", "show", "mixed")).stdout).toMatch(
+      /component +│ mean +│ episodes[\s\S]*brief +│ \d\.\d{3}[\s\S]*said_it +│ \d\.\d{3}/,
+    );
+    const both = (await run("runs", "compare", "mixed", "upper", "--components")).stdout;
+    expect(both).toMatch(/component +│ mixed +│ upper +│ difference[\s\S]*said_it +│ \d\.\d{3} +│ 1\.000/);
+    expect((await run("runs", "compare", "mixed", "upper")).stdout).not.toContain("said_it");
+  });
+
+  it("prints one episode: what was said and done, and how it was scored", async () => {
+    const { stdout } = await run("runs", "show", "mixed", "greet-1");
+    expect(stdout).toMatch(
+      /episode +mixed\/0-1[\s\S]*task +greet[\s\S]*user\n {2}\S[\s\S]*echo \{"text"[\s\S]*reward +0\.2\n +said_it +0\n +brief +1[\s\S]*stopped +done/,
+    );
+    expect((await run("runs", "show", "mixed", "0-1")).stdout).toBe(stdout);
+    expect(await json("runs", "show", "mixed", "greet-1")).toMatchObject({ id: "mixed/0-1", task: { id: "greet" } });
+    const missing = await run("runs", "show", "mixed", "gret-1");
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringMatching(/no episode 'gret-1'[\s\S]*Did you mean greet-1\?/)]);
   });
 
   it("compares two runs on the tasks that both have", async () => {

@@ -30,7 +30,15 @@ export function summaryText(summary: RunSummary, output: Output): string {
     ]);
   const rest =
     summary.tasks.length > MAX_TASKS ? `\n  ${colors.dim(`and ${summary.tasks.length - MAX_TASKS} more tasks, in summary.json`)}` : "";
-  return `${table(["task", "scored", "mean", "deviation", "passed"], tasks, output)}${rest}\n\n${facts(rows, output)}`;
+  const parts = componentRows(summary);
+  const components = parts.length === 0 ? "" : `\n${table(["component", "mean", "episodes"], parts, output)}`;
+  return `${table(["task", "scored", "mean", "deviation", "passed"], tasks, output)}${rest}${components}\n\n${facts(rows, output)}`;
+}
+
+/** The parts of the reward; none if there is one part only, which is the reward itself. */
+function componentRows({ components = {} }: RunSummary): string[][] {
+  const all = Object.entries(components);
+  return all.length < 2 ? [] : all.map(([name, { mean, episodes }]) => [name, number(mean), String(episodes)]);
 }
 
 export function meanText(reward: MeanWithInterval | null): string {

@@ -4,7 +4,15 @@ import { newTrajectory } from "../fixtures/trajectory.ts";
 import { type EpisodeScore, scoreOf, summarise } from "./summary.ts";
 
 function scores(task: string, ...rewards: (number | null)[]): EpisodeScore[] {
-  return rewards.map((reward) => ({ task, reward, cause: reward === null ? "sandbox" : null, cost: null, tokens: 0, totalMs: 1_000 }));
+  return rewards.map((reward) => ({
+    task,
+    reward,
+    cause: reward === null ? "sandbox" : null,
+    components: {},
+    cost: null,
+    tokens: 0,
+    totalMs: 1_000,
+  }));
 }
 
 describe("the summary of a run", () => {
@@ -30,6 +38,7 @@ describe("the summary of a run", () => {
               task,
               reward,
               cause: reward === null ? cause : null,
+              components: reward === null ? {} : { [task]: reward, all: reward / 3 },
               cost: null,
               tokens: 0,
               totalMs: 1,
@@ -38,11 +47,24 @@ describe("the summary of a run", () => {
           );
         const [whole, other, scored] = [summaryOf(all), summaryOf(mixed), summaryOf(all.filter(({ reward }) => reward !== null))];
         expect(other).toEqual(whole);
-        for (const part of ["scored", "reward", "passAtK", "passHatK"] as const) expect(whole[part]).toEqual(scored[part]);
+        for (const part of ["scored", "reward", "components", "passAtK", "passHatK"] as const) expect(whole[part]).toEqual(scored[part]);
         expect(whole.scored + Object.values(whole.unscored).reduce((sum, count) => sum + count, 0)).toBe(all.length);
         expect(whole.tasks.reduce((sum, task) => sum + task.episodes, 0)).toBe(all.length);
       }),
     );
+  });
+
+  it("has the mean of each component over the scored episodes that report it", () => {
+    const [first] = scores("a", 1);
+    const episodes = [
+      { ...first, components: { tests: 1, style: 0.5 } },
+      { ...first, components: { tests: 0 } },
+      { ...first, reward: null, cause: "sandbox", components: {} },
+    ] as EpisodeScore[];
+    expect(summarise(episodes, { passReward: 1 }).components).toEqual({
+      style: { mean: 0.5, episodes: 1 },
+      tests: { mean: 0.5, episodes: 2 },
+    });
   });
 
   it("estimates pass@k and pass^k over the tasks that have k scored samples", () => {
@@ -56,8 +78,8 @@ describe("the summary of a run", () => {
   it("is made of trajectories", () => {
     const unscored = { kind: "unscored", cause: "model", stage: "play", retryable: true, message: "gone" } as const;
     const common = { task: "greet", tokens: 12, totalMs: 5 };
-    expect(scoreOf(newTrajectory({ cost: 0.5 }))).toEqual({ ...common, reward: 1, cause: null, cost: 0.5 });
-    expect(scoreOf(newTrajectory({ outcome: unscored }))).toEqual({ ...common, reward: null, cause: "model", cost: null });
+    expect(scoreOf(newTrajectory({ cost: 0.5 }))).toMatchObject({ ...common, reward: 1, cause: null, components: {}, cost: 0.5 });
+    expect(scoreOf(newTrajectory({ outcome: unscored }))).toEqual({ ...common, reward: null, cause: "model", components: {}, cost: null });
     const earlier = { attempts: 2, usage: { prompt_tokens: 5, completion_tokens: 3, cached_tokens: 0 }, cost: 0.25 };
     expect(scoreOf(newTrajectory({ cost: 0.5, earlier_attempts: earlier }))).toMatchObject({ cost: 0.75, tokens: 20 });
     expect(scoreOf(newTrajectory({ earlier_attempts: { ...earlier, cost: null } }))).toMatchObject({ cost: null, tokens: 20 });

@@ -9,6 +9,8 @@ export interface EpisodeScore {
   /** Null if it is unscored. */
   readonly reward: number | null;
   readonly cause: UnscoredCause | null;
+  /** The parts of the reward, by name; empty if it is unscored. */
+  readonly components: Readonly<Record<string, number>>;
   /** Of all attempts; null where it is not known. */
   readonly cost: number | null;
   /** Tokens that the model read and wrote, in all attempts. */
@@ -30,6 +32,8 @@ export interface RunSummary {
   readonly scored: number;
   readonly unscored: Readonly<Partial<Record<UnscoredCause, number>>>;
   readonly reward: MeanWithInterval | null;
+  /** The parts of the reward, by name. Absent in summaries that earlier versions wrote. */
+  readonly components?: Readonly<Record<string, ComponentSummary>>;
   /** By k: 1 to 16, powers of two, and the largest. Each is over the tasks that have at least k scored samples, whose number is given. */
   readonly passAtK: Readonly<Record<number, PassEstimate>>;
   readonly passHatK: Readonly<Record<number, PassEstimate>>;
@@ -38,6 +42,12 @@ export interface RunSummary {
   /** How long scored episodes took, from start to score; null if none was scored. */
   readonly seconds: { readonly median: number; readonly p95: number } | null;
   readonly tasks: readonly TaskSummary[];
+}
+
+export interface ComponentSummary {
+  readonly mean: number;
+  /** How many scored episodes report it; the mean is theirs. */
+  readonly episodes: number;
 }
 
 export interface CostSummary {
@@ -65,6 +75,7 @@ export function scoreOf(episode: Pick<Trajectory, "task" | "outcome" | "usage" |
     task: task.id ?? "",
     reward: outcome.kind === "scored" ? outcome.reward : null,
     cause: outcome.kind === "scored" ? null : outcome.cause,
+    components: outcome.kind === "scored" ? outcome.components : {},
     cost: costOfAttempts(episode),
     tokens: tokensOfAttempts(episode),
     totalMs: timing.total_ms,
@@ -88,12 +99,34 @@ export function summarise(scores: readonly EpisodeScore[], { passReward }: Summa
     scored: scores.filter(({ reward }) => reward !== null).length,
     unscored,
     reward: meanOfGroups(rewards),
+    components: componentsOf(scores),
     passAtK: estimates(counts, most, passAtK),
     passHatK: estimates(counts, most, passHatK),
     cost: costSummary(scores, passReward),
     seconds: durations(scores),
     tasks: [...byTask].map(([task, own], at) => taskSummary(task, own.length, rewards[at] ?? [], passReward)),
   };
+}
+
+/** An environment chooses the names, so it could choose a new one for each episode. */
+const MAX_COMPONENTS = 100;
+
+function componentsOf(scores: readonly EpisodeScore[]): Record<string, ComponentSummary> {
+  const values = new Map<string, number[]>();
+  for (const { components } of scores) {
+    for (const [name, value] of Object.entries(components)) {
+      const own = values.get(name);
+      if (own === undefined) values.set(name, [value]);
+      else own.push(value);
+    }
+  }
+  const named = [...values].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true })).slice(0, MAX_COMPONENTS);
+  return Object.fromEntries(named.map(([name, own]) => [name, { mean: sum(own) / own.length, episodes: own.length }]));
+}
+
+/** Of sorted values, because a sum of floats depends on its order. */
+function sum(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b).reduce((total, value) => total + value, 0);
 }
 
 function costSummary(scores: readonly EpisodeScore[], passReward: number): CostSummary | null {

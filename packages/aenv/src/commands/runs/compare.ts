@@ -18,7 +18,9 @@ import { meanText, moneyText } from "../../rollout/summary-view.ts";
 import { facts, table, truncate } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
-interface Options extends RunsOptions, FormatOptions {}
+interface Options extends RunsOptions, FormatOptions {
+  readonly components?: boolean;
+}
 
 const MAX_ROWS = 30;
 const MAX_VALUE = 40;
@@ -30,9 +32,10 @@ export function define(command: Command, terminal: Terminal): void {
       "Compares two runs: which settings differ, the mean reward of each task that both have scored, their numbers, and the mean difference with its interval.",
     )
     .argument("<run>", "the name of the first run, or its folder")
-    .argument("<other>", "the name of the second run, or its folder");
+    .argument("<other>", "the name of the second run, or its folder")
+    .option("--components", "also compare the parts of the reward");
   addRunsOption(addOutputOption(command))
-    .addHelpText("after", examples("aenv runs compare before after"))
+    .addHelpText("after", examples("aenv runs compare before after", "aenv runs compare before after --components"))
     .action((one: string, other: string, options: Options) => compare(one, other, options, terminal));
 }
 
@@ -60,6 +63,15 @@ async function compare(one: string, other: string, options: Options, terminal: T
   if (rows.length > 0) printer.print(table(["task", one, other, "difference"], rows, output));
   if (changed.length > MAX_ROWS) printer.print(`  ${output.colors.dim(`and ${changed.length - MAX_ROWS} more tasks; all with --json`)}`);
   printer.print(table(["", one, other], numbersOf(first, second), output));
+  if (options.components) {
+    const parts = componentsOf(first.summary, second.summary).map(([name, a, b]) => [
+      name,
+      a?.toFixed(3) ?? "-",
+      b?.toFixed(3) ?? "-",
+      a === undefined || b === undefined ? "" : colored(b - a),
+    ]);
+    if (parts.length > 0) printer.print(table(["component", one, other, "difference"], parts, output));
+  }
   const only = new Set([...first.means.keys(), ...second.means.keys()]).size - shared.length;
   const lines: [string, string | null][] = [
     ["tasks in both", `${shared.length}, ${changed.length} changed${only === 0 ? "" : `; ${only} scored in one run only are left out`}`],
@@ -105,6 +117,12 @@ function numbersOf(first: ReadRun, second: ReadRun): string[][] {
     row("median time", ({ seconds }) => seconds && `${seconds.median.toFixed(2)} s`),
   ];
   return rows.filter(([, ...values]) => values.some((value) => value !== "-"));
+}
+
+/** The mean of each part of the reward in either run. */
+function componentsOf(first: ReadRun["summary"], second: ReadRun["summary"]): [name: string, number | undefined, number | undefined][] {
+  const names = [...new Set([first, second].flatMap(({ components = {} }) => Object.keys(components)))].sort();
+  return names.map((name) => [name, first.components?.[name]?.mean, second.components?.[name]?.mean]);
 }
 
 /** Whether chance alone may explain a difference. */

@@ -30,14 +30,15 @@ function list(options: Options, terminal: Terminal): void {
   const rows = found.map(({ run, settings, summary }) => [
     colors.bold(run.name),
     settings?.environment ?? "",
-    settings?.model ?? settings?.agent.name ?? "",
+    settings?.agent.name ?? "",
+    settings?.model ?? "",
     `${settings?.tasks.length ?? 0} x ${settings?.samples ?? 0}`,
     summary === null ? colors.yellow("not complete") : meanText(summary.reward),
     passText(summary),
     summary === null ? "" : unscoredText(summary),
     summary?.cost ? moneyText(summary.cost.total) : "",
   ]);
-  const titles = ["run", "environment", "agent", "tasks x samples", "mean reward", "pass@1", "unscored", "cost"];
+  const titles = ["run", "environment", "agent", "model", "tasks x samples", "mean reward", "pass@1", "unscored", "cost"];
   // Columns that no run has a value for are left out.
   const kept = titles.flatMap((_, at) => (rows.some((row) => row[at] !== "") ? [at] : []));
   const pick = (row: readonly string[]) => kept.map((at) => row[at] ?? "");

@@ -2,8 +2,10 @@ import { type RunFolder, scoreOf, summarise } from "@aenv/rollout";
 import type { Command } from "commander";
 import { examples } from "../../options/examples.ts";
 import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
+import { episodeText, findEpisode } from "../../rollout/episode-view.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../../rollout/run-option.ts";
 import { summaryText } from "../../rollout/summary-view.ts";
+import { page } from "../../terminal/pager.ts";
 import { countText, facts } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -11,12 +13,20 @@ interface Options extends RunsOptions, FormatOptions {}
 
 export function define(command: Command, terminal: Terminal): void {
   command
-    .summary("show the numbers of a run")
-    .description("Shows the settings and the numbers of a run, also while it is being played.")
-    .argument("<run>", "the name of the run, or its folder");
+    .summary("show the numbers of a run, or one of its episodes")
+    .description(
+      "Shows the settings and the numbers of a run, also while it is being played. With an episode, shows what was said and done in it, and how it was scored.",
+    )
+    .argument("<run>", "the name of the run, or its folder")
+    .argument("[episode]", "a task and a sample, such as greet-0; the task alone is its first sample");
   addRunsOption(addOutputOption(command))
-    .addHelpText("after", examples("aenv runs show echo-1.0.0-oracle-8631b0d7", "aenv runs show ./runs/NAME --json"))
-    .action((named: string, options: Options) => show(named, options, terminal));
+    .addHelpText(
+      "after",
+      examples("aenv runs show echo-1.0.0-oracle-8631b0d7", "aenv runs show ./runs/NAME --json", "aenv runs show NAME greet-0"),
+    )
+    .action((named: string, episode: string | undefined, options: Options) =>
+      episode === undefined ? show(named, options, terminal) : showEpisode(named, episode, options, terminal),
+    );
 }
 
 async function show(named: string, options: Options, terminal: Terminal): Promise<void> {
@@ -45,6 +55,13 @@ async function show(named: string, options: Options, terminal: Terminal): Promis
     ["state", isComplete ? "complete" : "not complete"],
   ];
   printer.print(`\n${facts(rows, printer.output)}`);
+}
+
+async function showEpisode(named: string, wanted: string, options: Options, terminal: Terminal): Promise<void> {
+  const printer = printerFor(terminal, options);
+  const episode = await findEpisode(getRun(named, options, terminal), wanted);
+  printer.json(episode);
+  if (!printer.isJson) await page(episodeText(episode, printer.output), terminal);
 }
 
 function artifactsText({ artifacts }: RunFolder): string | null {

@@ -1,0 +1,17 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Terminal } from "./terminal.ts";
+
+/** Shows long text page by page at a terminal, with $PAGER or less; prints it where there is none. */
+export async function page(text: string, { stdout, input, env }: Terminal): Promise<void> {
+  const rows = input?.size().rows ?? Number.POSITIVE_INFINITY;
+  const pager = env.PAGER ?? "less -R";
+  if (!stdout.isTty || pager === "" || pager === "cat" || text.split("\n").length < rows) return stdout.write(text);
+  const child = spawn("sh", ["-c", pager], { stdio: ["pipe", "inherit", "inherit"] });
+  // A pager that is left early closes its input.
+  child.stdin.on("error", () => {});
+  child.stdin.end(text);
+  const [code] = await once(child, "close");
+  // The shell found no such program.
+  if (code === 127) stdout.write(text);
+}
