@@ -7,6 +7,7 @@ import { examples } from "../options/examples.ts";
 import { ownPackage } from "../project/own-package.ts";
 import { builtIns } from "../server/built-ins.ts";
 import { runnerCode, runnerCommand } from "../server/runner.ts";
+import { headingOf, settingOrder } from "../server/setting-groups.ts";
 import { serverSettings, settingText } from "../server/settings.ts";
 import { settingSources } from "../server/sources.ts";
 import { workerCommand } from "../server/worker.ts";
@@ -31,8 +32,10 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-c, --config <file>", "a JSON file with any of the settings below; their names are in camelCase")
     .option("--print-config", "print the effective settings, without secrets, and exit")
     .option("--json", "print one line of JSON per event");
-  for (const { flag, does, defaultText, variable, isList } of serverSettings()) {
+  const settings = serverSettings().sort((one, other) => settingOrder.indexOf(one.key) - settingOrder.indexOf(other.key));
+  for (const { key, flag, does, defaultText, variable, isList } of settings) {
     const option = new Option(flag, `${does}${defaultText === "" ? "" : ` (${defaultText})`} [$${variable}]`);
+    option.helpGroup(headingOf(key) ?? "Other settings:");
     command.addOption(isList ? option.argParser((text) => text.split(",")) : option);
   }
   command

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { serverConfig } from "@aenv/server";
 import { describe, expect, it } from "vitest";
+import { aenv } from "../testing/cli.ts";
+import { headingOf, settingOrder } from "./setting-groups.ts";
 import { serverSettings } from "./settings.ts";
 
 const reference = readFileSync(new URL("../../../../docs/reference/settings.md", import.meta.url), "utf8");
@@ -18,6 +20,15 @@ describe("the server's settings", () => {
       defaultText: "8080",
       isList: false,
     });
+  });
+
+  it("are grouped in the help, each below one heading, the ten that matter first", async () => {
+    expect(serverSettings().filter(({ key }) => headingOf(key) === null)).toEqual([]);
+    expect([...settingOrder].sort()).toEqual(Object.keys(serverConfig.shape).sort());
+    const { stdout } = await aenv(["server", "--help"]);
+    const [, first = ""] = /^Settings that matter first:$([\s\S]*?)^\S/m.exec(stdout) ?? [];
+    expect(first.match(/^ {2}--/gm)).toHaveLength(10);
+    expect(stdout).not.toContain("Other settings");
   });
 
   it.each([
