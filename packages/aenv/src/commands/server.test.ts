@@ -108,6 +108,8 @@ describe("server", { timeout: 60_000 }, () => {
     expect(running.stdout).toMatch(/Store +sqlite:.*server\.db/);
     expect(running.stdout).toMatch(/Access +off/);
     expect(running.stdout).toMatch(/aenv push --system-url http:\/\/127\.0\.0\.1:\d+/);
+    // The original's SDK takes no other ports.
+    expect(running.stdout).toMatch(/original's Python SDK .*--control-port 8080 and --data-port 8081/);
     expect((await running.stop()).code).toBe(0);
   });
 

@@ -172,6 +172,8 @@ function welcome(server: RunningServer, config: ServerConfig, token: string | nu
   );
   const use = hasDefaultPorts ? "AENV_SYSTEM_URL=http://localhost" : `{ controlUrl: "${controlUrl}", dataUrl: "${dataUrl}" }`;
   printer.print(`  ${colors.dim("Use it from code:")} await Environment.create("my-env")  ${colors.dim(`with ${use}`)}`);
+  if (!hasDefaultPorts)
+    printer.print(colors.dim("  The original's Python SDK only reaches servers with --control-port 8080 and --data-port 8081"));
   printer.print();
   printer.print(colors.dim("Ctrl-C stops."));
 }
