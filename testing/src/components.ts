@@ -46,6 +46,10 @@ export const components = {
     probe: () => absent("@openai/agents", "ai", "@langchain/core", "@mastra/core"),
     get: interopInstall,
   },
+  bun: {
+    probe: () => absent("@oven/bun-linux-x64"),
+    get: interopInstall,
+  },
   conformance: {
     probe: () => absent("@modelcontextprotocol/conformance"),
     get: interopInstall,
@@ -204,6 +208,9 @@ export type ComponentName = keyof typeof components;
 
 /** The Python of the interop tests, where the original SDK is installed. */
 export const pythonPath = join(root, "interop/python/.venv/bin/python");
+
+/** Bun, a runtime for JavaScript beside Node. */
+export const bunPath = join(root, "interop/node_modules/@oven/bun-linux-x64/bin/bun");
 
 /** The Python of the tests with RL frameworks. */
 export const pythonRlPath = join(root, "interop/python-rl/.venv/bin/python");

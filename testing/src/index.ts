@@ -4,6 +4,7 @@ export { loadClusterImage } from "./cluster-image.ts";
 export { findNodeProcess } from "./cluster-node.ts";
 export {
   buildxPluginPath,
+  bunPath,
   type Component,
   type ComponentName,
   chromiumPath,

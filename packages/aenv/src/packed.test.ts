@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Environment } from "@aenv/sdk";
 import { tinyBenchmark } from "@aenv/tau2/tiny-benchmark";
 import { components, describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
@@ -38,9 +38,9 @@ describeNeeding("npm-registry", "the packed package", () => {
   it("creates a project and installs it", minutes(3), async () => {
     const { stdout } = await mustRun("npx", ["--no", "aenvironment", "init", "my-env"], { cwd: folder, env });
     expect(stdout).toContain("npx aenvironment run");
-    // A project of the published package installs it from the registry; below, the tarball is used instead.
-    expect(JSON.parse(readFileSync(join(project, "package.json"), "utf8")).dependencies.aenvironment).toBe("^0.1.0");
-    await mustRun("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", tarball], { cwd: project, env });
+    // The package was installed from a tarball and is in no registry, so the project gets the tarball too.
+    expect(JSON.parse(readFileSync(join(project, "package.json"), "utf8")).dependencies.aenvironment).toBe(`file:${basename(tarball)}`);
+    await mustRun("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund"], { cwd: project, env });
     await mustRun("npm", ["run", "typecheck"], { cwd: project, env: { ...env, PATH: `${folder}/node_modules/.bin:${env.PATH}` } });
     await mustRun("npm", ["test"], { cwd: project, env: { ...env, PATH: `${folder}/node_modules/.bin:${env.PATH}` } });
   });

@@ -23,12 +23,15 @@ export function defaultHealth(toolCount: number, lastActiveAt: number): HealthRe
   };
 }
 
-let lastUtilization = performance.eventLoopUtilization();
+// Bun has no such measurement.
+const measure = performance.eventLoopUtilization as typeof performance.eventLoopUtilization | undefined;
+let lastUtilization = measure?.();
 
-/** The share of time since the last call in which the event loop was busy; near 1, answers are delayed. */
-function loopUtilization(): number {
-  const now = performance.eventLoopUtilization();
-  const { utilization } = performance.eventLoopUtilization(now, lastUtilization);
+/** The share of time since the last call in which the event loop was busy; near 1, answers are delayed. Null where it is not measured. */
+function loopUtilization(): number | null {
+  if (measure === undefined) return null;
+  const now = measure();
+  const { utilization } = measure(now, lastUtilization);
   lastUtilization = now;
   return Math.round(utilization * 1_000) / 1_000;
 }

@@ -4,6 +4,7 @@ import { Agent, type Dispatcher } from "undici";
 import { AnswerLimitError } from "../errors/errors.ts";
 import { isRefused, TransportError } from "../errors/http-errors.ts";
 import { type HttpAnswer, type HttpRequest, MAX_ANSWER_BYTES, type Transport } from "../http/http.ts";
+import { fetchTransport } from "./fetch.ts";
 import { IdleTimer, idleMessage, timed } from "./idle-timer.ts";
 
 // One agent for the process: ten thousand environments behind one gateway share its connections.
@@ -14,9 +15,12 @@ const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout:
 /** Limit of unread bytes of a response; beyond it the socket is paused. */
 const BUFFER_BYTES = 256 * 1024;
 
-/** Sends requests by undici, with keep-alive. */
-export const defaultTransport: Transport = undiciTransport(agent);
+/** Bun replaces undici with a package of its own, which has no dispatchers. */
+const isBun = "bun" in process.versions;
 
+export const defaultTransport: Transport = isBun ? fetchTransport((url, init) => globalThis.fetch(url, init)) : undiciTransport(agent);
+
+/** Sends requests by undici, with keep-alive. */
 export function undiciTransport(dispatcher: Dispatcher): Transport {
   return { send: (request) => new Exchange(request).begin(dispatcher) };
 }
