@@ -252,7 +252,9 @@ export const serverConfig = z.strictObject({
   rolloutsAtOnce: count
     .min(1)
     .default(256)
-    .describe("most concurrent rollouts of this server; further ones are queued fairly between owners"),
+    .describe(
+      "concurrent rollouts of this server, fairly between owners; up to as many more of owners that have less than a sixteenth, so that none waits for what another one's hang",
+    ),
   maxRollouts: count.min(1).default(100_000).describe("most unfinished rollouts of one owner"),
   rolloutModels: z
     .array(z.string())

@@ -221,6 +221,21 @@ it("a rollout that runs ends unscored when its token is revoked, although the mo
   expect(turns).toBeLessThanOrEqual(3);
 });
 
+it("an owner's rollout is played while another owner's hang in every place that this owner can have", async () => {
+  const { model, asked, answer } = await heldModel();
+  await using _ = model;
+  // The server plays four at once.
+  const hanging = Array.from({ length: 6 }, () => world.rollout(model, ONE_TURN));
+  await world.post({ rollouts: hanging, stream: false });
+  await asked;
+  await expect.poll(() => model.requests.length).toBe(4);
+  // Before: it waited until one of the four ended, which may be after a day.
+  const [result] = await resultsOf(await world.post({ rollouts: [world.rollout(null, oracle)] }, world.bob));
+  expect(result).toMatchObject({ outcome: { kind: "scored" } });
+  answer();
+  for (const { id } of hanging) expect((await world.call("GET", `/rollouts/${id}?wait=30`)).status).toBe(200);
+});
+
 it("plays many rollouts on few instances", async () => {
   const rollouts = Array.from({ length: 40 }, () => world.rollout(null, oracle));
   const results = await resultsOf(await world.post({ rollouts }));

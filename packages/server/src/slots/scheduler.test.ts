@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Scheduler, type Urgency, type WorkLimits } from "./scheduler.ts";
 
@@ -107,6 +108,63 @@ describe("a scheduler with several owners", () => {
     first.end();
     await expect(busy).rejects.toThrow("broken");
     expect(await run("c", async () => "next")).toBe("next");
+  });
+});
+
+describe("a scheduler with a reserve", () => {
+  const kind = "rollouts";
+
+  it("starts another owner's first work at once while one owner's hangs in all places that it can get", async () => {
+    const scheduler = new Scheduler({ [kind]: { atOnce: 4, reserve: { places: 4, perOwner: 1 } } });
+    const hanging = Array.from({ length: 6 }, work);
+    const all = hanging.map(({ promise }) => scheduler.run({ kind, owner: "hangs" }, () => promise));
+    expect(scheduler.depth(kind)).toBe(2);
+    // Before: four hanging rollouts held all places, and the other owner waited until one of them ended.
+    expect(await scheduler.run({ kind, owner: "other" }, async () => "done")).toBe("done");
+    for (const { end } of hanging) end();
+    await Promise.all(all);
+  });
+
+  const limits = fc.record({
+    atOnce: fc.integer({ min: 1, max: 6 }),
+    perOwner: fc.integer({ min: 1, max: 3 }),
+    shares: fc.integer({ min: 1, max: 4 }),
+  });
+  /** An owner's work arrives, or one that runs ends. */
+  const step = fc.oneof(fc.record({ arrives: fc.nat(4) }), fc.record({ ends: fc.nat() }));
+
+  it("keeps an owner with less than its share waiting only if all places are taken, and never a place idle", async () => {
+    await fc.assert(
+      fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async ({ atOnce, perOwner, shares }, steps) => {
+        const places = shares * perOwner;
+        const scheduler = new Scheduler({ [kind]: { atOnce, reserve: { places, perOwner } } });
+        const running: { readonly owner: number; readonly end: () => void }[] = [];
+        const waiting = new Map<number, number>();
+        for (const one of steps) {
+          if ("arrives" in one) {
+            const owner = one.arrives;
+            waiting.set(owner, (waiting.get(owner) ?? 0) + 1);
+            void scheduler.run({ kind, owner: `o${owner}` }, () => {
+              waiting.set(owner, (waiting.get(owner) ?? 0) - 1);
+              const { promise, end } = work();
+              running.push({ owner, end });
+              return promise;
+            });
+          } else if (running.length > 0) running.splice(one.ends % running.length, 1)[0]?.end();
+          await settled();
+          const owners = [...waiting.keys()];
+          const runningOf = (owner: number) => running.filter((its) => its.owner === owner).length;
+          const waits = owners.filter((owner) => (waiting.get(owner) ?? 0) > 0);
+          expect(running.length).toBeLessThanOrEqual(atOnce + places);
+          for (const owner of owners) expect(runningOf(owner)).toBeLessThanOrEqual(Math.max(atOnce, perOwner));
+          if (waits.length > 0) expect(running.length).toBeGreaterThanOrEqual(atOnce);
+          // With more owners than have a share in the reserve, the last ones may find it taken.
+          if (owners.length > shares + 1) continue;
+          for (const owner of waits) expect(runningOf(owner)).toBeGreaterThanOrEqual(perOwner);
+        }
+        for (const { end } of running) end();
+      }),
+    );
   });
 });
 

@@ -9,6 +9,12 @@ export type Urgency = "now" | "ahead";
 export interface WorkLimits {
   readonly atOnce: number;
   readonly atOncePerOwner?: number;
+  /**
+   * Places beyond `atOnce`, for owners with fewer than `perOwner` at work. One owner can fill `atOnce`, so none is idle while there is
+   * work, but never the reserve: what one owner runs, even if it hangs, does not delay the first work of another. With up to
+   * `places / perOwner + 1` owners, each always gets `perOwner`.
+   */
+  readonly reserve?: { readonly places: number; readonly perOwner: number };
   /** Work done ahead at the same time. */
   readonly aheadAtOnce?: number;
   readonly maxWaiting?: number;
@@ -65,7 +71,7 @@ interface Waiting {
   readonly start: () => void;
 }
 
-/** The queue of one kind of work. Whenever there is capacity, only work of owners at their own limit is waiting. */
+/** The queue of one kind of work. Whenever there is capacity, only work of owners at their own limit or share is waiting. */
 class Queue {
   readonly #kind: WorkKind;
   readonly #limits: Required<WorkLimits>;
@@ -81,6 +87,7 @@ class Queue {
     const unlimited = Number.POSITIVE_INFINITY;
     this.#limits = {
       atOncePerOwner: unlimited,
+      reserve: { places: 0, perOwner: 0 },
       aheadAtOnce: unlimited,
       maxWaiting: unlimited,
       maxWaitingPerOwner: unlimited,
@@ -93,9 +100,10 @@ class Queue {
   }
 
   hasCapacity(owner: string, urgency: Urgency): boolean {
-    const { atOnce, atOncePerOwner, aheadAtOnce } = this.#limits;
-    if (this.#running >= atOnce || (urgency === "ahead" && this.#runningAhead >= aheadAtOnce)) return false;
-    return (this.#runningOf.get(owner) ?? 0) < atOncePerOwner;
+    const { atOnce, atOncePerOwner, aheadAtOnce, reserve } = this.#limits;
+    if (this.#isFull() || (urgency === "ahead" && this.#runningAhead >= aheadAtOnce)) return false;
+    const own = this.#runningOf.get(owner) ?? 0;
+    return own < atOncePerOwner && (this.#running < atOnce || own < reserve.perOwner);
   }
 
   begin(owner: string, urgency: Urgency): void {
@@ -141,7 +149,7 @@ class Queue {
   }
 
   #startNext(urgency: Urgency): boolean {
-    if (this.#running >= this.#limits.atOnce) return false;
+    if (this.#isFull()) return false;
     const owners = this.#waiting[urgency];
     for (const [owner, queued] of owners) {
       if (!this.hasCapacity(owner, urgency)) continue;
@@ -156,6 +164,10 @@ class Queue {
       return true;
     }
     return false;
+  }
+
+  #isFull(): boolean {
+    return this.#running >= this.#limits.atOnce + this.#limits.reserve.places;
   }
 
   #remove(owner: string, urgency: Urgency, waiting: Waiting): boolean {

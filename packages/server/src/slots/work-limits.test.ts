@@ -13,3 +13,9 @@ it("starts on this machine are limited by its cores, those of pods by the settin
   expect(starts({ engine: "kubernetes", baseImage: "base", startsAtOnce: 40, poolMax: 6 })).toEqual([40, 6, 40]);
   expect(starts({ engine: "kubernetes", baseImage: "base", startsAtOnce: 4, poolMax: 0 })).toEqual([4, 1, 4]);
 });
+
+it("one owner's rollouts fill the places of the setting, and each other owner has a sixteenth beyond them", () => {
+  const rollouts = (rolloutsAtOnce: number) => workLimits(readServerConfig({ flags: { rolloutsAtOnce }, variables: {} }), 2).rollouts;
+  expect(rollouts(256)).toEqual({ atOnce: 256, reserve: { places: 256, perOwner: 16 } });
+  expect(rollouts(1)).toEqual({ atOnce: 1, reserve: { places: 1, perOwner: 1 } });
+});

@@ -15,7 +15,11 @@ export function workLimits(config: WorkSettings, cores: number): Record<WorkKind
   return {
     creations: { atOnce: startsAtOnce, maxWaiting: 50_000 },
     verifications: { atOnce: config.verifications, atOncePerOwner: config.verificationsPerOwner, ...WAITING_VERIFICATIONS },
-    rollouts: { atOnce: config.rolloutsAtOnce },
+    // A rollout runs for as long as its model wants, up to a day. So each owner has some places that no other owner can hold.
+    rollouts: {
+      atOnce: config.rolloutsAtOnce,
+      reserve: { places: config.rolloutsAtOnce, perOwner: Math.ceil(config.rolloutsAtOnce / 16) },
+    },
     // Images may have to be pulled for them, so they do not take the turns of process starts.
     "task sandboxes": { atOnce: isElsewhere ? startsAtOnce : 4 * cores },
     "process starts": isElsewhere
