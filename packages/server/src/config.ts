@@ -263,7 +263,11 @@ export const serverConfig = z.strictObject({
       "model endpoints that rollouts may call: loopback, private, public, hosts, address ranges, beginnings of URLs; default: all three on loopback, else public",
     ),
   rolloutResultsKept: duration.default("24h").describe("how long results of rollouts are kept"),
-  rolloutResultBytes: bytes.default(2 * 1024 ** 3).describe("most bytes of all results of rollouts; the oldest are removed first"),
+  rolloutRequestBytes: bytes.default(256 * 1024 ** 2).describe("most bytes of the requests of one owner's unfinished rollouts"),
+  rolloutResultBytes: bytes
+    .default(2 * 1024 ** 3)
+    .describe("most bytes of all results of rollouts; the oldest of owners with the most bytes are removed first"),
+  rolloutResultBytesPerOwner: bytes.default(1024 ** 3).describe("most bytes of one owner's results; the oldest are removed first"),
   round: duration.default("3s").describe("interval of the heartbeat and of maintenance"),
   silence: duration.default("10s").describe("a server on another machine without a heartbeat for this long is considered dead"),
   drainTime: duration

@@ -1,13 +1,12 @@
 import { Readable } from "node:stream";
-import { promisify } from "node:util";
-import { constants, createGzip, gzip } from "node:zlib";
+import { constants, createGzip } from "node:zlib";
 import { rolloutId, rolloutPage, rolloutResult, rolloutsAccepted, rolloutsRequest, rolloutRoutes as table } from "@aenv/contract";
 import { z } from "zod";
 import { Delivered } from "../rollouts/delivered.ts";
-import { parseFields, selectFields } from "../rollouts/result.ts";
+import { parseFields } from "../rollouts/result.ts";
 import { streamResults } from "../rollouts/results-stream.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
-import { statusOf } from "../rollouts/row.ts";
+import { type RolloutRow, statusOf } from "../rollouts/row.ts";
 import { type ApiRequest, type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";
 
 export interface RolloutRooms {
@@ -28,7 +27,8 @@ const AUDITED_IDS = 100;
 
 const id = z.object({ id: rolloutId });
 const fields = { fields: z.string().max(1_000).optional().describe("names of the fields of a result to return, separated by commas") };
-const zip = promisify(gzip);
+/** Characters that are sent at once. */
+const CHUNK = 64 * 1024;
 
 export function rolloutRoutes({ rollouts, pingMs = PING_MS, pollMs = POLL_MS }: RolloutRooms): ApiRoute[] {
   const trainer = ["trainer", "publisher"] as const;
@@ -50,7 +50,7 @@ export function rolloutRoutes({ rollouts, pingMs = PING_MS, pollMs = POLL_MS }: 
         const last = ask.request.headers["last-event-id"];
         const delivered = Delivered.parse(typeof last === "string" ? last : undefined, ask.body.rollouts.length);
         const keys = await rollouts.submit(ask.body, ask.caller);
-        if (!ask.body.stream && !isSse) return sendJson(ask, 202, { accepted: ask.body.rollouts.map((one) => one.id) });
+        if (!ask.body.stream && !isSse) return ask.reply.code(202).send({ accepted: ask.body.rollouts.map((one) => one.id) });
         const signal = AbortSignal.any([ask.signal, rollouts.closing]);
         const items = streamResults({ rollouts, keys, delivered: delivered.positions(), signal, pingMs, pollMs });
         const lines = async function* () {
@@ -59,14 +59,14 @@ export function rolloutRoutes({ rollouts, pingMs = PING_MS, pollMs = POLL_MS }: 
           for await (const item of items) {
             if (item.kind === "ping") yield isSse ? ": ping\n\n" : `${JSON.stringify({ type: "ping" })}\n`;
             else {
-              const text = JSON.stringify(selectFields(item.result, selected));
               delivered.add(item.at);
-              yield isSse ? `id: ${delivered}\nevent: result\ndata: ${text}\n\n` : `${text}\n`;
+              const head = isSse ? `id: ${delivered}\nevent: result\ndata: ` : "";
+              yield* inChunks(around(head, item.result.texts(selected), isSse ? "\n\n" : "\n"));
             }
           }
           if (isSse && !signal.aborted) yield "event: end\ndata: {}\n\n";
         };
-        return sendStream(ask, isSse ? "text/event-stream" : "application/x-ndjson", lines());
+        return sendLines(ask, isSse ? "text/event-stream" : "application/x-ndjson", lines());
       },
     }),
     route({
@@ -84,16 +84,21 @@ export function rolloutRoutes({ rollouts, pingMs = PING_MS, pollMs = POLL_MS }: 
         const { limit } = ask.query;
         const selected = parseFields(ask.query.fields);
         const rows = await rollouts.list(ask.query, ask.caller);
-        const page: unknown[] = [];
-        let bytes = 0;
-        for (const row of rows) {
-          if (bytes > PAGE_BYTES) break;
-          const result = await rollouts.resultOf(row);
-          page.push({ ...statusOf(row), result: result === null ? null : selectFields(result, selected) });
-          bytes += row.done?.bytes ?? 0;
-        }
+        const page = firstBytes(rows, PAGE_BYTES);
         const isLast = page.length === rows.length && rows.length < limit;
-        return sendJson(ask, 200, { rollouts: page, next: isLast ? null : (rows[page.length - 1]?.id ?? null) });
+        const next = isLast ? null : (page.at(-1)?.id ?? null);
+        const texts = async function* () {
+          let text = '{"rollouts":[';
+          for (const row of page) {
+            const result = await rollouts.resultOf(row);
+            yield `${text}${JSON.stringify(statusOf(row)).slice(0, -1)},"result":`;
+            if (result === null) yield "null";
+            else yield* result.texts(selected);
+            text = "},";
+          }
+          yield `${page.length === 0 ? text : "}"}],"next":${JSON.stringify(next)}}`;
+        };
+        return sendJson(ask, texts());
       },
     }),
     route({
@@ -111,7 +116,8 @@ export function rolloutRoutes({ rollouts, pingMs = PING_MS, pollMs = POLL_MS }: 
           row = await rollouts.get(ask.params.id, ask.caller);
         }
         const result = await rollouts.resultOf(row);
-        return result === null ? sendJson(ask, 202, statusOf(row)) : sendJson(ask, 200, selectFields(result, selected));
+        if (result === null) return ask.reply.code(202).send(statusOf(row));
+        return sendJson(ask, result.texts(selected));
       },
     }),
     route({
@@ -137,19 +143,50 @@ async function untilDone(rollouts: Rollouts, key: string, ms: number, pollMs: nu
   for await (const item of items) if (item.kind === "result") return;
 }
 
-async function sendJson({ request, reply }: Ask, status: number, value: unknown): Promise<unknown> {
-  const text = JSON.stringify(value);
-  reply.code(status).type("application/json; charset=utf-8").header("vary", "accept-encoding");
-  if (!acceptsGzip(request.headers["accept-encoding"])) return reply.send(text);
-  return reply.header("content-encoding", "gzip").send(await zip(text));
+/** The first rows whose results are not larger than so many bytes together, and the one that exceeds them. */
+function firstBytes(rows: readonly RolloutRow[], maxBytes: number): readonly RolloutRow[] {
+  let bytes = 0;
+  const end = rows.findIndex(({ done }) => {
+    bytes += done?.bytes ?? 0;
+    return bytes > maxBytes;
+  });
+  return end < 0 ? rows : rows.slice(0, end + 1);
 }
 
-function sendStream({ request, reply }: Ask, type: string, lines: AsyncIterable<string>): unknown {
-  const source = Readable.from(lines);
-  reply.type(type).header("cache-control", "no-cache, no-transform").header("vary", "accept-encoding").header("x-accel-buffering", "no");
-  if (!acceptsGzip(request.headers["accept-encoding"])) return reply.send(source);
+async function* around(before: string, texts: AsyncIterable<string>, after: string): AsyncGenerator<string> {
+  yield before;
+  yield* texts;
+  yield after;
+}
+
+/** Joins short texts: each that is sent costs a write. */
+async function* inChunks(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  let chunk = "";
+  for await (const text of texts) {
+    chunk += text;
+    if (chunk.length < CHUNK) continue;
+    yield chunk;
+    chunk = "";
+  }
+  if (chunk !== "") yield chunk;
+}
+
+function sendJson(ask: Ask, texts: AsyncIterable<string>): unknown {
+  return sendTexts(ask, "application/json; charset=utf-8", inChunks(texts), constants.Z_NO_FLUSH);
+}
+
+function sendLines(ask: Ask, type: string, lines: AsyncIterable<string>): unknown {
+  ask.reply.header("cache-control", "no-cache, no-transform").header("x-accel-buffering", "no");
   // Flushed after each line: a client must not wait for a result until the next ones fill a block.
-  const zipped = createGzip({ flush: constants.Z_SYNC_FLUSH });
+  return sendTexts(ask, type, lines, constants.Z_SYNC_FLUSH);
+}
+
+/** Texts are taken as the client reads them, so one that does not read holds no more than one or two of them here. */
+function sendTexts({ request, reply }: Ask, type: string, texts: AsyncIterable<string>, flush: number): unknown {
+  const source = Readable.from(texts);
+  reply.type(type).header("vary", "accept-encoding");
+  if (!acceptsGzip(request.headers["accept-encoding"])) return reply.send(source);
+  const zipped = createGzip({ flush });
   source.on("error", (error) => zipped.destroy(error));
   zipped.on("close", () => source.destroy());
   return reply.header("content-encoding", "gzip").send(source.pipe(zipped));

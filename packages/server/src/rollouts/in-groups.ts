@@ -1,7 +1,13 @@
+import { Breaks } from "./breaks.ts";
+
 /** Rows that are read or written at the same time. */
 const AT_ONCE = 64;
 
-/** Works on all items, a group at a time, so that a large request does not occupy the store alone. */
+/** Works on all items, a group at a time, so that a large request does not occupy the store or the process alone. */
 export async function inGroups<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  for (let at = 0; at < items.length; at += AT_ONCE) await Promise.all(items.slice(at, at + AT_ONCE).map(work));
+  const breaks = new Breaks();
+  for (let at = 0; at < items.length; at += AT_ONCE) {
+    await Promise.all(items.slice(at, at + AT_ONCE).map(work));
+    await breaks.take();
+  }
 }

@@ -12,7 +12,8 @@ import { InstancePools } from "./instance-pools.ts";
 import { defaultModels, ModelPolicy } from "./model-policy.ts";
 import { RolloutPlayer } from "./player.ts";
 import { Rollouts } from "./rollouts.ts";
-import { resultRows, rolloutRows } from "./row.ts";
+import { requestRows, rolloutRows } from "./row.ts";
+import { StoredResults } from "./stored-results.ts";
 
 export interface OpenRolloutsOptions {
   readonly config: ServerConfig;
@@ -43,7 +44,8 @@ export function openRollouts(options: OpenRolloutsOptions): Rollouts {
   const pools = new InstancePools({ loopback, serverVersion: version, serverId });
   return new Rollouts({
     rows: rolloutRows(store),
-    results: resultRows(store),
+    requests: requestRows(store),
+    results: new StoredResults(store),
     scrub: store.scrub?.bind(store),
     hub,
     policy,
@@ -56,8 +58,10 @@ export function openRollouts(options: OpenRolloutsOptions): Rollouts {
     stillValid: (caller) => access.stillValid(caller),
     livingServers: () => peers.livingIds(),
     maxUnfinished: config.maxRollouts,
+    maxRequestBytes: config.rolloutRequestBytes,
     keepMs: parseDuration(config.rolloutResultsKept),
     maxBytes: config.rolloutResultBytes,
+    maxBytesPerOwner: config.rolloutResultBytesPerOwner,
     now,
     onDone,
     onFailure,

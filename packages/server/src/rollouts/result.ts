@@ -76,11 +76,6 @@ export function parseFields(text: string | undefined): ReadonlySet<string> | nul
   throw new PlatformError("request.invalid", `fields names '${unknown}'; a result has ${[...names].join(", ")}`);
 }
 
-export function selectFields(result: RolloutResult, fields: ReadonlySet<string> | null): Partial<RolloutResult> {
-  if (fields === null) return result;
-  return Object.fromEntries(Object.entries(result).filter(([name]) => fields.has(name)));
-}
-
 /** The endpoint's own words may repeat a key that it was sent. */
 function withoutSecrets(message: string, model: RolloutRequest["model"]): string {
   if (model === null || model === undefined) return message;

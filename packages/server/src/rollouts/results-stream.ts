@@ -1,5 +1,6 @@
-import type { RolloutResult } from "@aenv/contract";
+import { Breaks } from "./breaks.ts";
 import type { Rollouts } from "./rollouts.ts";
+import type { OpenResult } from "./stored-results.ts";
 
 export interface ResultsStreamOptions {
   readonly rollouts: Pick<Rollouts, "find" | "resultOf" | "onDone" | "isAlone">;
@@ -13,7 +14,7 @@ export interface ResultsStreamOptions {
 }
 
 /** A result and its position in the request, or a sign that the connection is alive. */
-export type StreamItem = { readonly kind: "result"; readonly at: number; readonly result: RolloutResult } | { readonly kind: "ping" };
+export type StreamItem = { readonly kind: "result"; readonly at: number; readonly result: OpenResult } | { readonly kind: "ping" };
 
 /** Rollouts that are looked up at once. */
 const BATCH = 200;
@@ -78,6 +79,7 @@ async function pollSome(rollouts: ResultsStreamOptions["rollouts"], pending: Map
 /** Those that are done or gone, in the order in which they were done. */
 async function doneAmong(rollouts: ResultsStreamOptions["rollouts"], keys: readonly string[]): Promise<string[]> {
   const found: { readonly key: string; readonly at: string }[] = [];
+  const breaks = new Breaks();
   for (let from = 0; from < keys.length; from += BATCH) {
     await Promise.all(
       keys.slice(from, from + BATCH).map(async (key) => {
@@ -85,6 +87,7 @@ async function doneAmong(rollouts: ResultsStreamOptions["rollouts"], keys: reado
         if (row === null || row.done !== null) found.push({ key, at: row?.done?.at ?? "" });
       }),
     );
+    await breaks.take();
   }
   return found.sort((one, other) => one.at.localeCompare(other.at)).map(({ key }) => key);
 }

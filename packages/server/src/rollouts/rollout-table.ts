@@ -1,16 +1,19 @@
 import { randomBytes } from "node:crypto";
-import type { Outcome, RolloutResult } from "@aenv/contract";
+import { type Outcome, type RolloutRequest, type RolloutResult, rolloutRequest } from "@aenv/contract";
 import type { Collection } from "../stores/collection.ts";
 import type { ListOptions, Versioned } from "../stores/store.ts";
+import { Breaks } from "./breaks.ts";
+import { evictions, type KeptResult, type ResultLimits } from "./evictions.ts";
 import { unplayedResult } from "./result.ts";
-import type { RolloutLease, RolloutRow } from "./row.ts";
+import type { RolloutLease, RolloutRow, RolloutWork } from "./row.ts";
+import { sizeClasses, sizeIndex } from "./sizes.ts";
+import { MAX_RESULT_BYTES, type OpenResult, type StoredResults, textsOf } from "./stored-results.ts";
 
-export interface RolloutTableOptions {
+export interface RolloutTableOptions extends ResultLimits {
   readonly rows: Collection<RolloutRow>;
-  readonly results: Collection<RolloutResult>;
+  readonly requests: Collection<RolloutRequest>;
+  readonly results: StoredResults;
   readonly keepMs: number;
-  /** Most bytes of all results together; the oldest are removed first. */
-  readonly maxBytes: number;
   readonly now: () => Date;
   /** Removes what the store's files still hold of replaced rows; false if it has to be tried again. */
   readonly scrub?: (() => Promise<boolean>) | undefined;
@@ -18,12 +21,17 @@ export interface RolloutTableOptions {
 
 type RowTest = (row: RolloutRow) => boolean;
 
+/** A sweep is due when so much of a limit of bytes was written since the last one. */
+const SWEPT_PART = 1 / 8;
+
 /** The rows of rollouts and their results. A row changes by compare-and-set; only the holder of its lease can write its result. */
 export class RolloutTable {
   readonly #options: RolloutTableOptions;
   readonly #onEnd: (key: string, outcome: Outcome) => void;
   /** Rollouts have ended, here or before the last stop, whose keys the store's files may still hold. */
   #mustScrub = true;
+  /** Bytes of results that were written here since the last sweep. */
+  #unswept = 0;
 
   constructor(options: RolloutTableOptions, onEnd: (key: string, outcome: Outcome) => void) {
     this.#options = options;
@@ -34,9 +42,35 @@ export class RolloutTable {
     return (await this.#options.rows.find(key))?.value ?? null;
   }
 
-  /** False if the key exists. */
-  async insert(key: string, row: RolloutRow): Promise<boolean> {
-    return (await this.#options.rows.insert(key, row)) === "inserted";
+  /** False if the key exists. The row is first, because it names the request: a crash in between leaves no request without a row. */
+  async insert(key: string, row: RolloutRow, request: RolloutRequest): Promise<boolean> {
+    const { rows, requests } = this.#options;
+    if ((await rows.insert(key, row)) !== "inserted") return false;
+    const { requestKey = null } = row;
+    if (requestKey === null) return true;
+    try {
+      await requests.insert(requestKey, request);
+    } catch (error) {
+      await rows.remove(key).catch(() => {});
+      throw error;
+    }
+    return true;
+  }
+
+  /** Stores the request again of a queued rollout, in case that the server which accepted it was lost before it had stored it. */
+  async restoreRequest(key: string, { requestKey = null }: RolloutRow, request: RolloutRequest): Promise<void> {
+    if (requestKey === null || (await this.#options.requests.insert(requestKey, request)) !== "inserted") return;
+    // It may have ended meanwhile, and then its request was removed before.
+    const now = await this.find(key);
+    if (now?.requestKey !== requestKey || now.work === null) await this.#options.requests.remove(requestKey);
+  }
+
+  /** What is played: the row's work with its request. Null if the rollout is done, or has no request (yet). */
+  async workOf({ work, requestKey = null }: RolloutRow): Promise<RolloutWork | null> {
+    if (work === null) return null;
+    if (work.request !== null) return { ...work, request: work.request };
+    const request = requestKey === null ? null : await this.#options.requests.find(requestKey);
+    return request === null ? null : { ...work, request: request.value };
   }
 
   list(options: ListOptions): Promise<Versioned<RolloutRow>[]> {
@@ -47,13 +81,17 @@ export class RolloutTable {
     return this.#options.rows.each({ index: "state", value: "running" });
   }
 
-  countUnfinished(owner: string): Promise<number> {
-    return this.#options.rows.count("unfinished", owner);
+  /** How many rollouts of an owner are not done, and the sum of their requests; see `sizeClassOf`. */
+  async unfinishedOf(owner: string): Promise<{ readonly count: number; readonly bytes: number }> {
+    const { rows } = this.#options;
+    const ofClass = async (size: number) => size * (await rows.count("unfinishedSize", sizeIndex(owner, size)));
+    const [count, ...bytes] = await Promise.all([rows.count("unfinished", owner), ...sizeClasses.map(ofClass)]);
+    return { count, bytes: bytes.reduce((sum, one) => sum + one, 0) };
   }
 
   /** Null while the rollout is not done. */
-  async resultOf({ done }: RolloutRow): Promise<RolloutResult | null> {
-    return done === null ? null : ((await this.#options.results.find(done.resultKey))?.value ?? null);
+  async resultOf({ done }: RolloutRow): Promise<OpenResult | null> {
+    return done === null ? null : this.#options.results.open(done.resultKey);
   }
 
   /** Takes the lease of a queued rollout. Null if it is not queued. */
@@ -82,29 +120,34 @@ export class RolloutTable {
   /** Writes the result first, so that a rollout that is done has one. Does nothing if the row may not end. */
   async end(key: string, result: RolloutResult, mayEnd: RowTest): Promise<void> {
     const { rows, results, now } = this.#options;
+    const texts = textsOf(result);
+    if (texts === null) {
+      const message = `its result would be larger than ${MAX_RESULT_BYTES} bytes; limit its turns, or what a tool or an answer may return`;
+      return this.endUnplayed(key, { kind: "unscored", cause: "agent", stage: "play", retryable: false, message }, mayEnd);
+    }
     const resultKey = `${key}#${randomBytes(8).toString("hex")}`;
-    const bytes = Buffer.byteLength(JSON.stringify(result));
-    await results.insert(resultKey, result);
-    const done = { at: now().toISOString(), resultKey, bytes };
+    const done = { at: now().toISOString(), resultKey, ...(await results.insert(resultKey, texts)) };
     const ended = await rows
       .update(key, (row) => (mayEnd(row) ? { ...row, state: "done", work: null, lease: null, attempt: result.attempt, done } : null))
       .catch(async (error: unknown) => {
-        await results.remove(resultKey).catch(() => {});
+        await results.remove(resultKey, done).catch(() => {});
         throw error;
       });
-    if (ended === null) await results.remove(resultKey);
-    else {
-      this.#mustScrub = true;
-      this.#onEnd(key, result.outcome);
-    }
+    if (ended === null) return results.remove(resultKey, done);
+    this.#mustScrub = true;
+    this.#unswept += done.bytes;
+    this.#onEnd(key, result.outcome);
+    // If it fails, `scrub` removes it: the row still names it.
+    await this.#removeRequest(key, ended).catch(() => {});
   }
 
-  /** Removes the keys of rollouts that are done from the store's files. Not at the end of each: it waits for the disk. */
+  /** Removes the keys of rollouts that are done from the store and its files. Not at the end of each: it waits for the disk. */
   async scrub(): Promise<void> {
     if (!this.#mustScrub) return;
     this.#mustScrub = false;
     let isDone = false;
     try {
+      await this.#removeLeftRequests();
       isDone = (await this.#options.scrub?.()) !== false;
     } finally {
       if (!isDone) this.#mustScrub = true;
@@ -115,34 +158,54 @@ export class RolloutTable {
   async endUnplayed(key: string, outcome: Outcome, mayEnd: RowTest): Promise<void> {
     const row = await this.find(key);
     if (row === null || row.work === null || !mayEnd(row)) return;
-    await this.end(key, unplayedResult(row, row.work, outcome, this.#options.now()), mayEnd);
+    const { id, work } = row;
+    const complete = (await this.workOf(row)) ?? { ...work, request: rolloutRequest.parse({ id, environment: work.environment }) };
+    await this.end(key, unplayedResult(row, complete, outcome, this.#options.now()), mayEnd);
   }
 
-  /** Removes results that are too old, and the oldest while there are too many bytes. */
+  /** So many results were written here that the limits of bytes may be exceeded before the next regular sweep. */
+  get isSweepDue(): boolean {
+    const { maxBytes, maxBytesPerOwner } = this.#options;
+    return this.#unswept > Math.min(maxBytes, maxBytesPerOwner) * SWEPT_PART;
+  }
+
+  /** Removes results that are too old, and those for which there is no space; see `evictions`. */
   async sweep(): Promise<void> {
-    const { rows, keepMs, maxBytes, now } = this.#options;
-    const kept: { readonly key: string; readonly at: string; readonly bytes: number }[] = [];
-    let bytes = 0;
+    const { rows, keepMs, now } = this.#options;
+    this.#unswept = 0;
+    await this.#removeLeftRequests();
+    const kept: KeptResult[] = [];
+    const breaks = new Breaks();
     for await (const row of rows.each({ index: "state", value: "done" })) {
-      const { done } = row.value;
+      await breaks.take();
+      const { done, owner } = row.value;
       if (done === null) continue;
       if (now().getTime() - Date.parse(done.at) > keepMs) await this.#remove(row);
-      else {
-        kept.push({ key: row.key, at: done.at, bytes: done.bytes });
-        bytes += done.bytes;
-      }
+      else kept.push({ key: row.key, owner, at: done.at, bytes: done.bytes });
     }
-    kept.sort((one, other) => one.at.localeCompare(other.at));
-    for (const { key, bytes: own } of kept) {
-      if (bytes <= maxBytes) return;
+    for (const { key } of evictions(kept, this.#options)) {
+      await breaks.take();
       const row = await rows.find(key);
       if (row !== null) await this.#remove(row);
-      bytes -= own;
     }
   }
 
-  async #remove({ key, rev, value: { done } }: Versioned<RolloutRow>): Promise<void> {
-    if ((await this.#options.rows.remove(key, rev)) && done !== null) await this.#options.results.remove(done.resultKey);
+  async #remove({ key, rev, value: { done, requestKey = null } }: Versioned<RolloutRow>): Promise<void> {
+    const { rows, requests, results } = this.#options;
+    if (requestKey !== null) await requests.remove(requestKey);
+    if ((await rows.remove(key, rev)) && done !== null) await results.remove(done.resultKey, done);
+  }
+
+  /** Requests of rollouts that have ended, whose server was lost before it removed them. */
+  async #removeLeftRequests(): Promise<void> {
+    for await (const { key, value } of this.#options.rows.each({ index: "left", value: "request" })) await this.#removeRequest(key, value);
+  }
+
+  async #removeRequest(key: string, { requestKey = null }: RolloutRow): Promise<void> {
+    if (requestKey === null) return;
+    const { rows, requests } = this.#options;
+    await requests.remove(requestKey);
+    await rows.update(key, (row) => (row.state === "done" && row.requestKey === requestKey ? { ...row, requestKey: null } : null));
   }
 }
 

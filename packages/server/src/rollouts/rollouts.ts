@@ -1,24 +1,35 @@
 import { createHash } from "node:crypto";
-import { canonicalJson, type Outcome, PlatformError, type RolloutRequest, type RolloutResult, type RolloutsRequest } from "@aenv/contract";
+import { canonicalJson, type Outcome, PlatformError, type RolloutRequest, type RolloutsRequest } from "@aenv/contract";
 import { configDigestOf } from "@aenv/rollout";
 import type { Caller } from "../access/access.ts";
 import type { Hub } from "../hub/hub.ts";
 import { assertPlayable } from "./admission.ts";
+import { Breaks } from "./breaks.ts";
 import { inGroups } from "./in-groups.ts";
 import type { ModelPolicy } from "./model-policy.ts";
 import { RolloutTable, type RolloutTableOptions } from "./rollout-table.ts";
-import { keyOf, maySee, type RolloutRow, type RolloutWork } from "./row.ts";
+import { keyOf, maySee, placeRequest, type RolloutRow, type RolloutWork } from "./row.ts";
+import { MAX_REQUEST_BYTES } from "./sizes.ts";
+import type { OpenResult } from "./stored-results.ts";
+import { type UnfinishedLimits, UnfinishedRoom } from "./unfinished-room.ts";
 import { RolloutWorker, type RolloutWorkerOptions } from "./worker.ts";
+
+/** A rollout of a request. */
+interface Wanted {
+  readonly key: string;
+  readonly request: RolloutRequest;
+  /** Of the request and its run, to detect the same id with another request. */
+  readonly digest: string;
+  readonly bytes: number;
+}
 
 interface ResolvedEnvironment extends Pick<RolloutWork, "environment" | "environmentDigest"> {
   readonly deployConfig: Readonly<Record<string, unknown>>;
 }
 
-export interface RolloutsOptions extends RolloutTableOptions, RolloutWorkerOptions {
+export interface RolloutsOptions extends RolloutTableOptions, RolloutWorkerOptions, UnfinishedLimits {
   readonly hub: Hub;
   readonly policy: ModelPolicy;
-  /** Most unfinished rollouts of one owner. */
-  readonly maxUnfinished: number;
   readonly onDone: (outcome: Outcome) => void;
 }
 
@@ -27,6 +38,7 @@ export class Rollouts {
   readonly #options: RolloutsOptions;
   readonly #table: RolloutTable;
   readonly #worker: RolloutWorker;
+  readonly #room: UnfinishedRoom;
   readonly #listeners = new Set<(key: string) => void>();
 
   constructor(options: RolloutsOptions) {
@@ -36,6 +48,7 @@ export class Rollouts {
       for (const listener of this.#listeners) listener(key);
     });
     this.#worker = new RolloutWorker(options, this.#table);
+    this.#room = new UnfinishedRoom(this.#table, options);
   }
 
   /** Aborted when the server shuts down; answers that wait for results end then. */
@@ -54,50 +67,76 @@ export class Rollouts {
   /** Accepts all rollouts of a request or none. Those that are known already are joined. Returns their keys. */
   async submit({ rollouts, run = null }: RolloutsRequest, caller: Caller): Promise<string[]> {
     if (this.closing.aborted) throw new PlatformError("server.draining", "this server is shutting down; retry later");
-    for (const request of rollouts) assertPlayable(request, this.#options.policy);
-    const wanted = new Map<string, { readonly request: RolloutRequest; readonly digest: string }>();
-    for (const request of rollouts) {
-      const key = keyOf(caller.owner, request.id);
-      const digest = digestOf({ run, request });
-      if ((wanted.get(key)?.digest ?? digest) !== digest) throw conflict(request.id);
-      wanted.set(key, { request, digest });
-    }
-    const missing: string[] = [];
-    await inGroups([...wanted], async ([key, { request, digest }]) => {
-      const known = await this.#table.find(key);
-      if (known === null) missing.push(key);
-      else if (!maySee(known, caller)) throw conflict(request.id);
-      else if (known.digest !== digest) throw conflict(request.id);
+    const wanted = await this.#wanted(rollouts, run, caller.owner);
+    const missing: Wanted[] = [];
+    await inGroups([...wanted.values()], async (one) => {
+      const known = await this.#table.find(one.key);
+      if (known === null) missing.push(one);
+      else if (!maySee(known, caller) || known.digest !== one.digest) throw conflict(one.request.id);
+      else if (known.state === "queued") await this.#table.restoreRequest(one.key, known, one.request);
     });
+    if (missing.length > 0) await this.#accept(missing, run, caller);
+    return rollouts.map(({ id }) => keyOf(caller.owner, id));
+  }
+
+  /** The rollouts of a request by their keys. Throws if one cannot be played. */
+  async #wanted(rollouts: readonly RolloutRequest[], run: string | null, owner: string): Promise<ReadonlyMap<string, Wanted>> {
+    const wanted = new Map<string, Wanted>();
+    const breaks = new Breaks();
+    for (const request of rollouts) {
+      assertPlayable(request, this.#options.policy);
+      const key = keyOf(owner, request.id);
+      // Independent of the order of the fields.
+      const text = canonicalJson({ run, request });
+      const bytes = Buffer.byteLength(text);
+      if (bytes > MAX_REQUEST_BYTES) throw tooLarge(request.id, bytes);
+      const digest = createHash("sha256").update(text).digest("hex");
+      if ((wanted.get(key)?.digest ?? digest) !== digest) throw conflict(request.id);
+      wanted.set(key, { key, request, digest, bytes });
+      await breaks.take();
+    }
+    return wanted;
+  }
+
+  async #accept(missing: readonly Wanted[], run: string | null, caller: Caller): Promise<void> {
     const environments = await this.#resolve(
-      missing.map((key) => (wanted.get(key) as { request: RolloutRequest }).request.environment),
+      missing.map(({ request }) => request.environment),
       caller,
     );
-    await this.#assertRoom(caller.owner, missing.length);
     const { owner, roles, ...rest } = caller;
-    await inGroups(missing, async (key) => {
-      const { request, digest } = wanted.get(key) as { request: RolloutRequest; digest: string };
-      const { deployConfig, ...resolved } = environments.get(request.environment) as ResolvedEnvironment;
-      const configDigest = configDigestOf(deployConfig, request.variables);
-      const row: RolloutRow = {
-        id: request.id,
-        owner,
-        run,
-        environment: resolved.environment,
-        digest,
-        state: "queued",
-        work: { request, ...resolved, configDigest, caller: { ...rest, roles: [...roles] } },
-        lease: null,
-        attempt: 0,
-        losses: 0,
-        createdAt: this.#options.now().toISOString(),
-        done: null,
-      };
-      if (await this.#table.insert(key, row)) return this.#worker.offer(key, row);
-      const known = await this.#table.find(key);
-      if (known !== null && known.digest !== digest) throw conflict(request.id);
-    });
-    return rollouts.map(({ id }) => keyOf(owner, id));
+    const room = await this.#room.reserve(
+      owner,
+      missing.map(({ bytes }) => bytes),
+    );
+    try {
+      await inGroups(missing, async ({ key, request, digest, bytes }) => {
+        const { deployConfig, ...resolved } = environments.get(request.environment) as ResolvedEnvironment;
+        const configDigest = configDigestOf(deployConfig, request.variables);
+        const { request: inRow, ...placed } = placeRequest(key, request, bytes);
+        const row: RolloutRow = {
+          id: request.id,
+          owner,
+          run,
+          environment: resolved.environment,
+          digest,
+          state: "queued",
+          work: { request: inRow, ...resolved, configDigest, caller: { ...rest, roles: [...roles] } },
+          ...placed,
+          lease: null,
+          attempt: 0,
+          losses: 0,
+          createdAt: this.#options.now().toISOString(),
+          done: null,
+        };
+        const isNew = await this.#table.insert(key, row, request);
+        room.release(bytes);
+        if (isNew) return this.#worker.offer(key, row);
+        const known = await this.#table.find(key);
+        if (known !== null && known.digest !== digest) throw conflict(request.id);
+      });
+    } finally {
+      room.releaseAll();
+    }
   }
 
   async get(id: string, caller: Caller): Promise<RolloutRow> {
@@ -111,7 +150,7 @@ export class Rollouts {
   }
 
   /** Null while the rollout is not done. */
-  resultOf(row: RolloutRow): Promise<RolloutResult | null> {
+  resultOf(row: RolloutRow): Promise<OpenResult | null> {
     return this.#table.resultOf(row);
   }
 
@@ -121,11 +160,13 @@ export class Rollouts {
     const { owner } = caller;
     const where = run === undefined ? { index: "owner", value: owner } : { index: "run", value: `${owner}/${run}` };
     const seen: RolloutRow[] = [];
+    const breaks = new Breaks();
     for (let from = after === undefined ? undefined : keyOf(owner, after); ; ) {
       const rows = await this.#table.list({ where, limit, ...(from !== undefined && { after: from }) });
       for (const { value } of rows) if (seen.length < limit && maySee(value, caller)) seen.push(value);
       from = rows.at(-1)?.key;
       if (seen.length >= limit || rows.length < limit) return seen;
+      await breaks.take();
     }
   }
 
@@ -150,6 +191,7 @@ export class Rollouts {
   async tidy(): Promise<void> {
     await this.#worker.tidy();
     await this.#table.scrub();
+    if (this.#table.isSweepDue) await this.sweep();
   }
 
   /** Removes old results. */
@@ -171,23 +213,14 @@ export class Rollouts {
     }
     return found;
   }
-
-  async #assertRoom(owner: string, more: number): Promise<void> {
-    const { maxUnfinished } = this.#options;
-    if (more === 0) return;
-    const unfinished = await this.#table.countUnfinished(owner);
-    if (unfinished + more <= maxUnfinished) return;
-    throw new PlatformError(
-      "quota.exceeded",
-      `'${owner}' has ${unfinished} unfinished rollouts, and ${more} more would exceed the limit of ${maxUnfinished}; wait for some to end`,
-      { details: { owner, maxUnfinished, retryAfterSeconds: 5 } },
-    );
-  }
 }
 
-/** Independent of the order of the fields. */
-function digestOf(request: unknown): string {
-  return createHash("sha256").update(canonicalJson(request)).digest("hex");
+function tooLarge(id: string, bytes: number): PlatformError {
+  return new PlatformError(
+    "request.too_large",
+    `rollout '${id}' has ${bytes} bytes, more than the ${MAX_REQUEST_BYTES} of one rollout; leave large data with the trainer, or put it in files of the environment`,
+    { details: { maxBytes: MAX_REQUEST_BYTES } },
+  );
 }
 
 function conflict(id: string): PlatformError {

@@ -1,10 +1,16 @@
-import type { RolloutRequest, RolloutResult, RolloutState, RolloutStatus } from "@aenv/contract";
+import { randomBytes } from "node:crypto";
+import type { RolloutRequest, RolloutState, RolloutStatus } from "@aenv/contract";
 import type { Caller, Role } from "../access/access.ts";
 import { isInScope } from "../access/scopes.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
+import { sizeClassOf, sizeIndex } from "./sizes.ts";
+import type { StoredSize } from "./stored-results.ts";
 
-/** What is needed to play a rollout. It holds the caller's secrets, so it is removed from the row when the rollout is done. */
+/** A larger request is a row of its own, so that rows of rollouts stay small: they are read often, and in pages of hundreds. */
+const LARGE_REQUEST = 4 * 1024;
+
+/** What is needed to play a rollout. It holds the caller's secrets, so it is removed from the store when the rollout is done. */
 export interface RolloutWork {
   readonly request: RolloutRequest;
   /** `name@version`. */
@@ -14,6 +20,9 @@ export interface RolloutWork {
   readonly configDigest?: string;
   readonly caller: Omit<Caller, "roles" | "owner"> & { readonly roles: readonly Role[] };
 }
+
+/** The request is null if it is a row of its own. */
+export type StoredWork = Omit<RolloutWork, "request"> & { readonly request: RolloutRequest | null };
 
 /** A server's right to play a rollout and to end it. It is valid while the server is alive and the row holds it. */
 export interface RolloutLease {
@@ -32,7 +41,11 @@ export interface RolloutRow {
   readonly digest: string;
   readonly state: RolloutState;
   /** Null when the rollout is done. */
-  readonly work: RolloutWork | null;
+  readonly work: StoredWork | null;
+  /** Of the row with a large request. The row of the rollout names it until it is removed, so a crash leaves no request behind. */
+  readonly requestKey?: string | null;
+  /** The size of the request. A row of an earlier version of the server has none; its request is in the row, whatever its size. */
+  readonly requestBytes?: number;
   /** Set while it is played. */
   readonly lease: RolloutLease | null;
   /** Attempts before the current one. */
@@ -41,21 +54,28 @@ export interface RolloutRow {
   readonly losses: number;
   readonly createdAt: string;
   /** Set when it is done: when, where its result is, and how large it is. */
-  readonly done: { readonly at: string; readonly resultKey: string; readonly bytes: number } | null;
+  readonly done: ({ readonly at: string; readonly resultKey: string } & StoredSize) | null;
 }
 
 export function rolloutRows(store: Store): Collection<RolloutRow> {
-  return new Collection(store, "rollout", ({ owner, run, state }) => ({
+  return new Collection(store, "rollout", ({ owner, run, state, requestKey = null, requestBytes = 0 }) => ({
     state,
     owner,
-    ...(state !== "done" && { unfinished: owner }),
+    ...(state !== "done" && { unfinished: owner, unfinishedSize: sizeIndex(owner, sizeClassOf(requestBytes)) }),
+    ...(state === "done" && requestKey !== null && { left: "request" }),
     ...(run !== null && { run: `${owner}/${run}` }),
   }));
 }
 
-/** Results are rows of their own: they are large, and most reads of a rollout do not need them. */
-export function resultRows(store: Store): Collection<RolloutResult> {
-  return new Collection(store, "rollout-result", () => ({}));
+/** Large requests of rollouts that are not done. */
+export function requestRows(store: Store): Collection<RolloutRequest> {
+  return new Collection(store, "rollout-request", () => ({}));
+}
+
+/** The part of a row that says where the request is: in the row itself or, if it is large, in one of its own. */
+export function placeRequest(key: string, request: RolloutRequest, bytes: number) {
+  const requestKey = bytes > LARGE_REQUEST ? `${key}#${randomBytes(8).toString("hex")}` : null;
+  return { requestKey, requestBytes: bytes, request: requestKey === null ? request : null };
 }
 
 /** In the order of keys, the rollouts of an owner are in the order of their ids. */
@@ -69,7 +89,7 @@ export function maySee({ environment, work }: RolloutRow, caller: Caller): boole
   return isInScope(caller, name);
 }
 
-export function callerOf({ owner }: RolloutRow, { caller }: RolloutWork): Caller {
+export function callerOf({ owner }: RolloutRow, { caller }: StoredWork): Caller {
   return { ...caller, owner, roles: new Set(caller.roles) };
 }
 

@@ -4,7 +4,8 @@ import { Scheduler } from "../slots/scheduler.ts";
 import { MemoryStore } from "../stores/memory/store.ts";
 import { unplayedResult } from "./result.ts";
 import { RolloutTable } from "./rollout-table.ts";
-import { keyOf, type RolloutRow, type RolloutWork, resultRows, rolloutRows } from "./row.ts";
+import { keyOf, type RolloutRow, type RolloutWork, requestRows, rolloutRows } from "./row.ts";
+import { StoredResults } from "./stored-results.ts";
 import { RolloutWorker } from "./worker.ts";
 
 const now = () => new Date("2026-01-02T00:00:00.000Z");
@@ -47,7 +48,10 @@ async function openWorker(refusals: number, isRevoked = false) {
   await rows.insert(KEY, row);
   const outcomes: Outcome[] = [];
   const failures: unknown[] = [];
-  const table = new RolloutTable({ rows, results: resultRows(store), keepMs: 1, maxBytes: 1, now }, (_, outcome) => outcomes.push(outcome));
+  const limits = { keepMs: 1, maxBytes: 1, maxBytesPerOwner: 1 };
+  const table = new RolloutTable({ rows, requests: requestRows(store), results: new StoredResults(store), ...limits, now }, (_, outcome) =>
+    outcomes.push(outcome),
+  );
   const scored = { kind: "scored", reward: 1, components: {} } as const;
   const played: number[] = [];
   const play = async (taken: RolloutRow) => {
@@ -68,6 +72,7 @@ async function openWorker(refusals: number, isRevoked = false) {
         if (isRevoked) throw new PlatformError("access.unauthenticated", "the token t of 'ada' was revoked or has expired");
       },
       livingServers: async () => new Set(["s"]),
+      now,
       onFailure: (error) => failures.push(error),
     },
     table,

@@ -4,6 +4,7 @@ import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { ModelHttp } from "@aenv/rollout";
 import type { Caller } from "../access/access.ts";
 import type { Scheduler } from "../slots/scheduler.ts";
+import { Breaks } from "./breaks.ts";
 import { inGroups } from "./in-groups.ts";
 import type { InstancePools } from "./instance-pools.ts";
 import type { RolloutPlayer } from "./player.ts";
@@ -22,6 +23,7 @@ export interface RolloutWorkerOptions {
   /** Throws if the caller's token was revoked or has expired. */
   readonly stillValid: (caller: Caller) => Promise<unknown>;
   readonly livingServers: () => Promise<ReadonlySet<string>>;
+  readonly now: () => Date;
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -29,7 +31,10 @@ export interface RolloutWorkerOptions {
 const MAX_LOSSES = 3;
 /** How long a shutdown waits until what is played has stopped. */
 const CLOSE_MS = 10_000;
-/** Queued rows that a server looks at in one round. */
+/** For how long a server may be accepting a rollout. */
+const ACCEPTING_MS = 60_000;
+/** Queued rows that a server looks at in one round, and of these at once. */
+const PAGES = 10;
 const PAGE = 500;
 
 /** Plays rollouts on this server: takes the lease of a queued row, plays it, and writes the result while it has the lease. */
@@ -87,7 +92,7 @@ export class RolloutWorker {
     if (this.#closing.signal.aborted) return;
     await this.#takeOver();
     if (!this.#options.isAlone) await this.#stopLost();
-    await inGroups([...this.#here], async ([key, { caller }]) => void (await this.#endRevoked(key, caller)));
+    await this.#endAllRevoked();
     await this.#findQueued();
   }
 
@@ -107,8 +112,9 @@ export class RolloutWorker {
     const lease: RolloutLease = { server: serverId, key: randomBytes(12).toString("hex") };
     const row = await this.#table.take(key, lease);
     if (row === null || row.work === null) return;
-    const { work } = row;
-    if (await this.#endRevoked(key, callerOf(row, work))) return;
+    if (await this.#endRevoked(key, await this.#problemOf(callerOf(row, row.work)))) return;
+    const work = await this.#table.workOf(row);
+    if (work === null) return this.#awaitRequest(key, row, lease);
     let trajectory: Awaited<ReturnType<RolloutPlayer["play"]>>;
     try {
       trajectory = await player.play(row, work, signal, (attempt) => this.#table.beginAttempt(key, lease, attempt));
@@ -119,6 +125,14 @@ export class RolloutWorker {
     if (trajectory === null) return;
     if (signal.aborted && trajectory.outcome.kind === "unscored") await this.#table.giveBack(key, lease);
     else await this.#table.end(key, resultOf(trajectory, work.request), (now) => holds(now, lease));
+  }
+
+  /** Another server may be accepting the rollout, and store its request in a moment. If that server was lost, nobody can play it. */
+  async #awaitRequest(key: string, { createdAt }: RolloutRow, lease: RolloutLease): Promise<void> {
+    if (this.#options.now().getTime() - Date.parse(createdAt) < ACCEPTING_MS) return this.#table.giveBack(key, lease);
+    const message = "its server was lost while it accepted the rollout; request it again with a new id";
+    const outcome = { kind: "unscored", cause: "sandbox", stage: "start", retryable: true, message } as const;
+    await this.#table.endUnplayed(key, outcome, (now) => holds(now, lease));
   }
 
   /** Rollouts of lost servers, and those whose result could not be stored here, are queued again, as a new attempt. */
@@ -146,9 +160,23 @@ export class RolloutWorker {
     await this.#table.endUnplayed(key, outcome, (now) => holds(now, lost));
   }
 
+  /** Many rollouts have the same token, which is checked once. */
+  async #endAllRevoked(): Promise<void> {
+    const problems = new Map<string | null, Promise<PlatformError | null>>();
+    await inGroups([...this.#here], async ([key, { caller }]) => {
+      const problem = problems.get(caller.tokenId) ?? this.#problemOf(caller);
+      problems.set(caller.tokenId, problem);
+      await this.#endRevoked(key, await problem);
+    });
+  }
+
+  /** Null if the caller's token is valid. */
+  #problemOf(caller: Caller): Promise<PlatformError | null> {
+    return this.#options.stillValid(caller).then(() => null, rejected);
+  }
+
   /** A rollout ends with the token that requested it. False if the token is valid. */
-  async #endRevoked(key: string, caller: Caller): Promise<boolean> {
-    const problem = await this.#options.stillValid(caller).then(() => null, rejected);
+  async #endRevoked(key: string, problem: PlatformError | null): Promise<boolean> {
     if (problem === null) return false;
     const outcome = { kind: "unscored", cause: "cancelled", stage: "play", retryable: false, message: problem.message } as const;
     await this.#table.endUnplayed(key, outcome, (now) => now.state !== "done");
@@ -175,12 +203,17 @@ export class RolloutWorker {
     return state === "queued" || (state === "running" && lease?.server === this.#options.serverId);
   }
 
-  /** Other servers may have accepted more than they can play. A page in each round, so that all owners are reached in turn. */
+  /** Other servers may have accepted more than they can play. Some pages in each round, so that all owners are reached in turn. */
   async #findQueued(): Promise<void> {
     const where = { index: "state", value: "queued" };
-    const page = await this.#table.list({ where, limit: PAGE, ...(this.#cursor !== undefined && { after: this.#cursor }) });
-    for (const { key, value } of page) this.offer(key, value);
-    this.#cursor = page.length < PAGE ? undefined : page.at(-1)?.key;
+    const breaks = new Breaks();
+    for (let pages = 0; pages < PAGES; pages++) {
+      const page = await this.#table.list({ where, limit: PAGE, ...(this.#cursor !== undefined && { after: this.#cursor }) });
+      for (const { key, value } of page) this.offer(key, value);
+      this.#cursor = page.length < PAGE ? undefined : page.at(-1)?.key;
+      if (this.#cursor === undefined) return;
+      await breaks.take();
+    }
   }
 }
 
