@@ -1,8 +1,8 @@
-import { type Outcome, PlatformError, rolloutRequest, TRAJECTORY_FORMAT, type Trajectory } from "@aenv/contract";
+import { type Outcome, PlatformError, rolloutRequest, type Trajectory } from "@aenv/contract";
 import { expect, it } from "vitest";
 import { Scheduler } from "../slots/scheduler.ts";
 import { MemoryStore } from "../stores/memory/store.ts";
-import { unplayedResult } from "./result.ts";
+import { scored } from "./fixtures/scored.ts";
 import { RolloutTable } from "./rollout-table.ts";
 import { keyOf, type RolloutRow, type RolloutWork, requestRows, rolloutRows } from "./row.ts";
 import { StoredResults } from "./stored-results.ts";
@@ -27,7 +27,7 @@ class FullStore extends MemoryStore {
 }
 
 /** A worker with one queued rollout, which is scored at once. */
-async function openWorker(refusals: number, isRevoked = false) {
+async function openWorker(refusals: number, isRevoked = false, change: Partial<Trajectory> = {}) {
   const store = new FullStore(refusals);
   const rows = rolloutRows(store);
   const request = rolloutRequest.parse({ id: "a", environment: "e", agent: { kind: "noop" } });
@@ -52,13 +52,10 @@ async function openWorker(refusals: number, isRevoked = false) {
   const table = new RolloutTable({ rows, requests: requestRows(store), results: new StoredResults(store), ...limits, now }, (_, outcome) =>
     outcomes.push(outcome),
   );
-  const scored = { kind: "scored", reward: 1, components: {} } as const;
   const played: number[] = [];
   const play = async (taken: RolloutRow) => {
     played.push(taken.attempt);
-    const { num_turns: _, tool_calls: __, sequences: ___, ...common } = unplayedResult(taken, work, scored, now());
-    const trajectory: Trajectory = { ...common, format: TRAJECTORY_FORMAT, parent: null, steps: [], turns: [] };
-    return trajectory;
+    return { ...scored(taken, work, now()), ...change };
   };
   const worker = new RolloutWorker(
     {
@@ -107,4 +104,14 @@ it("ends a queued rollout unscored, without playing it, if its token was revoked
   const message = expect.stringContaining("was revoked or has expired");
   expect(await untilDone()).toMatchObject([{ kind: "unscored", cause: "cancelled", retryable: false, message }]);
   expect([played, await stateOf()]).toEqual([[], "done"]);
+});
+
+it("ends a rollout unscored whose result is too large to be stored, and does not play it again", async () => {
+  const tooLong = { toJSON: () => "x".repeat(2 ** 30) } as unknown as Trajectory["messages"];
+  const { untilDone, played, stateOf } = await openWorker(0, false, { messages: tooLong });
+  // Before: it could not be stored, so it was played three times.
+  expect(await untilDone()).toMatchObject([
+    { kind: "unscored", cause: "agent", message: expect.stringContaining("larger than 67108864 bytes") },
+  ]);
+  expect([played, await stateOf()]).toEqual([[0], "done"]);
 });
