@@ -256,6 +256,28 @@ describe("a server with small limits", () => {
   });
 });
 
+it("answers 429 to requests of more bytes than an owner may have unfinished, with owner, bytes and limit", async () => {
+  const { model, asked, answer } = await heldModel();
+  await using _ = model;
+  await using small = await startPlatform({ flags: { rolloutRequestBytes: 50_000 } });
+  const ref = await publish(small, projects.echo);
+  const send = async (...ids: string[]) => {
+    const rollouts = ids.map((id) => ({ ...world.rollout(model, ONE_TURN), id, environment: ref, metadata: { long: "x".repeat(20_000) } }));
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(`${small.controlUrl}/rollouts`, { method: "POST", headers, body: JSON.stringify({ rollouts }) });
+    return { status: response.status, body: (await response.json()) as { message: string } };
+  };
+  expect(await send("a", "b", "c")).toMatchObject({ status: 429 });
+  expect(await send("a", "b")).toMatchObject({ status: 202 });
+  await asked;
+  const { status, body } = await send("c");
+  // Before: the bytes of requests were not limited.
+  expect([status, body.message]).toEqual([429, expect.stringMatching(/'default'.* have 4\d{4} bytes, and 2\d{4} more .* limit of 50000 /)]);
+  answer();
+  for (const id of ["a", "b"]) expect((await fetch(`${small.controlUrl}/rollouts/${id}?wait=30`)).status).toBe(200);
+  expect(await send("c")).toMatchObject({ status: 202 });
+});
+
 function eventsOf(text: string): { readonly id: string; readonly result: RolloutResult | null }[] {
   return text.split("\n\n").flatMap((event) => {
     const id = /^id: (.*)$/m.exec(event)?.[1];

@@ -60,12 +60,16 @@ async function gatedModel() {
   };
 }
 
+/** So large that requests and results fill rows of their own. */
+const metadata = { long: "x".repeat(100_000) };
+
 const rollout = (id: string, environment: string, model: ScriptedOpenAi) => ({
   id,
   environment,
   task: { id: "greet" },
   model: { base_url: model.baseUrl, api_key: "model-secret" },
   limits: { turns: 2 },
+  metadata,
 });
 
 function post(server: ServerProcess, rollouts: readonly object[], stream: boolean): Promise<Response> {
@@ -115,6 +119,7 @@ describe("a server that is killed while it plays", () => {
     const second = await start();
     const results = await Promise.all(ids.map((id) => resultOf(second, id)));
     expect(results.map(({ outcome }) => outcome.kind)).toEqual(ids.map(() => "scored"));
+    for (const result of results) expect(result.metadata).toEqual(metadata);
     expect(results.filter(({ attempt }) => attempt === 1)).toHaveLength(4);
     expect(results.filter(({ attempt }) => attempt === 0)).toHaveLength(2);
     expect(await resultsOf(await post(second, rollouts, true))).toHaveLength(ids.length);

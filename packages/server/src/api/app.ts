@@ -65,7 +65,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     // A raw route without a schema reads its body itself.
     if (one === undefined || (one.isRaw === true && one.body === undefined)) return payload;
     const bytes = await readBody(payload, { maxBytes: maxBodyBytesOf(one), timeoutMs: options.bodyTimeoutMs });
-    return bytes.length === 0 ? undefined : parseJson(bytes.toString("utf8"));
+    return bytes.length === 0 ? undefined : parseJson(bytes.toString("utf8"), one?.maxBodyFields);
   });
   // Other content types stay streams. Only uploads read them, without holding them in memory.
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));

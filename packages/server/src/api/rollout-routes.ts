@@ -1,6 +1,14 @@
 import { Readable } from "node:stream";
 import { constants, createGzip } from "node:zlib";
-import { rolloutId, rolloutPage, rolloutResult, rolloutsAccepted, rolloutsRequest, rolloutRoutes as table } from "@aenv/contract";
+import {
+  MAX_ROLLOUTS,
+  rolloutId,
+  rolloutPage,
+  rolloutResult,
+  rolloutsAccepted,
+  rolloutsRequest,
+  rolloutRoutes as table,
+} from "@aenv/contract";
 import { z } from "zod";
 import { Delivered } from "../rollouts/delivered.ts";
 import { parseFields } from "../rollouts/result.ts";
@@ -22,6 +30,8 @@ const POLL_MS = 1_000;
 const LONGEST_WAIT_SECONDS = 60;
 /** A page ends when its results are larger than this. */
 const PAGE_BYTES = 16 * 1024 ** 2;
+/** Fifty for each rollout of the largest request. Reading so many takes about half a second. */
+const MAX_FIELDS = 50 * MAX_ROLLOUTS;
 /** Ids in one line of the audit log. */
 const AUDITED_IDS = 100;
 
@@ -44,6 +54,7 @@ export function rolloutRoutes({ rollouts, pingMs = PING_MS, pollMs = POLL_MS }: 
       query: z.object(fields),
       body: rolloutsRequest,
       maxBodyBytes: bodyLimits.snapshot,
+      maxBodyFields: MAX_FIELDS,
       handle: async (ask) => {
         const selected = parseFields(ask.query.fields);
         const isSse = /\btext\/event-stream\b/.test(ask.request.headers.accept ?? "");

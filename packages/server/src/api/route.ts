@@ -39,6 +39,8 @@ export interface ApiRoute<P extends z.ZodType = z.ZodType, Q extends z.ZodType =
   readonly answer: z.ZodType | RawAnswer;
   /** The largest body that is read; `bodyLimits.none` unless declared. */
   readonly maxBodyBytes?: number;
+  /** The most fields of a JSON body, in all its objects; unlimited unless declared. */
+  readonly maxBodyFields?: number;
   /** The audit event after success, and the names or ids that it is about. */
   readonly audited?: { readonly event: Change; of(data: unknown, ask: ApiRequest<z.infer<P>, z.infer<Q>, z.infer<B>>): readonly string[] };
   /** The response is the data without the envelope. */
