@@ -8,7 +8,7 @@ import { Breaks } from "./breaks.ts";
 import { inGroups } from "./in-groups.ts";
 import type { ModelPolicy } from "./model-policy.ts";
 import { RolloutTable, type RolloutTableOptions } from "./rollout-table.ts";
-import { keyOf, maySee, placeRequest, type RolloutRow, type RolloutWork } from "./row.ts";
+import { keyOf, LARGE_REQUEST, maySee, placeRequest, type RolloutRow, type RolloutWork } from "./row.ts";
 import { MAX_REQUEST_BYTES } from "./sizes.ts";
 import type { OpenResult } from "./stored-results.ts";
 import { type UnfinishedLimits, UnfinishedRoom } from "./unfinished-room.ts";
@@ -109,7 +109,7 @@ export class Rollouts {
       missing.map(({ bytes }) => bytes),
     );
     try {
-      await inGroups(missing, async ({ key, request, digest, bytes }) => {
+      const accept = async ({ key, request, digest, bytes }: Wanted) => {
         const { deployConfig, ...resolved } = environments.get(request.environment) as ResolvedEnvironment;
         const configDigest = configDigestOf(deployConfig, request.variables);
         const { request: inRow, ...placed } = placeRequest(key, request, bytes);
@@ -133,7 +133,11 @@ export class Rollouts {
         if (isNew) return this.#worker.offer(key, row);
         const known = await this.#table.find(key);
         if (known !== null && known.digest !== digest) throw conflict(request.id);
-      });
+      };
+      const { small = [], large = [] } = Object.groupBy(missing, ({ bytes }) => (bytes > LARGE_REQUEST ? "large" : "small"));
+      await inGroups(small, accept);
+      // One at a time: writing many would hold the process.
+      await inGroups(large, accept, 1);
     } finally {
       room.releaseAll();
     }

@@ -8,7 +8,7 @@ import { sizeClassOf, sizeIndex } from "./sizes.ts";
 import type { StoredSize } from "./stored-results.ts";
 
 /** A larger request is a row of its own, so that rows of rollouts stay small: they are read often, and in pages of hundreds. */
-const LARGE_REQUEST = 4 * 1024;
+export const LARGE_REQUEST = 4 * 1024;
 
 /** What is needed to play a rollout. It holds the caller's secrets, so it is removed from the store when the rollout is done. */
 export interface RolloutWork {
