@@ -76,7 +76,15 @@ const groups: Readonly<Record<string, readonly string[]>> = {
     "taskMemoryTotalMb",
     "taskMemoryMb",
   ],
-  "Rollouts:": ["rolloutsAtOnce", "maxRollouts", "rolloutModels", "rolloutResultsKept", "rolloutResultBytes"],
+  "Rollouts:": [
+    "rolloutsAtOnce",
+    "maxRollouts",
+    "rolloutModels",
+    "rolloutRequestBytes",
+    "rolloutResultsKept",
+    "rolloutResultBytes",
+    "rolloutResultBytesPerOwner",
+  ],
   "Kubernetes:": [
     "kubeconfig",
     "kubeServer",
