@@ -29,7 +29,17 @@ import { DEFAULT_PROCESSES, DEFAULTS, type OciEngineOptions, type OciSettings } 
 import { mountDisk } from "./overlay/disk.ts";
 import { unmount } from "./overlay/mount.ts";
 import { openParts, type Parts } from "./parts.ts";
-import { APPENDED, addressOf, assertValid, cancelled, startFailed, startProgram, untilReady, withAddress } from "./program-start.ts";
+import {
+  APPENDED,
+  addressOf,
+  assertValid,
+  cancelled,
+  makeWorkingDirectory,
+  startFailed,
+  startProgram,
+  untilReady,
+  withAddress,
+} from "./program-start.ts";
 import { Records } from "./records.ts";
 import { openRuntime } from "./runtime/open.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";
@@ -391,6 +401,7 @@ export class OciEngine implements SandboxEngine {
       if (lost !== null) writeFileSync(this.#logPath(spec.id), `${lost}\n`, { flag: "a", mode: 0o600 });
       return this.#continue(sandbox, spec, memory.program, listening, signal);
     }
+    await makeWorkingDirectory(sandbox, spec);
     // A sandbox that only runs commands does not start the program of its image, which often is a shell that would end at once.
     if (listening.kind === "none" && spec.command.length === 0) return;
     const program = mainProgram(withAddress(spec, listening, sandbox.container.record.runtime), sandbox.container.record.files.config);

@@ -34,6 +34,20 @@ export async function startProgram(
   }
 }
 
+/**
+ * Creates the working directory of an image that does not contain it, as Docker does: builders leave a directory out of the layers in
+ * which nothing was written. One that cannot exist is an error of the start.
+ */
+export async function makeWorkingDirectory(sandbox: OciSandbox, spec: SandboxSpec): Promise<void> {
+  const path = sandbox.container.record.files.config?.workingDirectory ?? "/";
+  if (path === "/") return;
+  try {
+    await sandbox.container.init.files.mkdir({ path, parents: true });
+  } catch (error) {
+    throw startFailed(spec, `the working directory ${path} of its image cannot be created: ${messageOf(error)}`, []);
+  }
+}
+
 /** Until the program answers. Rejects with the reason and the end of its log if it does not. */
 export async function untilReady(
   sandbox: OciSandbox,

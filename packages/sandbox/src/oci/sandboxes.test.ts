@@ -172,6 +172,34 @@ for (const runtime of ["runc", "runsc"] as const) {
       expect(String(await init.files.read({ path: "/data/greeting" }))).toBe("hello");
     });
 
+    it("has the working directory of its image, also if no layer contains it", async () => {
+      using layout = temporaryTree();
+      writeLayout(layout.path, [{ "data/greeting": "hello" }], { config: { WorkingDir: "/data/work/here" } });
+      const engine = open({ runtime });
+      const sandbox = await create(engine, { image: `oci:${layout.path}:image` });
+      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      expect(await init.files.stat({ path: "/data/work/here" })).toMatchObject({ type: "directory", mode: 0o755, uid: 0 });
+    });
+
+    it("does not start if a file is in the place of its working directory", async () => {
+      using layout = temporaryTree();
+      writeLayout(layout.path, [{ "data/greeting": "hello" }], { config: { WorkingDir: "/data/greeting/here" } });
+      await expect(create(open({ runtime }), { image: `oci:${layout.path}:image` })).rejects.toMatchObject({
+        code: "sandbox.start_failed",
+        message: expect.stringContaining("the working directory /data/greeting/here of its image cannot be created"),
+      });
+    });
+
+    it("starts from an image that has the same layer twice, and the higher one counts", async () => {
+      using layout = temporaryTree();
+      const low = { "data/name": "low" };
+      writeLayout(layout.path, [low, { "data/name": "high", "data/.wh.gone": "" }, low, {}, {}]);
+      const engine = open({ runtime });
+      const sandbox = await create(engine, { image: `oci:${layout.path}:image` });
+      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      expect(String(await init.files.read({ path: "/data/name" }))).toBe("low");
+    });
+
     it("that is frozen answers after it was thawed", async () => {
       const sandbox = await serve(open({ runtime }));
       await sandbox.freeze?.();

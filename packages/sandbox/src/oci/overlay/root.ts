@@ -209,7 +209,7 @@ function mappedMount(root: OverlayRoot, store: LayerStore, content: RootContent)
 async function mountOverlay(root: OverlayRoot, store: LayerStore): Promise<void> {
   if (root.mapped != null) throw new PlatformError("internal", `the root ${rootPath(root)} has users of its own, and no content`);
   // The highest layer comes first. An overlay needs at least one.
-  const lower = root.layers.length === 0 ? [emptyOf(root)] : root.layers.toReversed().map((id) => store.filesOf(id));
+  const lower = root.layers.length === 0 ? [emptyOf(root)] : highestFirst(root.layers).map((id) => store.filesOf(id));
   await mount({
     type: "overlay",
     source: "overlay",
@@ -239,7 +239,15 @@ function nextChanges({ folder }: OverlayRoot): string {
 
 /** The folders of the layers, the highest first. */
 function lowerOf({ layers }: OverlayRoot, store: LayerStore): string[] {
-  return layers.toReversed().map((id) => resolve(store.folder, store.filesOf(id)));
+  return highestFirst(layers).map((id) => resolve(store.folder, store.filesOf(id)));
+}
+
+/**
+ * Each layer once: an image with two layers of the same files has one twice, and the kernel refuses that. A layer hides all files that it has
+ * further down, so those can be left out.
+ */
+function highestFirst(layers: readonly LayerId[]): LayerId[] {
+  return [...new Set(layers.toReversed())];
 }
 
 /** The folder with the changes. */
