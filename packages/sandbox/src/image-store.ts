@@ -32,6 +32,7 @@ export type ImageStoreOptions = {
       readonly home: string;
       /** A store that engines share, if it is not in the home. */
       readonly folder?: string;
+      /** The commands that use a store are the operator's, so every registry is allowed. */
       readonly insecureRegistries?: readonly string[];
       /** Of the daemon that `docker-daemon:NAME` means. */
       readonly dockerSocket?: string;
@@ -53,7 +54,13 @@ export function imageName(text: string): string {
 function openOci({ home, folder, ...access }: ImageStoreOptions & { readonly engine: "oci" }): ImageStore {
   const folders = storeFolders(join(home, "oci"), folder);
   const layers = new LayerStore(folders.store);
-  const images = new Images({ ...access, folder: folders.images, layers, architecture: process.arch as Architecture });
+  const images = new Images({
+    ...access,
+    imageRegistries: "any",
+    folder: folders.images,
+    layers,
+    architecture: process.arch as Architecture,
+  });
   return {
     has: (image) => images.has(image),
     pull: async (image, signal) => void (await images.get(image, { pull: "missing", signal })),
@@ -64,7 +71,7 @@ function openOci({ home, folder, ...access }: ImageStoreOptions & { readonly eng
 
 function openDocker({ socket, authFile, variables, dockerSocket = socket }: ImageStoreOptions & { readonly engine: "docker" }): ImageStore {
   const api = new DockerApi(socket);
-  const images = new DockerImages(api, authFile === undefined ? {} : { authFile });
+  const images = new DockerImages(api, { imageRegistries: "any", ...(authFile !== undefined && { authFile }) });
   return {
     has: async (image) => (await images.find(daemonName(image, parseReference(image)))) !== null,
     pull: async (image, signal) => void (await images.get(image, signal)),

@@ -155,11 +155,17 @@ export const serverConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("folder of the engine oci's images, which several servers of this machine can share; default: below home"),
+  imageRegistries: z
+    .array(z.string())
+    .default([])
+    .describe(
+      "image registries, and their token servers and storages, that may be on private addresses or this machine, as host or host:port; others must be on public addresses",
+    ),
   insecureRegistries: z
     .array(z.string())
     .default([])
     .describe(
-      "image registries without a valid certificate, as host:port, for the engine oci; Docker has its own setting insecure-registries, and so have the nodes of a cluster",
+      "image registries without a valid certificate, as host:port, for the engine oci; they count as listed in imageRegistries; Docker has its own setting insecure-registries, and so have the nodes of a cluster",
     ),
   allowProcessEngine: flag.default(false).describe("allow clients beyond loopback to run code in plain processes of this machine"),
   processCommands: flag
@@ -299,7 +305,7 @@ function isSubnet(text: string): boolean {
 
 const PREFIX = "AENV_";
 /** Settings with several values, which a variable separates by commas. */
-const LISTS: ReadonlySet<string> = new Set(["allowedHosts", "insecureRegistries", "rolloutModels", "runcOwners"]);
+const LISTS: ReadonlySet<string> = new Set(["allowedHosts", "imageRegistries", "insecureRegistries", "rolloutModels", "runcOwners"]);
 
 /** The environment variable of a setting: `AENV_CONTROL_PORT` of `controlPort`. */
 export function variableOf(key: string): string {

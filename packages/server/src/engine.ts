@@ -78,7 +78,7 @@ export async function destroySandboxes(config: ServerConfig): Promise<void> {
 
 function openOci(options: OpenEngineOptions): OciEngine {
   const { home, dataDir, runtime, runc, runsc, sandboxesReady, poolTotal, minAvailableMemoryMb } = options.config;
-  const { registryAuth, insecureRegistries, sandboxUsers, sandboxSubnet, imageStore, snapshotSpaceMb } = options.config;
+  const { registryAuth, imageRegistries, insecureRegistries, sandboxUsers, sandboxSubnet, imageStore, snapshotSpaceMb } = options.config;
   const openBase = baseOf(options);
   return new OciEngine({
     home,
@@ -96,6 +96,7 @@ function openOci(options: OpenEngineOptions): OciEngine {
     ...(sandboxSubnet !== null && { subnet: sandboxSubnet }),
     ...(imageStore !== null && { storeFolder: imageStore }),
     images: {
+      imageRegistries,
       insecureRegistries,
       ...(registryAuth !== null && { authFile: registryAuth }),
       ...(options.machineVariables !== undefined && { variables: options.machineVariables }),
@@ -111,12 +112,14 @@ function openOci(options: OpenEngineOptions): OciEngine {
 }
 
 function openDocker(options: OpenEngineOptions): DockerEngine {
-  const { home, dataDir, runtime, dockerSocket, registryAuth, sandboxSubnet } = options.config;
+  const { home, dataDir, runtime, dockerSocket, registryAuth, imageRegistries, insecureRegistries, sandboxSubnet } = options.config;
   return new DockerEngine({
     home,
     socket: dockerSocket,
     base: baseOf(options),
     folders: [dataDir],
+    imageRegistries,
+    insecureRegistries,
     log: options.log,
     onRefused: options.onRefused,
     onLimit: options.onLimit,
@@ -143,6 +146,8 @@ function openKubernetes({ config, log, onLimit, onReady }: OpenEngineOptions): K
     access: clusterAccess(config),
     namespace: config.kubeNamespace,
     baseImage,
+    imageRegistries: config.imageRegistries,
+    insecureRegistries: config.insecureRegistries,
     templates: readTemplates(podTemplates),
     serviceTemplates: readServiceTemplates(podTemplates),
     domainSuffix: config.kubeDomainSuffix,

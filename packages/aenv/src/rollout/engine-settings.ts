@@ -12,6 +12,7 @@ const ENGINE_SETTINGS = [
   "dockerSocket",
   "runsc",
   "registryAuth",
+  "imageRegistries",
   "insecureRegistries",
   "imageStore",
   "memoryMb",

@@ -27,6 +27,7 @@ import type { Architecture } from "../oci/spec/seccomp.ts";
 import { waitUntilReady } from "../probe.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { removeFolder } from "../process/sandbox-folder.ts";
+import type { RegistryPolicyOptions } from "../registry/policy.ts";
 import { DockerApi, isDockerError } from "./api.ts";
 import { type Base, BaseImage } from "./base-image.ts";
 import { assertNetworks, assertValid } from "./checks.ts";
@@ -54,7 +55,7 @@ import { createSocketFolders, type DockerRecord, initSocket, openHomeId, runFold
 import { DockerSandbox } from "./sandbox.ts";
 import { DockerShares } from "./shares.ts";
 
-export interface DockerEngineOptions {
+export interface DockerEngineOptions extends RegistryPolicyOptions {
   /** Everything is kept in its subfolder `docker`, except the key of inits. */
   readonly home: string;
   /** The socket of Docker or Podman on this machine. */

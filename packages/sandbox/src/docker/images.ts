@@ -2,9 +2,11 @@ import { readFileSync } from "node:fs";
 import { PlatformError } from "@aenv/contract";
 import { abortable } from "../abortable.ts";
 import type { BaseRoot } from "../base-root/base-root.ts";
-import { LOAD_HINT } from "../oci/images/images.ts";
 import { type ImageConfig, parseConfig } from "../oci/images/layout.ts";
 import { formatReference, type ImageReference, parseReference } from "../oci/images/reference.ts";
+import { credentialsFor } from "../registry/credentials.ts";
+import { DAEMON_FAILURE, LOAD_HINT } from "../registry/failure.ts";
+import { RegistryPolicy, type RegistryPolicyOptions } from "../registry/policy.ts";
 import { type DockerApi, isDockerError, type Json } from "./api.ts";
 import { jsonLines } from "./exits.ts";
 
@@ -17,7 +19,7 @@ export interface DockerImage {
 /** Files that become an image. */
 export type ImportedRoot = Pick<BaseRoot, "digest" | "archive">;
 
-export interface DockerImagesOptions {
+export interface DockerImagesOptions extends RegistryPolicyOptions {
   /** Credentials of registries, in the format of `docker login`. */
   readonly authFile?: string;
   /** Receives the progress of pulls. */
@@ -31,11 +33,13 @@ const PULL_TIMEOUT_MS = 15 * 60_000;
 export class DockerImages {
   readonly #api: DockerApi;
   readonly #options: DockerImagesOptions;
+  readonly #policy: RegistryPolicy;
   readonly #pulls = new Map<string, Promise<void>>();
 
   constructor(api: DockerApi, options: DockerImagesOptions) {
     this.#api = api;
     this.#options = options;
+    this.#policy = new RegistryPolicy(options);
   }
 
   async get(text: string, signal: AbortSignal): Promise<DockerImage> {
@@ -99,8 +103,14 @@ export class DockerImages {
   async #pull(name: string, reference: ImageReference & { readonly from: "registry" }): Promise<void> {
     const { authFile, log = () => undefined, pullTimeoutMs = PULL_TIMEOUT_MS } = this.#options;
     const auth = authFile === undefined ? null : registryAuth(readFileSync(authFile, "utf8"), reference.registry, authFile);
-    const refused = (reason: string) =>
+    const failed = (reason: string) =>
       new PlatformError("sandbox.start_failed", `the image '${name}' could not be pulled: ${reason}${LOAD_HINT}`);
+    // The daemon quotes registries, token servers and targets of redirects: which ports are open, and what answers there.
+    const refused = (message: string) => {
+      log(`${name} could not be pulled: ${message}`);
+      return failed(`${DAEMON_FAILURE}; the server's log has the details`);
+    };
+    await this.#policy.assertAllowed(name, reference.registry);
     try {
       log(`pulling ${name}`);
       const body = await this.#api.stream("POST", "/images/create", {
@@ -116,7 +126,7 @@ export class DockerImages {
       }
     } catch (error) {
       if (isDockerError(error)) throw refused(error.message);
-      if ((error as Error).name === "TimeoutError") throw refused(`it took longer than ${pullTimeoutMs / 1_000} s`);
+      if ((error as Error).name === "TimeoutError") throw failed(`it took longer than ${pullTimeoutMs / 1_000} s`);
       throw error;
     }
   }
@@ -132,26 +142,11 @@ export function daemonName(text: string, reference: ImageReference): string {
   );
 }
 
-/** Docker's own registry has this name in files of `docker login`. */
-const DOCKER_HUB = "https://index.docker.io/v1/";
-
 /** The header of a pull with the credentials for a registry; null if the file has none. No error contains them. */
 export function registryAuth(text: string, registry: string, file: string): string | null {
-  let auths: unknown;
-  try {
-    auths = (JSON.parse(text) as Json).auths;
-  } catch {
-    throw new PlatformError("request.invalid", `the file ${file} with the credentials of registries is not JSON`);
-  }
-  const names = registry === "docker.io" ? [DOCKER_HUB, registry] : [registry, `https://${registry}`, `http://${registry}`];
-  const known = (auths ?? {}) as Readonly<Record<string, Json | undefined>>;
-  const entry = names.map((name) => known[name]).find((one) => one !== undefined);
-  if (entry === undefined) return null;
-  const [username = "", ...password] = Buffer.from(String(entry.auth ?? ""), "base64")
-    .toString("utf8")
-    .split(":");
-  const credentials =
-    typeof entry.identitytoken === "string" ? { identitytoken: entry.identitytoken } : { username, password: password.join(":") };
+  const known = credentialsFor(registry, text, file);
+  if (known === null) return null;
+  const credentials = known.kind === "identity" ? { identitytoken: known.token } : { username: known.username, password: known.password };
   // The alphabet of URLs with padding, without which Docker ignores the credentials.
   const header = Buffer.from(JSON.stringify({ ...credentials, serveraddress: registry })).toString("base64");
   return header.replaceAll("+", "-").replaceAll("/", "_");

@@ -16,6 +16,7 @@ import { startError } from "./failures.ts";
 import { watchLimits } from "./limits.ts";
 import { PodLog } from "./log.ts";
 import { ensureNoEgress } from "./network.ts";
+import { NodeImages } from "./node-images.ts";
 import { abilitiesOf, assertOptions, type KubernetesEngineOptions, UNSCHEDULABLE_MS } from "./options.ts";
 import { mainOf } from "./pod/container.ts";
 import { HOME_LABEL, hasMarks, ID_ANNOTATION, readLabels, subjectMarks } from "./pod/names.ts";
@@ -56,6 +57,7 @@ export class KubernetesEngine implements SandboxEngine {
   readonly #api: KubernetesApi;
   readonly #pods: PodTable;
   readonly #creation: PodCreation;
+  readonly #images: NodeImages;
   /** By the uid of their pod, those of other servers included. */
   readonly #sandboxes = new Map<string, KubernetesSandbox>();
   /** Those that were started or taken over here. Their ends and limits are reported here, those of the others by their servers. */
@@ -91,6 +93,7 @@ export class KubernetesEngine implements SandboxEngine {
     this.#pool = this.#openPool(options);
     const initKey = initKeyArgument(this.initKey);
     this.#creation = new PodCreation(this.#api, this.#pods, { ...options, homeId, initKey, templates, hasEgress: this.can.egress });
+    this.#images = new NodeImages(options);
     this.services = new KubernetesServices(this.#api, {
       namespace: options.namespace,
       homeId,
@@ -98,6 +101,7 @@ export class KubernetesEngine implements SandboxEngine {
       domainSuffix: options.domainSuffix ?? "svc.cluster.local",
       unschedulableMs,
       baseImage: options.baseImage,
+      images: this.#images,
       initKey: this.initKey,
       runtime: options.runtime,
       runscClass: options.runscClass,
@@ -223,7 +227,8 @@ export class KubernetesEngine implements SandboxEngine {
 
   async #podFor(spec: SandboxSpec, signal: AbortSignal): Promise<Pod> {
     const input = this.#creation.inputOf(spec);
-    await Promise.all([this.#pods.listed(), this.can.egress ? this.#ensurePolicy() : undefined]);
+    const images = [spec.image, spec.second?.image];
+    await Promise.all([this.#images.assertAllowed(images), this.#pods.listed(), this.can.egress ? this.#ensurePolicy() : undefined]);
     signal.throwIfAborted();
     const pod = podOf(input);
     const kind = this.#pool === null ? null : kindOf(input);

@@ -1,12 +1,13 @@
 import { PlatformError } from "@aenv/contract";
 import { type EngineAbilities, noAbilities, type ReachedLimit, type SandboxRuntime } from "../engine.ts";
+import type { RegistryPolicyOptions } from "../registry/policy.ts";
 import type { ClusterAccess } from "./api/access.ts";
 import { isLabelName } from "./pod/names.ts";
 import type { PodTemplates } from "./pod/templates.ts";
 import type { PoolLimits } from "./pool/plan.ts";
 import type { ServiceTemplates } from "./service/templates.ts";
 
-export interface KubernetesEngineOptions {
+export interface KubernetesEngineOptions extends RegistryPolicyOptions {
   /** Holds the key of inits and the name of this home. */
   readonly home: string;
   readonly access: ClusterAccess;

@@ -125,6 +125,7 @@ export async function openParts(surroundings: Surroundings): Promise<Parts> {
     folder: imageRecords,
     layers,
     architecture,
+    ...(settings.log !== undefined && { log: settings.log }),
     ...registries,
   });
   const snapshots = new SnapshotStore({

@@ -1,3 +1,4 @@
+import { DAEMON_FAILURE } from "../../registry/failure.ts";
 import { MAIN } from "./default-templates.ts";
 import { stateOf } from "./state.ts";
 import type { ContainerStatus, Pod, Terminated } from "./types.ts";
@@ -16,15 +17,16 @@ export type PodEnd =
   | { readonly kind: "exit"; readonly code: number }
   | { readonly kind: "cluster"; readonly reason: string };
 
+const NOT_PULLED = "cannot be pulled";
 /** Reasons of waiting containers that waiting does not change, in words. */
 const STUCK: Readonly<Record<string, string>> = {
-  ErrImagePull: "cannot be pulled",
-  ImagePullBackOff: "cannot be pulled",
+  ErrImagePull: NOT_PULLED,
+  ImagePullBackOff: NOT_PULLED,
   ErrImageNeverPull: "is not on the node, and the pull policy is Never",
   InvalidImageName: "has no valid name",
   ImageInspectError: "cannot be read",
   ErrImageInspect: "cannot be read",
-  RegistryUnavailable: "cannot be pulled: its registry does not answer",
+  RegistryUnavailable: NOT_PULLED,
 };
 const NOT_CREATED = new Set(["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff", "StartError"]);
 
@@ -107,7 +109,7 @@ function stuckReason(pod: Pod, { name, state }: ContainerStatus): string | null 
   const words = STUCK[reason];
   if (words !== undefined) {
     const image = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find((one) => one.name === name)?.image ?? "";
-    return `the image '${image}' ${words} (${reason})${tail(message)}`;
+    return `the image '${image}' ${words} (${reason})${words === NOT_PULLED ? `: ${DAEMON_FAILURE}; the events of the pod have the details` : tail(message)}`;
   }
   return NOT_CREATED.has(reason) ? `the node cannot create the container '${name}' (${reason})${tail(message)}` : null;
 }

@@ -5,6 +5,7 @@ import { initKeyArgument } from "../../init/key.ts";
 import type { SeenServices, ServiceEngine, ServiceSpec, ServiceStatus } from "../../service.ts";
 import type { KubernetesApi, KubernetesObject } from "../api/client.ts";
 import { isKubernetesError } from "../api/error.ts";
+import type { NodeImages } from "../node-images.ts";
 import type { Pod } from "../pod/types.ts";
 import { egressOf } from "../validate.ts";
 import { ReplicaBundles } from "./bundles.ts";
@@ -24,6 +25,7 @@ export interface KubernetesServicesOptions {
   /** Makes sure that pods without outgoing connections have none; undefined if connections are not restricted. */
   readonly ensurePolicy?: (() => Promise<void>) | undefined;
   readonly baseImage: string;
+  readonly images: NodeImages;
   /** Proves to the inits of replicas with a bundle who connects. */
   readonly initKey: KeyObject;
   readonly runtime?: SandboxRuntime | undefined;
@@ -71,6 +73,7 @@ export class KubernetesServices implements ServiceEngine {
     if (storage !== null && spec.replicas > 1)
       throw new PlatformError("request.invalid", "When creating PVC (storageSize specified), replicas must be 1");
     const { claim } = this.#objectsOf(spec);
+    await this.#options.images.assertAllowed([spec.image]);
     if (claim !== null) assertOwner(await this.#find<Claim>("claim", claim.metadata.name), spec);
   }
 

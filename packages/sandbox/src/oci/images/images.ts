@@ -5,6 +5,11 @@ import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { abortable } from "../../abortable.ts";
+import { RegistryClient, type RegistryReference } from "../../registry/client.ts";
+import { downloadImage } from "../../registry/download.ts";
+import { pullError, RegistryFailure } from "../../registry/failure.ts";
+import { DOWNLOAD_LIMITS, type DownloadLimits } from "../../registry/limits.ts";
+import { RegistryPolicy, type RegistryPolicyOptions } from "../../registry/policy.ts";
 import type { Architecture } from "../spec/seccomp.ts";
 import type { DevicePolicy } from "./layer-tar.ts";
 import type { LayerId, LayerStore } from "./layers.ts";
@@ -25,15 +30,19 @@ export interface Image {
   readonly layers: readonly LayerId[];
 }
 
-export interface ImagesOptions {
+export interface ImagesOptions extends RegistryPolicyOptions {
   /** A folder on the file system of the layers. */
   readonly folder: string;
   readonly layers: LayerStore;
   readonly architecture: Architecture;
   /** Credentials of registries, in the format of `docker login`. */
   readonly authFile?: string;
-  /** Registries whose certificates are not checked, or that have none, as `host:port`. */
-  readonly insecureRegistries?: readonly string[];
+  /** Of downloads from registries. */
+  readonly limits?: Partial<DownloadLimits>;
+  /** The pause before a request to a registry is repeated. */
+  readonly retryMs?: number;
+  /** Receives why a registry could not be read: those who name images are not told. */
+  readonly log?: (line: string) => void;
   /** For proxies, certificates and settings of skopeo. */
   readonly variables?: MachineVariables;
   /** The socket of the Docker daemon for `docker-daemon:NAME`; that of `DOCKER_HOST` or Docker's default if absent. */
@@ -53,22 +62,21 @@ export interface GetOptions {
 
 const PULL_TIMEOUT_MS = 15 * 60_000;
 
-/** For an image that was built and not pushed. */
-export const LOAD_HINT = "; if it is in no registry, load it on the server's machine: aenv image load SOURCE --name NAME";
-
 /** Where an engine keeps layers, and what is known of images: in its own folder, or in a store that several share. */
 export function storeFolders(own: string, shared: string | undefined): { readonly store: string; readonly images: string } {
   const store = shared ?? join(own, "store");
   return { store, images: join(shared ?? own, "images") };
 }
 
-/** Images by reference. Registries, daemons and archives are read with skopeo, OCI layouts directly. */
+/** Images by reference. Daemons and archives are read with skopeo, registries and OCI layouts directly. */
 export class Images {
   readonly #options: ImagesOptions;
+  readonly #policy: RegistryPolicy;
   readonly #pulls = new Map<string, Promise<Image>>();
 
   constructor(options: ImagesOptions) {
     this.#options = options;
+    this.#policy = new RegistryPolicy(options);
     mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   }
 
@@ -112,19 +120,54 @@ export class Images {
   async #pull(reference: ImageReference, key: string): Promise<Image> {
     const signal = AbortSignal.timeout(this.#options.pullTimeoutMs ?? PULL_TIMEOUT_MS);
     if (reference.from === "oci") return this.#unpack(reference.path, reference.name, key, null, signal);
-    const sourceDigest = reference.from === "registry" ? await this.#sourceDigest(reference, signal) : null;
-    const known = sourceDigest === null ? null : await this.#find(key);
-    if (known?.sourceDigest === sourceDigest && known !== null) return known;
+    if (reference.from === "registry") return this.#download(reference, key, signal);
     const layout = await this.#options.layers.temporaryFolder();
     try {
       const platform = ["--override-os=linux", `--override-arch=${GO_ARCHITECTURES[this.#options.architecture]}`];
       // Layers of archives are not compressed, and to compress them for a moment would take longer than all the rest.
-      const copy = ["copy", "--quiet", "--dest-oci-accept-uncompressed-layers", ...this.#access(reference, "src-")];
+      const copy = ["copy", "--quiet", "--dest-oci-accept-uncompressed-layers", ...this.#access(reference)];
       await this.#skopeo([...platform, ...copy, skopeoSource(reference), `oci:${layout}:image`], signal);
-      return await this.#unpack(layout, "image", key, sourceDigest, signal);
+      return await this.#unpack(layout, "image", key, null, signal);
     } finally {
       await rm(layout, { recursive: true, force: true });
     }
+  }
+
+  async #download(reference: RegistryReference, key: string, signal: AbortSignal): Promise<Image> {
+    const { authFile, variables, architecture, layers, retryMs } = this.#options;
+    const limits = { ...DOWNLOAD_LIMITS, ...this.#options.limits };
+    let layout: string | null = null;
+    try {
+      await using client = new RegistryClient(reference, {
+        policy: this.#policy,
+        signal,
+        ...(authFile !== undefined && { authFile }),
+        ...(variables !== undefined && { variables }),
+        ...(retryMs !== undefined && { retryMs }),
+      });
+      const manifest = await client.manifest(reference.digest ?? reference.tag ?? "latest", limits.manifestBytes);
+      const known = await this.#find(key);
+      if (known?.sourceDigest === manifest.digest) return known;
+      layout = await layers.temporaryFolder();
+      await downloadImage(client, manifest, { layout, name: "image", architecture, limits, signal });
+      return await this.#unpack(layout, "image", key, manifest.digest, signal);
+    } catch (error) {
+      throw this.#pullError(key, error, signal);
+    } finally {
+      if (layout !== null) await rm(layout, { recursive: true, force: true });
+    }
+  }
+
+  #pullError(image: string, error: unknown, signal: AbortSignal): unknown {
+    if (error instanceof RegistryFailure) {
+      this.#options.log?.(`the image ${image} could not be pulled (${error.kind}): ${error.message}`);
+      return pullError(image, error);
+    }
+    if (!signal.aborted || error !== signal.reason) return error;
+    const seconds = (this.#options.pullTimeoutMs ?? PULL_TIMEOUT_MS) / 1_000;
+    return new PlatformError("sandbox.start_failed", `the image '${image}' could not be pulled: it took longer than ${seconds} s`, {
+      cause: error,
+    });
   }
 
   async #unpack(layout: string, name: string | null, key: string, sourceDigest: string | null, signal: AbortSignal): Promise<Image> {
@@ -139,20 +182,9 @@ export class Images {
     return image;
   }
 
-  async #sourceDigest(reference: ImageReference, signal: AbortSignal): Promise<string> {
-    const manifest = await this.#skopeo(["inspect", "--raw", ...this.#access(reference, ""), skopeoSource(reference)], signal);
-    return `sha256:${createHash("sha256").update(manifest).digest("hex")}`;
-  }
-
-  #access(reference: ImageReference, prefix: string): string[] {
-    const { authFile, insecureRegistries = [], dockerSocket } = this.#options;
-    if (reference.from === "docker-daemon" && dockerSocket !== undefined) return [`--${prefix}daemon-host=unix://${dockerSocket}`];
-    if (reference.from !== "registry") return [];
-    return [
-      // Without one, skopeo would use the credentials of the user of this process.
-      authFile === undefined ? `--${prefix}no-creds` : `--authfile=${authFile}`,
-      ...(insecureRegistries.includes(reference.registry) ? [`--${prefix}tls-verify=false`] : []),
-    ];
+  #access(reference: ImageReference): string[] {
+    const { dockerSocket } = this.#options;
+    return reference.from === "docker-daemon" && dockerSocket !== undefined ? [`--src-daemon-host=unix://${dockerSocket}`] : [];
   }
 
   #skopeo(args: readonly string[], signal: AbortSignal): Promise<Buffer> {
@@ -163,20 +195,18 @@ export class Images {
         { env: skopeoVariables(this.#options.variables), signal, encoding: "buffer", maxBuffer: 16 * 2 ** 20 },
         (error, stdout, stderr) => {
           if (error === null) return resolve(stdout);
-          const source = args.find((arg) => /^(?:docker|docker-daemon|docker-archive):/.test(arg));
+          const source = args.find((arg) => /^(?:docker-daemon|docker-archive):/.test(arg));
           if (error.code === "ENOENT")
             return reject(
-              new PlatformError("sandbox.unsupported", `${source} cannot be pulled: install skopeo on the server's machine`, {
+              new PlatformError("sandbox.unsupported", `${source} cannot be read: install skopeo on the server's machine`, {
                 cause: error,
               }),
             );
           const reason = stderr.toString("utf8").trim().split("\n").at(-1);
           reject(
-            new PlatformError(
-              "sandbox.start_failed",
-              `the image ${source} could not be pulled: ${reason || error.message}${source?.startsWith("docker://") ? LOAD_HINT : ""}`,
-              { cause: error },
-            ),
+            new PlatformError("sandbox.start_failed", `the image ${source} could not be read: ${reason || error.message}`, {
+              cause: error,
+            }),
           );
         },
       );

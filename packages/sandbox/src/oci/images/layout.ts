@@ -88,7 +88,7 @@ class LayoutReader {
   }
 
   async manifestDigest(choices: readonly Json[], wanted: string, depth: number): Promise<string> {
-    const ofMachine = choices.filter((one) => this.#isForMachine(object(one.platform)));
+    const ofMachine = choices.filter((one) => isForMachine(object(one.platform), this.#architecture));
     const [choice, another] = ofMachine;
     if (choice === undefined)
       throw invalid(this.#folder, `it has no image with ${wanted} for linux/${GO_ARCHITECTURES[this.#architecture]}`);
@@ -113,10 +113,12 @@ class LayoutReader {
     if (!isDigest(digest)) throw invalid(this.#folder, `'${digest}' is not a digest, which is sha256: and 64 hexadecimal digits`);
     return join(this.#folder, "blobs/sha256", digest.slice("sha256:".length));
   }
+}
 
-  #isForMachine({ os, architecture }: Json): boolean {
-    return (os ?? "linux") === "linux" && (architecture ?? GO_ARCHITECTURES[this.#architecture]) === GO_ARCHITECTURES[this.#architecture];
-  }
+/** Whether an entry of an index with this platform is for a machine; one that names no platform is. */
+export function isForMachine(platform: Json, machine: Architecture): boolean {
+  const { os, architecture } = platform;
+  return (os ?? "linux") === "linux" && (architecture ?? GO_ARCHITECTURES[machine]) === GO_ARCHITECTURES[machine];
 }
 
 function digestOf(descriptor: Json): string {
