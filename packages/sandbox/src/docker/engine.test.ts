@@ -370,17 +370,41 @@ describeNeeding("docker", "the docker engine", () => {
       const authFile = join(home, "auth.json");
       writeFileSync(authFile, JSON.stringify({ auths: { [registry.host]: { auth: Buffer.from("me:secret").toString("base64") } } }));
       const image = `${registry.host}/ns/name:1`;
-      await expect(make(newEngine(), { ...plain, image })).rejects.toMatchObject({
-        code: "sandbox.start_failed",
-        message: expect.stringContaining(`the image '${image}' could not be pulled`),
-      });
       const lines: string[] = [];
-      const engine = newEngine({ authFile, log: (line) => lines.push(line) });
+      const listed = { imageRegistries: [registry.host], log: (line: string) => lines.push(line) };
+      const message = `the image '${image}' could not be pulled: its registry does not have it, wants other credentials, or did not answer`;
+      await expect(make(newEngine(listed), { ...plain, image })).rejects.toMatchObject({
+        code: "sandbox.start_failed",
+        message: expect.stringContaining(message),
+      });
+      const engine = newEngine({ authFile, ...listed });
       const sandbox = await make(engine, { ...plain, image });
       await using init = await connectInit(sandbox.initAddress, engine.initKey, signal);
       expect((await init.files.read({ path: "/only-file" })).toString()).toBe("content");
       expect(lines.join("\n")).toMatch(/pulling 127\.0\.0\.1.*Pull complete.*/s);
       expect(lines.join("\n")).not.toContain("secret");
+    });
+
+    it("is not asked of a registry on this machine that is not listed, and the daemon's words about one that is stay in the log", async () => {
+      const home = newHome();
+      writeLayout(join(home, "layout"), [{ "only-file": "content" }]);
+      await using registry = await startRegistry(join(home, "layout"), "me:secret");
+      const refused = { code: "sandbox.unsupported", message: expect.stringContaining("the setting imageRegistries") };
+      for (const host of [registry.host, registry.host.replace("127.0.0.1", "localhost"), "169.254.169.254", "10.0.0.1:5000"])
+        await expect(make(newEngine(), { ...plain, image: `${host}/ns/name:1` })).rejects.toMatchObject(refused);
+      const closed = "127.0.0.1:1";
+      const texts: string[] = [];
+      const lines: string[] = [];
+      for (const host of [registry.host, closed]) {
+        const engine = newEngine({ imageRegistries: [host], log: (line) => lines.push(line) });
+        const error: Error = await make(engine, { ...plain, image: `${host}/ns/name:1` }).then(
+          () => new Error("it was pulled"),
+          (one) => one,
+        );
+        texts.push(error.message.replaceAll(host, "HOST"));
+      }
+      expect(texts[0]).toBe(texts[1]);
+      expect(lines.join("\n")).toMatch(/127\.0\.0\.1:1\/ns\/name:1 could not be pulled: .*refused/);
     });
 
     it("that a crashed server did not finish is removed, and containers of others are not touched", async () => {

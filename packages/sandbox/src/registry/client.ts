@@ -248,12 +248,14 @@ const CODES: Readonly<Record<string, string>> = {
   TOOMANYREQUESTS: TOO_MANY_REQUESTS,
 };
 
-/** Only the codes of the registry protocol say something to the owner; nothing else of an answer does. */
-async function failureOf({ status, body }: RegistryAnswer, url: URL): Promise<RegistryFailure> {
+/** What registries answer as such says something to the owner; nothing else of an answer does. */
+async function failureOf({ status, headers, body }: RegistryAnswer, url: URL): Promise<RegistryFailure> {
   const text = await readBoundedText(body, { maxBytes: ERROR_BYTES, timeoutMs: ERROR_MS }).catch(() => "");
   const known = codesIn(text).map((code) => CODES[code]);
   const meaning = known.find((one) => one !== undefined);
   if (meaning !== undefined && status >= 400 && status < 500) return new RegistryFailure("denied", meaning);
+  const isRegistry = headers["docker-distribution-api-version"] !== undefined || parseChallenge(headers["www-authenticate"]) !== null;
+  if (isRegistry && (status === 401 || status === 403 || status === 404)) return new RegistryFailure("denied", NOT_THERE);
   return new RegistryFailure("unreachable", `${url.host} answers ${status}: ${text.slice(0, 500)}`, {
     isTemporary: status === 429 || status >= 500,
   });

@@ -31,7 +31,7 @@ export class RegistryFailure extends Error {
 export const LOAD_HINT = "; if it is in no registry, load it on the server's machine: aenv image load SOURCE --name NAME";
 
 /** The same for all that went wrong with the connection, whatever it was. */
-const NO_ANSWER = "its registry did not answer, or not as a registry; the server's log has the details";
+const NO_ANSWER = "its registry could not be reached, or did not answer as a registry; the server's log has the details";
 
 /** The registry says that it does not have the image, or does not give it to the server. Registries mix these up on purpose. */
 export const NOT_THERE = "its registry does not have it, or wants other credentials";

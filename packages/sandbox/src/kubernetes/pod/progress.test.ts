@@ -3,6 +3,8 @@ import type { ObjectMeta } from "../api/client.ts";
 import { endOf, hasTerminated, progressOf } from "./progress.ts";
 import type { ContainerStatus, Pod, PodStatus } from "./types.ts";
 
+/** Without the message of the node, which may quote what an internal server answered. */
+const notPulled = "its registry does not have it, wants other credentials, or did not answer; the events of the pod have the details";
 const NOW = Date.parse("2026-11-17T06:00:00Z");
 
 function pod(status: PodStatus, metadata: Partial<ObjectMeta> = {}): Pod {
@@ -31,8 +33,8 @@ describe("the progress of a pod", () => {
   });
 
   it.each([
-    ["ErrImagePull", "not found", "the image 'shop:1' cannot be pulled (ErrImagePull): not found"],
-    ["ImagePullBackOff", undefined, "the image 'shop:1' cannot be pulled (ImagePullBackOff)"],
+    ["ErrImagePull", "dial tcp 10.0.0.1:80: connection refused", `the image 'shop:1' cannot be pulled (ErrImagePull): ${notPulled}`],
+    ["ImagePullBackOff", undefined, `the image 'shop:1' cannot be pulled (ImagePullBackOff): ${notPulled}`],
     ["ErrImageNeverPull", undefined, "the image 'shop:1' is not on the node, and the pull policy is Never (ErrImageNeverPull)"],
     ["InvalidImageName", undefined, "the image 'shop:1' has no valid name (InvalidImageName)"],
     ["CreateContainerConfigError", "no secret", "the node cannot create the container 'main' (CreateContainerConfigError): no secret"],
