@@ -103,7 +103,12 @@ describeNeeding("python", "an image with the original Python SDK behind the gate
           afterAll(async () => {
             await daemon?.[Symbol.asyncDispose]();
           }, 60_000);
-          describeImage(() => ({ engine: "docker", dockerSocket: daemon.socket, registryAuth: registry.authFile, imageRegistries: [registry.host] }));
+          describeImage(() => ({
+            engine: "docker",
+            dockerSocket: daemon.socket,
+            registryAuth: registry.authFile,
+            imageRegistries: [registry.host],
+          }));
         });
 
         function describeImage(flags: () => Readonly<Record<string, unknown>>): void {

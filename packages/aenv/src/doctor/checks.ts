@@ -114,7 +114,12 @@ function partsOf({ config, env }: DoctorOptions): readonly Part[] {
       get: "name a network that no route of this machine uses with --sandbox-subnet, such as 172.30.0.0/16",
       probe: () => probeSubnet(home, sandboxSubnet ?? undefined),
     },
-    { name: "skopeo", use: "images of archives and of Docker for oci sandboxes", get: installCommand("skopeo"), probe: () => program("skopeo", "--version") },
+    {
+      name: "skopeo",
+      use: "images of archives and of Docker for oci sandboxes",
+      get: installCommand("skopeo"),
+      probe: () => program("skopeo", "--version"),
+    },
     {
       name: "docker",
       use: "the engine docker",

@@ -87,7 +87,12 @@ describeNeeding("docker", "a platform with the engine docker", () => {
       using auth = temporaryTree({ "auth.json": dockerAuth(registry) });
       const config = { WorkingDir: "/home/app", User: "app" };
       await pushSmallImage(registry, { name: "team/tasks:one", files: { "task.txt": "task one\n" }, config });
-      const flags = { engine: "docker", dockerSocket: daemon.socket, registryAuth: join(auth.path, "auth.json"), imageRegistries: [registry.host] };
+      const flags = {
+        engine: "docker",
+        dockerSocket: daemon.socket,
+        registryAuth: join(auth.path, "auth.json"),
+        imageRegistries: [registry.host],
+      };
       await using platform = await startPlatform({ flags });
       const deployConfig = { podTemplate: "DualContainer", imagePrefix: `${registry.host}/team/tasks:` };
       const ref = await publish(platform, projects.repair, { deployConfig });

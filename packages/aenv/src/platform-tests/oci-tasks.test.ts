@@ -172,6 +172,15 @@ describeNeeding("runc", "sandboxes that environment code opens, with the engine 
         expect(answer).toMatchObject({ success: false, message: expect.stringContaining("team/tasks:missing") });
         await expect.poll(leftOver, { timeout: 20_000 }).toEqual([]);
       });
+
+      it("is not an image at an internal address, which a caller may name as the data source", async () => {
+        for (const host of ["169.254.169.254", "10.0.0.1:5000", registry.host.replace(/\d+$/, "1")])
+          expect(await server.ask("POST", "/env-instance", { envName: ref, datasource: `${host}/team/x:1` })).toMatchObject({
+            success: false,
+            message: expect.stringMatching(/the image '.*' is refused: its registry .* has no public address; .*imageRegistries/),
+          });
+        await expect.poll(leftOver, { timeout: 20_000 }).toEqual([]);
+      });
     });
 
     for (const [runtime, version] of [

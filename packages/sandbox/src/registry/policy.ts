@@ -11,6 +11,8 @@ export interface RegistryPolicyOptions {
   readonly insecureRegistries?: readonly string[];
   /** Resolves the names of registries; the default is that of this machine. */
   readonly lookup?: typeof systemLookup;
+  /** The network interfaces of this machine; the default asks its system. */
+  readonly interfaces?: typeof networkInterfaces;
 }
 
 /** What is at the other end of a connection. */
@@ -26,14 +28,17 @@ export class RegistryPolicy {
   readonly #listed: ReadonlySet<string>;
   readonly #insecure: ReadonlySet<string>;
   readonly #lookup: typeof systemLookup;
+  readonly #interfaces: typeof networkInterfaces;
 
-  constructor({ imageRegistries = [], insecureRegistries = [], lookup = systemLookup }: RegistryPolicyOptions = {}) {
+  constructor(options: RegistryPolicyOptions = {}) {
+    const { imageRegistries = [], insecureRegistries = [], lookup = systemLookup, interfaces = networkInterfaces } = options;
     this.#isAny = imageRegistries === "any";
     const insecureHosts = insecureRegistries.flatMap((entry) => hostsOf(entry, "insecureRegistries", [443, 80]));
     const listedHosts = imageRegistries === "any" ? [] : imageRegistries.flatMap((entry) => hostsOf(entry, "imageRegistries", [443]));
     this.#insecure = new Set(insecureHosts);
     this.#listed = new Set([...insecureHosts, ...listedHosts]);
     this.#lookup = lookup;
+    this.#interfaces = interfaces;
   }
 
   /**
@@ -48,6 +53,7 @@ export class RegistryPolicy {
       isListed: (url) => this.#listed.has(hostAndPort(url)),
       isInsecure: (url) => this.isInsecure(url),
       lookup: this.#lookup,
+      interfaces: this.#interfaces,
     });
   }
 
@@ -76,6 +82,7 @@ interface DestinationRules {
   readonly isListed: (url: URL) => boolean;
   readonly isInsecure: (url: URL) => boolean;
   readonly lookup: typeof systemLookup;
+  readonly interfaces: typeof networkInterfaces;
 }
 
 /** Where the connections for the images of one registry may go. */
@@ -137,7 +144,7 @@ export class Destinations {
   }
 
   #isAllowed(url: URL, address: string): boolean {
-    return this.#rules.allows(hostAndPort(url)) || (isPublicAddress(address) && !isOwnAddress(address));
+    return this.#rules.allows(hostAndPort(url)) || (isPublicAddress(address) && !isOneOf(this.#rules.interfaces(), address));
   }
 }
 
@@ -174,9 +181,9 @@ function plainHost({ hostname }: URL): string {
 }
 
 /** A program may listen on a public address of this machine that a firewall closes for others. */
-function isOwnAddress(address: string): boolean {
+function isOneOf(interfaces: ReturnType<typeof networkInterfaces>, address: string): boolean {
   const own = new BlockList();
-  for (const { address: one, family } of Object.values(networkInterfaces()).flatMap((all) => all ?? []))
+  for (const { address: one, family } of Object.values(interfaces).flatMap((all) => all ?? []))
     own.addAddress(one, family === "IPv4" ? "ipv4" : "ipv6");
   // It finds an IPv4 address also in an IPv6 address that has it inside.
   return own.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
