@@ -1,3 +1,4 @@
+import type { lookup } from "node:dns";
 import { describe, expect, it } from "vitest";
 import { lookupOf } from "./fixtures/lookup.ts";
 import { RegistryPolicy, type RegistryPolicyOptions, registryUrl } from "./policy.ts";
@@ -17,6 +18,14 @@ describe("a name that a connection is made to", () => {
   it("has its public addresses only, so that no other can be dialled", async () => {
     expect(await resolve("both.test")).toEqual([{ address: "8.8.8.8", family: 4 }]);
     expect(await resolve("private.test")).toContain("has no public address");
+  });
+
+  it("that is missing is refused as a private one is, unless it is Docker's registry or the name servers do not answer", async () => {
+    expect(await resolve("missing.test")).toContain("has no public address");
+    expect(await resolve("docker.io")).toContain("ENOTFOUND");
+    const failing = (_: string, __: object, callback: (error: Error) => void) =>
+      callback(Object.assign(new Error("later"), { code: "EAI_AGAIN" }));
+    expect(await resolve("missing.test", { lookup: failing as unknown as typeof lookup })).toBe("later");
   });
 
   it("has all its addresses if it is listed", async () => {

@@ -118,10 +118,10 @@ export class Destinations {
     (url: URL, role: Role): LookupFunction =>
     (host, options, callback) => {
       this.#rules.lookup(host, { ...options, all: true }, (error, found) => {
-        // A name that has no address gets the same answer, so the answer does not tell which names an internal name server knows.
+        if (error !== null && this.#mayTell(error, url)) return callback(error, "");
         const allowed = error === null ? found.filter(({ address }) => this.#isAllowed(url, address)) : [];
         const [first] = allowed;
-        if (first === undefined) return callback(error !== null && this.#rules.allows(hostAndPort(url)) ? error : notPublic(url, role), "");
+        if (first === undefined) return callback(notPublic(url, role), "");
         if (options.all === true) callback(null, allowed);
         else callback(null, first.address, first.family);
       });
@@ -141,6 +141,15 @@ export class Destinations {
             this.#rules.lookup(host, { all: true }, (error, all) => resolve(error === null ? all.map(({ address }) => address) : []));
           });
     if (!found.every((address) => this.#isAllowed(url, address))) throw notPublic(url, role);
+  }
+
+  /**
+   * A name without an address counts as one without a public address: otherwise, the answer would tell which names an internal name server
+   * knows. Name servers that do not answer are another matter, and the next attempt may succeed.
+   */
+  #mayTell(error: NodeJS.ErrnoException, url: URL): boolean {
+    const isMissing = error.code === "ENOTFOUND" || error.code === "ENODATA";
+    return !isMissing || url.hostname === DOCKER_HUB || this.#rules.allows(hostAndPort(url));
   }
 
   #isAllowed(url: URL, address: string): boolean {
