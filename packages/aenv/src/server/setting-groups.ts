@@ -70,6 +70,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   "Images and sandboxes of tasks:": [
     "imageStore",
     "registryAuth",
+    "imageRegistries",
     "insecureRegistries",
     "taskSandboxesPerInstance",
     "maxTaskSandboxes",
