@@ -24,6 +24,7 @@ const entryPoints = {
   sandbox: "src/dev/sandbox.ts",
   describe: "src/bundle/describe.ts",
   worker: "@aenv/server/worker",
+  unpack: "@aenv/sandbox/unpack",
 };
 
 // npm run build [-- folder]: the one publishable package, by default in packages/aenv/dist. `npm pack` there creates the tarball.

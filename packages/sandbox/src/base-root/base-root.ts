@@ -7,7 +7,7 @@ import { PlatformError } from "@aenv/contract";
 import type { LayerId, LayerStore } from "../oci/images/layers.ts";
 import type { TarEntry } from "../oci/images/tar/entry.ts";
 import { END_OF_ARCHIVE, padding, tarHeader } from "../oci/images/tar/writer.ts";
-import { unpackStream } from "../oci/images/unpack.ts";
+import { unpackStream } from "../oci/images/unpack/archive.ts";
 import { type RootFile, rootFiles } from "./files.ts";
 
 export interface BaseRootOptions {
@@ -41,7 +41,9 @@ export async function openBaseRoot({ folder, runner, nodePath = process.execPath
   return {
     digest,
     archive,
-    addTo: (layers, signal) => layers.add(digest, (target) => unpackStream(archive(), target, { diffId: digest, signal })),
+    addTo: async (layers, signal) => {
+      await layers.add(digest, (target) => unpackStream(archive(), target, { diffId: digest, signal }));
+    },
   };
 }
 

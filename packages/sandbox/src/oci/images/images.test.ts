@@ -60,6 +60,36 @@ describe("an OCI layout", () => {
   });
 });
 
+describe("an OCI layout that is too large", () => {
+  // Before: all of it was read and parsed in the server, whatever its size, and a record with all of it was read at each start.
+  it.each<[string, object, string]>([
+    ["a configuration", { config: { Cmd: ["x".repeat(4 * 2 ** 20)] } }, "bytes; at most 4 MiB are read"],
+    ["variables, labels and arguments", { config: { Labels: { a: "x".repeat(2 ** 20) } } }, "bytes; at most 1 MiB are read"],
+    ["arguments", { config: { Cmd: Array(2_001).fill("") } }, "it has 2001 arguments; at most 2000 are accepted"],
+    ["variables", { config: { Env: Array(2_001).fill("A=b") } }, "it has 2001 variables; at most 2000"],
+    ["labels", { config: { Labels: Object.fromEntries(Array.from({ length: 2_001 }, (_, at) => [at, ""])) } }, "it has 2001 labels"],
+    ["ports", { config: { ExposedPorts: Object.fromEntries(Array.from({ length: 2_001 }, (_, at) => [at, {}])) } }, "it has 2001 ports"],
+    ["depth", { config: { Cmd: JSON.parse(`${"[".repeat(40)}${"]".repeat(40)}`) } }, "nested deeper than 32 levels"],
+    ["values", { config: { Volumes: Array(100_001).fill(0) } }, "more than 100000 values"],
+    ["history", { history: Array(10_001).fill({}) }, "it has 10001 lines of history; at most 10000"],
+  ])("is refused for its %s", async (_, options, problem) => {
+    using home = temporaryTree();
+    writeLayout(home.path, [], options);
+    await expect(readLayout(home.path, null, architecture, "registry/name:1")).rejects.toMatchObject({
+      code: "bundle.invalid",
+      message: expect.stringMatching(new RegExp(`the image registry/name:1 cannot be (?:used|read): .*${problem}`)),
+    });
+  });
+
+  it("is refused for its layers, and its index is not read either if that is too large", async () => {
+    using home = temporaryTree();
+    writeLayout(home.path, Array(257).fill({}));
+    await expect(readLayout(home.path, null, architecture)).rejects.toThrow("it has 257 layers; at most 256 are accepted");
+    writeFileSync(join(home.path, "index.json"), " ".repeat(4 * 2 ** 20 + 1));
+    await expect(readLayout(home.path, null, architecture)).rejects.toThrow("its index.json has 4194305 bytes; at most 4 MiB are read");
+  });
+});
+
 describeNeeding("overlay", "an image", () => {
   it("is unpacked from an OCI layout, with deletions in the form of overlayfs", async () => {
     using home = temporaryTree();

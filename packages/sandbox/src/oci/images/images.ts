@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { abortable } from "../../abortable.ts";
@@ -12,11 +13,13 @@ import { DOWNLOAD_LIMITS, type DownloadLimits } from "../../registry/limits.ts";
 import { RegistryPolicy, type RegistryPolicyOptions } from "../../registry/policy.ts";
 import type { Architecture } from "../spec/seccomp.ts";
 import type { DevicePolicy } from "./layer-tar.ts";
-import type { LayerId, LayerStore } from "./layers.ts";
-import { GO_ARCHITECTURES, type ImageConfig, readLayout } from "./layout.ts";
+import type { AddedLayer, LayerId, LayerStore } from "./layers.ts";
+import { GO_ARCHITECTURES, type ImageConfig, type LayoutImage, readLayout } from "./layout.ts";
 import { formatReference, type ImageReference, parseReference, skopeoSource } from "./reference.ts";
 import { type MachineVariables, skopeoVariables } from "./skopeo.ts";
-import { unpackLayer } from "./unpack.ts";
+import { type UnpackLimits, unpackLimits } from "./unpack/limits.ts";
+import { Places } from "./unpack/places.ts";
+import { Unpacker } from "./unpack/unpacker.ts";
 
 /** An image whose layers are unpacked. */
 export interface Image {
@@ -37,8 +40,8 @@ export interface ImagesOptions extends RegistryPolicyOptions {
   readonly architecture: Architecture;
   /** Credentials of registries, in the format of `docker login`. */
   readonly authFile?: string;
-  /** Of downloads from registries. */
-  readonly limits?: Partial<DownloadLimits>;
+  /** What a registry may send; `DOWNLOAD_LIMITS` are the defaults. */
+  readonly downloadLimits?: Partial<DownloadLimits>;
   /** The pause before a request to a registry is repeated. */
   readonly retryMs?: number;
   /** Receives why a registry could not be read: those who name images are not told. */
@@ -48,6 +51,8 @@ export interface ImagesOptions extends RegistryPolicyOptions {
   /** The socket of the Docker daemon for `docker-daemon:NAME`; that of `DOCKER_HOST` or Docker's default if absent. */
   readonly dockerSocket?: string;
   readonly devices?: DevicePolicy;
+  /** What unpacking an image may take; `unpackLimits` has the defaults. */
+  readonly limits?: Partial<UnpackLimits>;
   /** A pull serves all that wait for it, so it ends by its own limit. */
   readonly pullTimeoutMs?: number;
 }
@@ -61,6 +66,8 @@ export interface GetOptions {
 }
 
 const PULL_TIMEOUT_MS = 15 * 60_000;
+/** Images whose layers are unpacked at the same time; others wait. Each has a process. */
+const MIN_UNPACKED_AT_ONCE = 4;
 
 /** Where an engine keeps layers, and what is known of images: in its own folder, or in a store that several share. */
 export function storeFolders(own: string, shared: string | undefined): { readonly store: string; readonly images: string } {
@@ -72,11 +79,14 @@ export function storeFolders(own: string, shared: string | undefined): { readonl
 export class Images {
   readonly #options: ImagesOptions;
   readonly #policy: RegistryPolicy;
+  readonly #limits: UnpackLimits;
   readonly #pulls = new Map<string, Promise<Image>>();
+  readonly #unpacking = new Places(Math.max(MIN_UNPACKED_AT_ONCE, availableParallelism()));
 
   constructor(options: ImagesOptions) {
     this.#options = options;
     this.#policy = new RegistryPolicy(options);
+    this.#limits = unpackLimits(options.limits);
     mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   }
 
@@ -135,7 +145,7 @@ export class Images {
 
   async #download(reference: RegistryReference, key: string, signal: AbortSignal): Promise<Image> {
     const { authFile, variables, architecture, layers, retryMs } = this.#options;
-    const limits = { ...DOWNLOAD_LIMITS, ...this.#options.limits };
+    const limits = { ...DOWNLOAD_LIMITS, ...this.#options.downloadLimits };
     let layout: string | null = null;
     try {
       await using client = new RegistryClient(reference, {
@@ -171,15 +181,35 @@ export class Images {
   }
 
   async #unpack(layout: string, name: string | null, key: string, sourceDigest: string | null, signal: AbortSignal): Promise<Image> {
-    const { layers, architecture, devices } = this.#options;
-    const { digest, config, layers: blobs } = await readLayout(layout, name, architecture);
-    for (const { diffId, blob } of blobs)
-      await layers.add(diffId, (files) => unpackLayer(blob, files, { diffId, signal, ...(devices !== undefined && { devices }) }));
+    const { digest, config, layers: blobs } = await readLayout(layout, name, this.#options.architecture, key);
+    await this.#addLayers(key, blobs, signal);
     const image: Image = { reference: key, digest, sourceDigest, config, layers: blobs.map(({ diffId }) => diffId) };
     const part = join(this.#options.folder, `.part-${randomBytes(6).toString("hex")}`);
     await writeFile(part, JSON.stringify(image));
     await rename(part, this.#recordOf(key));
     return image;
+  }
+
+  /** Adds the layers that are not there. If one is refused, those that came with it do not stay either. */
+  async #addLayers(image: string, blobs: LayoutImage["layers"], signal: AbortSignal): Promise<void> {
+    const { layers, devices } = this.#options;
+    if (blobs.every(({ diffId }) => layers.has(diffId))) return;
+    const added: AddedLayer[] = [];
+    try {
+      // Taken before layers: a pull that waits for a layer of another one knows that this one has a place.
+      using _ = await this.#unpacking.take(signal);
+      await using unpacker = new Unpacker({ image, limits: this.#limits, signal, ...(devices !== undefined && { devices }) });
+      for (const { diffId, blob } of blobs) {
+        const layer = await layers.add(diffId, (folder) => unpacker.unpack({ diffId, blob, folder }));
+        if (layer !== null) added.push(layer);
+      }
+    } catch (error) {
+      await layers.discard(added);
+      if (!signal.aborted) throw error;
+      throw new PlatformError("sandbox.start_failed", `the image ${image} was not unpacked, because its pull took too long`, {
+        cause: error,
+      });
+    }
   }
 
   #access(reference: ImageReference): string[] {

@@ -1,7 +1,7 @@
-import { PlatformError } from "@aenv/contract";
 import type { TarEntry, TarType } from "./tar/entry.ts";
 import { readTar } from "./tar/reader.ts";
 import { END_OF_ARCHIVE, padding, tarHeader } from "./tar/writer.ts";
+import { invalidLayer, type LayerError, type LayerMeter } from "./unpack/limits.ts";
 
 /** What happens to device nodes of a layer. Omitted by default: a sandbox gets a /dev of its own, and its root is mounted with `nodev`. */
 export type DevicePolicy = "omit" | "refuse" | "keep";
@@ -30,11 +30,16 @@ const implicitFolder = (path: string): TarEntry => ({
 /**
  * Turns the tar of an image's layer into one whose content overlayfs reads as that layer: a file `.wh.NAME`, which says that NAME of
  * the layers below is deleted, becomes a device 0:0 called NAME; a file `.wh..wh..opq` becomes an attribute of its folder.
- * Refuses entries that would be written outside of the target folder or through a link.
+ * Refuses entries that would be written outside of the target folder or through a link, and what the meter refuses.
  */
-export async function* overlayTar(layer: AsyncIterable<Buffer>, devices: DevicePolicy = "omit"): AsyncGenerator<Buffer> {
-  const state = new LayerState();
-  for await (const { entry, content } of readTar(layer)) {
+export async function* overlayTar(
+  layer: AsyncIterable<Buffer>,
+  devices: DevicePolicy = "omit",
+  meter?: LayerMeter,
+): AsyncGenerator<Buffer> {
+  const state = new LayerState(meter);
+  for await (const { entry, content } of readTar(layer, (bytes) => meter?.addText(bytes))) {
+    for (const one of [entry.path, entry.linkPath]) meter?.assertPath(one);
     const path = cleanPath(entry.path);
     const { isKept, headers } = state.add({ ...entry, path }, devices);
     yield* headers;
@@ -46,9 +51,14 @@ export async function* overlayTar(layer: AsyncIterable<Buffer>, devices: DeviceP
 
 /** What the layer contains so far. Entries come in any order, so a folder may be declared opaque after its content. */
 class LayerState {
+  readonly #meter: LayerMeter | undefined;
   readonly #types = new Map<string, TarType | "whiteout">();
   readonly #folders = new Map<string, TarEntry>();
   readonly #opaque = new Set<string>();
+
+  constructor(meter: LayerMeter | undefined) {
+    this.#meter = meter;
+  }
 
   /** The headers to write for an entry, and whether its content follows. */
   add(entry: TarEntry, devices: DevicePolicy): { isKept: boolean; headers: Buffer[] } {
@@ -71,6 +81,7 @@ class LayerState {
 
   #write(entry: TarEntry): Buffer {
     const { path, type } = entry;
+    this.#meter?.addEntry(path);
     if (type === "directory" && this.#types.get(path) === "whiteout") this.#opaque.add(path);
     this.#types.set(path, type);
     const linkPath = type === "hardlink" ? this.#linkTarget(entry) : entry.linkPath;
@@ -105,6 +116,7 @@ class LayerState {
     // The layer replaces what it deletes: a folder then hides the one below, and anything else does so in any case.
     if (type === "directory") return this.#makeOpaque(deleted);
     if (type !== undefined) return [];
+    this.#meter?.addEntry(deleted);
     this.#types.set(deleted, "whiteout");
     return [tarHeader({ ...implicitFolder(`./${deleted}`), type: "character", mode: 0 })];
   }
@@ -131,6 +143,6 @@ function isHarmless(attribute: string): boolean {
   return attribute === "security.capability" || (attribute.startsWith("user.") && !attribute.startsWith("user.overlay."));
 }
 
-function unsafe(path: string, problem: string): PlatformError {
-  return new PlatformError("bundle.invalid", `the image has an unsafe layer: '${path}' ${problem}`);
+function unsafe(path: string, problem: string): LayerError {
+  return invalidLayer(`it is an unsafe layer: '${path}' ${problem}`);
 }

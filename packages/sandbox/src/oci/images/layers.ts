@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { PlatformError } from "@aenv/contract";
 import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../../process/process-table.ts";
+import { removeTree } from "../../remove-tree.ts";
 
 /** `sha256:…` is the digest of an image's uncompressed layer, `snapshot:…` a random id of a sandbox's changes. */
 export type LayerId = string;
@@ -13,6 +14,12 @@ export type LayerId = string;
 /** `layer.json` beside a layer's files. Its time of change is when the layer was last used. */
 interface LayerRecord {
   readonly id: LayerId;
+}
+
+/** A layer that was not there before. */
+export interface AddedLayer {
+  readonly id: LayerId;
+  readonly usedAtMs: number;
 }
 
 export interface Collected {
@@ -43,7 +50,7 @@ export class LayerStore {
   readonly #uses: string;
   readonly #processes: ProcessTable;
   readonly #self: string;
-  readonly #adding = new Map<LayerId, Promise<void>>();
+  readonly #adding = new Map<LayerId, Promise<AddedLayer | null>>();
 
   constructor(folder: string, processes: ProcessTable = openProcessTable()) {
     this.folder = join(folder, "layers");
@@ -60,7 +67,7 @@ export class LayerStore {
   }
 
   has(id: LayerId): boolean {
-    const path = join(this.folder, nameOf(id), RECORD);
+    const path = this.#recordOf(id);
     let text: string;
     try {
       text = readFileSync(path, "utf8");
@@ -72,30 +79,40 @@ export class LayerStore {
     return true;
   }
 
-  /** Adds a layer whose files `fill` writes into a folder. No-op if the layer is there; if two processes add it, the first one wins. */
-  async add(id: LayerId, fill: (files: string) => Promise<void>): Promise<void> {
+  /** Adds a layer whose files `fill` writes into a folder. Null if the layer is there; if two processes add it, the first one wins. */
+  async add(id: LayerId, fill: (files: string) => Promise<void>): Promise<AddedLayer | null> {
     // Images that are pulled at the same time share layers: the second one waits, and fills it only if the first one has failed.
     const before = this.#adding.get(id);
     const adding = before === undefined ? this.#add(id, fill) : before.catch(() => {}).then(() => this.#add(id, fill));
     this.#adding.set(id, adding);
     try {
-      await adding;
+      return await adding;
     } finally {
       if (this.#adding.get(id) === adding) this.#adding.delete(id);
     }
   }
 
-  async #add(id: LayerId, fill: (files: string) => Promise<void>): Promise<void> {
-    if (this.#touch(id)) return;
+  async #add(id: LayerId, fill: (files: string) => Promise<void>): Promise<AddedLayer | null> {
+    if (this.#touch(id)) return null;
     const part = this.#temporary(PART);
     try {
       await mkdir(join(part, FILES), { recursive: true });
       await fill(join(part, FILES));
       // The name must not reach the disk before the content does.
       await promisify(execFile)("sync", process.platform === "linux" ? ["-f", part] : []);
-      await this.#publish(id, part);
+      if (!(await this.#publish(id, part))) return null;
+      const { mtimeMs } = await stat(this.#recordOf(id)).catch(() => ({ mtimeMs: Number.NaN }));
+      return { id, usedAtMs: mtimeMs };
     } finally {
-      await rm(part, { recursive: true, force: true });
+      await removeTree(part);
+    }
+  }
+
+  /** Removes layers that `add` has added, unless somebody has relied on one since, which sets its time. */
+  async discard(added: readonly AddedLayer[]): Promise<void> {
+    for (const { id, usedAtMs } of added) {
+      const found = await stat(this.#recordOf(id)).catch(() => null);
+      if (found?.mtimeMs === usedAtMs) await this.#evict(nameOf(id));
     }
   }
 
@@ -201,7 +218,7 @@ export class LayerStore {
   async #delete(path: string): Promise<boolean> {
     const part = this.#temporary(PART);
     if (!(await moved(path, part))) return false;
-    await rm(part, { recursive: true, force: true });
+    await removeTree(part);
     return true;
   }
 
@@ -240,20 +257,24 @@ export class LayerStore {
     return text === null ? null : (JSON.parse(text) as LayerId[]);
   }
 
-  async #publish(id: LayerId, part: string): Promise<void> {
+  async #publish(id: LayerId, part: string): Promise<boolean> {
     await writeFile(join(part, RECORD), JSON.stringify({ id } satisfies LayerRecord));
-    await moved(part, join(this.folder, nameOf(id)));
+    return moved(part, join(this.folder, nameOf(id)));
   }
 
   #touch(id: LayerId): boolean {
     if (!this.has(id)) return false;
     const now = new Date();
     try {
-      utimesSync(join(this.folder, nameOf(id), RECORD), now, now);
+      utimesSync(this.#recordOf(id), now, now);
       return true;
     } catch {
       return false;
     }
+  }
+
+  #recordOf(id: LayerId): string {
+    return join(this.folder, nameOf(id), RECORD);
   }
 
   #temporary(prefix: string): string {

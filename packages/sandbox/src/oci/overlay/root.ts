@@ -1,7 +1,8 @@
 import { chmodSync, chownSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { rm, rmdir } from "node:fs/promises";
+import { rmdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
+import { removeTree } from "../../remove-tree.ts";
 import type { LayerId, LayerStore } from "../images/layers.ts";
 import { checkSize, mountDisk } from "./disk.ts";
 import {
@@ -105,7 +106,7 @@ export async function unmountRoot(root: OverlayRoot): Promise<void> {
 export async function removeRoot(root: OverlayRoot): Promise<void> {
   await unmountRoot(root);
   if (root.mapped != null) await rmdir(root.mapped.path).catch(() => undefined);
-  await rm(root.folder, { recursive: true, force: true });
+  await removeTree(root.folder);
 }
 
 /**
@@ -119,7 +120,7 @@ export async function copyRoot(root: OverlayRoot, store: LayerStore, holder: str
     await run("cp", ["--archive", "--reflink=auto", upper(root), join(part, "files")], `the changes in ${root.folder} could not be copied`);
     return await store.adopt(join(part, "files"), holder, root.layers);
   } finally {
-    await rm(part, { recursive: true, force: true });
+    await removeTree(part);
   }
 }
 
@@ -153,7 +154,7 @@ export async function replaceRoot(root: OverlayRoot, store: LayerStore, user: Ro
   renameSync(nextChanges(root), changes(root));
   // Nobody waits for it.
   void unmount(rootPath(root), root.mapped != null)
-    .then(() => rm(former, { recursive: true, force: true }))
+    .then(() => removeTree(former))
     .catch(() => undefined);
   return true;
 }

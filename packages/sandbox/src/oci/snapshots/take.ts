@@ -1,7 +1,8 @@
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { SandboxSnapshot, SnapshotFidelity } from "../../engine.ts";
+import { removeTree } from "../../remove-tree.ts";
 import { type Container, INIT_PORT, type RootFiles } from "../container.ts";
 import type { LayerId, LayerStore } from "../images/layers.ts";
 import { copyRoot, type OverlayRoot, upper } from "../overlay/root.ts";
@@ -120,7 +121,7 @@ async function unpackChanges(
     await unpackFolder(archive, files, signal);
     return await layers.adopt(files, holder, below);
   } finally {
-    await rm(part, { recursive: true, force: true });
+    await removeTree(part);
   }
 }
 

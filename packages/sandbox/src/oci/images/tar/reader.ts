@@ -1,4 +1,4 @@
-import { PlatformError } from "@aenv/contract";
+import { invalidLayer, type LayerError } from "../unpack/limits.ts";
 import { ATTRIBUTE, BLOCK, paddingOf, type TarEntry, type TarType, TYPES } from "./entry.ts";
 
 /** An entry, and its content, which must be read before the next entry. */
@@ -7,16 +7,20 @@ export interface TarItem {
   readonly content: AsyncIterable<Buffer>;
 }
 
-/** Long names and extended records are held in memory. */
+/** Long names and extended records are held in memory: all of one entry together. */
 const MAX_EXTENSION = 2 ** 20;
 
 const types = new Map<string, TarType>(Object.entries(TYPES).map(([type, letter]) => [letter, type as TarType]));
 types.set("\0", "file").set("7", "file");
 
-/** Reads tar archives as written by GNU tar, Go and others: ustar, pax records, GNU long names and large numbers. Refuses sparse files. */
-export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<TarItem> {
+/**
+ * Reads tar archives as written by GNU tar, Go and others: ustar, pax records, GNU long names and large numbers. Refuses sparse files.
+ * `onExtension` is called with the size of each header with long names or records, before it is read.
+ */
+export async function* readTar(source: AsyncIterable<Buffer>, onExtension?: (bytes: number) => void): AsyncGenerator<TarItem> {
   const bytes = new ByteReader(source);
   let records: Record<string, string> = {};
+  let extension = 0;
   for (;;) {
     const header = await bytes.take(BLOCK);
     // Some writers omit the zeros at the end.
@@ -25,7 +29,10 @@ export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<Ta
     const size = number(header, 124, 12);
     const letter = text(header, 156, 1) || "\0";
     if ("xgLK".includes(letter)) {
-      if (size > MAX_EXTENSION) throw damaged(`a header has ${size} bytes; at most ${MAX_EXTENSION} are read`);
+      extension += size;
+      if (extension > MAX_EXTENSION)
+        throw damaged(`the headers before an entry have ${extension} bytes; at most ${MAX_EXTENSION} are read`);
+      onExtension?.(size);
       const value = await bytes.takeAll(size + paddingOf(size));
       if (letter === "x") records = { ...records, ...paxRecords(value.subarray(0, size)) };
       if (letter === "L") records = { ...records, path: text(value, 0, size) };
@@ -34,6 +41,7 @@ export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<Ta
     }
     const entry = toEntry(header, letter, size, records);
     records = {};
+    extension = 0;
     let isRead = false;
     const content = async function* () {
       yield* bytes.chunks(entry.size);
@@ -125,8 +133,8 @@ function decimal(record: string | undefined, otherwise: number): number {
   return value;
 }
 
-function damaged(problem: string): PlatformError {
-  return new PlatformError("bundle.invalid", `the archive cannot be read: ${problem}`);
+function damaged(problem: string): LayerError {
+  return invalidLayer(`the archive cannot be read: ${problem}`);
 }
 
 /** Takes exact numbers of bytes from a stream. */
