@@ -313,8 +313,6 @@ export interface SandboxSnapshot {
 /** A piece of an exported snapshot. Parts with the same name have the same content, in all snapshots of all engines. */
 export interface SnapshotPart {
   readonly name: string;
-  /** What many sandboxes start with, such as a layer of an image. Other parts are of this sandbox alone. */
-  readonly isShared: boolean;
 }
 
 /** Everything that another engine of the same kind needs to start sandboxes from a snapshot, but for the content of the parts. */

@@ -48,6 +48,8 @@ export interface MemoryEngineOptions {
   >;
   /** Snapshots for which there is space; unlimited by default. */
   readonly maxSnapshots?: number;
+  /** What all sandboxes start with, such as the layer of an image: a part of their snapshots. */
+  readonly layer?: string;
 }
 
 /** Sandboxes that are functions of this process, for tests: same lifecycle as in other engines, and they can be made to crash. */
@@ -61,8 +63,8 @@ export class MemoryEngine implements SandboxEngine {
   readonly #snapshots: MemorySnapshots;
   #count = 0;
 
-  constructor({ start, can, maxSnapshots = Number.POSITIVE_INFINITY }: MemoryEngineOptions) {
-    this.#snapshots = new MemorySnapshots(maxSnapshots);
+  constructor({ start, can, maxSnapshots = Number.POSITIVE_INFINITY, layer }: MemoryEngineOptions) {
+    this.#snapshots = new MemorySnapshots(maxSnapshots, layer);
     this.#start = start;
     this.can = { ...noAbilities, ...can };
   }

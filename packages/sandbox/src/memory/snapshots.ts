@@ -13,14 +13,19 @@ export interface MemoryContent {
   readonly cut?: readonly string[];
 }
 
+const LAYER = "layer";
+const CONTENT = "content ";
+
 /** The snapshots of one engine in memory. */
 export class MemorySnapshots {
   readonly #stored = new Map<string, SandboxSnapshot & { readonly content: MemoryContent }>();
 
   readonly #max: number;
+  readonly #layer: string | null;
 
-  constructor(max: number) {
+  constructor(max: number, layer: string | null = null) {
     this.#max = max;
+    this.#layer = layer;
   }
 
   add(fidelity: SnapshotFidelity, content: MemoryContent): SandboxSnapshot {
@@ -48,12 +53,13 @@ export class MemorySnapshots {
     const { fidelity, content } = this.#get(id);
     return {
       facts: { engine: "memory", fidelity },
-      parts: [{ name: `content ${id}`, isShared: false }],
-      open: () => Readable.from([Buffer.from(JSON.stringify(content))]),
+      parts: [...(this.#layer === null ? [] : [{ name: LAYER }]), { name: `${CONTENT}${id}` }],
+      open: ({ name }) => Readable.from([Buffer.from(name === LAYER ? (this.#layer ?? "") : JSON.stringify(content))]),
     };
   }
 
-  async import({ facts, parts: [part] }: SnapshotDescription, open: (part: SnapshotPart) => Promise<Readable>): Promise<SandboxSnapshot> {
+  async import({ facts, parts }: SnapshotDescription, open: (part: SnapshotPart) => Promise<Readable>): Promise<SandboxSnapshot> {
+    const part = parts.find(({ name }) => name.startsWith(CONTENT));
     if (!isObject(facts) || facts.engine !== "memory" || part === undefined)
       throw new PlatformError("sandbox.unsupported", "the snapshot was taken by another engine; this server has the engine 'memory'");
     return this.add(facts.fidelity as SnapshotFidelity, JSON.parse(await text(await open(part))) as MemoryContent);

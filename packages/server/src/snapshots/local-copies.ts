@@ -101,7 +101,7 @@ export class LocalCopies {
       );
     const parts = stored.filter((part) => !part.name.startsWith(STATE));
     const digests = new Map(parts.map((part) => [part.name, part.digest]));
-    const description = { facts, parts: parts.map(({ name, isShared }) => ({ name, isShared })) };
+    const description = { facts, parts: parts.map(({ name }) => ({ name })) };
     return engine.importSnapshot(description, (part) => content.open(digests.get(part.name) ?? ""), this.#stop.signal);
   }
 

@@ -64,9 +64,12 @@ export function snapshotRows(store: Store): Collection<SnapshotRow> {
   return new Collection(store, "snapshot", snapshotIndexes);
 }
 
-/** The bytes that count against the quota of their owner: what is in several snapshots counts once, and images do not count. */
+/**
+ * The bytes that count against the quota of their owner: what is in several snapshots counts once. Layers of images count too: they are stored
+ * for snapshots only, and each image has others.
+ */
 export function bytesOf(rows: readonly Pick<SnapshotRow, "parts">[]): number {
   const sizes = new Map<string, number>();
-  for (const { parts } of rows) for (const part of parts) if (!part.isShared) sizes.set(part.digest, part.bytes);
+  for (const { parts } of rows) for (const part of parts) sizes.set(part.digest, part.bytes);
   return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
 }

@@ -5,7 +5,7 @@ import type { MemorySandbox } from "@aenv/sandbox";
 import { describe, expect, it } from "vitest";
 import { ada, bob, openTestServer, openWorld, type TestServerOptions } from "../instances/fixtures/test-server.ts";
 import type { InstanceRow } from "../instances/row.ts";
-import { snapshotRows } from "./row.ts";
+import { bytesOf, snapshotRows } from "./row.ts";
 
 const admin = { ...bob, owner: "root", roles: new Set(["admin"] as const) };
 
@@ -32,6 +32,11 @@ function contentOf({ blobs }: World): string[] {
   } catch {
     return [];
   }
+}
+
+/** It compresses to two thirds. */
+function incompressible(length: number): string {
+  return Array.from({ length }, () => Math.random().toString(36)[2]).join("");
 }
 
 describe("a stored snapshot", () => {
@@ -165,7 +170,7 @@ describe("a stored snapshot", () => {
     const sandbox = await sandboxOf(server, parent);
     await take(server, parent, { name: "small" });
     // Content that does not compress.
-    sandbox.files.set("/large", Array.from({ length: 3_000 }, () => Math.random().toString(36)[2]).join(""));
+    sandbox.files.set("/large", incompressible(3_000));
     await expect(take(server, parent, { name: "large", fidelity: "files" })).rejects.toMatchObject({
       code: "quota.exceeded",
       retryable: false,
@@ -181,6 +186,21 @@ describe("a stored snapshot", () => {
     );
     // The same state is stored once.
     expect(contentOf(world)).toHaveLength(1);
+  });
+
+  // Before: the layers of images counted for no owner, so an owner stored one image after the other with 0 bytes of the quota.
+  it("counts with the layers of its image against the quota of its owner, once for all snapshots with that image", async () => {
+    const world = openWorld({ snapshots: ["files"], exportsSnapshots: true }, undefined, { layer: incompressible(2_000) });
+    await world.publish(ada, "shop", { isolation: "instance" });
+    const small = openTestServer(world, { snapshotBytes: 1_200 });
+    const parent = await small.create("shop");
+    await expect(take(small, parent, { fidelity: "files" })).rejects.toMatchObject({ code: "quota.exceeded" });
+    expect(contentOf(world)).toEqual([]);
+    const server = openTestServer(world, { snapshotBytes: 2_500 });
+    const first = await take(server, parent, { fidelity: "files" });
+    expect(bytesOf([first])).toBeGreaterThan(1_200);
+    for (let more = 0; more < 3; more++) await take(server, parent, { fidelity: "files" });
+    expect(contentOf(world).length).toBeGreaterThanOrEqual(3);
   });
 
   it("can be deleted while instances run from it; its content goes with its last snapshot", async () => {

@@ -186,13 +186,13 @@ export class Snapshots {
       let received = 0;
       for (const part of taken.parts) {
         const onBytes = (bytes: number) => {
-          if (!part.isShared) received += bytes;
+          received += bytes;
           if (received > left.bytes) throw left.error();
         };
         stored = await this.#storePart(stored, part, onBytes, signal);
       }
       // Also for snapshots that other servers store at the same time: their parts are listed by now, or they see those of this one.
-      if (bytesOf([stored]) > (await this.#bytesLeft(row)).bytes) throw left.error();
+      await this.#assertFits(stored);
       const { facts, cut } = taken;
       const digest = digestOf(JSON.stringify([row.fidelity, ...stored.parts.map((part) => part.digest)]));
       const ready = { ...stored, facts, cut, digest };
@@ -216,7 +216,7 @@ export class Snapshots {
         // Without the variables, which may be secrets.
         const { task, seed, arguments: args, snapshot } = await slots.sandboxCopies.readInitialState(instance, slot, signal);
         const state = Buffer.from(JSON.stringify({ task, seed, environment_variables: {}, arguments: args, snapshot }));
-        parts.push({ name: `${STATE}${id}`, isShared: false, open: () => Readable.from([state]) });
+        parts.push({ name: `${STATE}${id}`, open: () => Readable.from([state]) });
       }
       if (local === null) return { local: null, facts: null, cut: [], parts };
       const exported = await engine.exportSnapshot?.(local.id);
@@ -235,7 +235,7 @@ export class Snapshots {
 
   async #storePart(
     row: SnapshotRow,
-    { open, name, isShared }: Taken["parts"][number],
+    { open, name }: Taken["parts"][number],
     onBytes: (bytes: number) => void,
     signal: AbortSignal,
   ): Promise<SnapshotRow> {
@@ -244,12 +244,12 @@ export class Snapshots {
       this.#change(row, (latest) => ({ ...latest, parts: [...latest.parts.filter((one) => one.name !== name), part] }));
     const known = await this.#findPart(name);
     if (known !== null) {
-      const listed = await withPart({ ...known, isShared });
+      const listed = await withPart(known);
       if (await content.has(known.digest)) return listed;
     }
     const arrival = await content.receive(open(), onBytes, signal);
     try {
-      const listed = await withPart({ name, isShared, digest: arrival.digest, bytes: arrival.bytes });
+      const listed = await withPart({ name, digest: arrival.digest, bytes: arrival.bytes });
       await content.keep(arrival);
       return listed;
     } catch (error) {
@@ -274,20 +274,36 @@ export class Snapshots {
   }
 
   /** How much of the quota the other snapshots of the owner leave; an error if that is nothing. */
-  async #bytesLeft({ id, owner }: SnapshotRow): Promise<{ readonly bytes: number; error(): PlatformError }> {
-    const others: SnapshotRow[] = [];
-    for await (const { value } of this.#options.rows.each({ index: "owner", value: owner })) if (value.id !== id) others.push(value);
+  async #bytesLeft(row: SnapshotRow): Promise<{ readonly bytes: number; error(): PlatformError }> {
+    const others = await this.#othersOf(row);
     const used = bytesOf(others);
-    const { snapshotBytes } = this.#options.quotas.of(owner);
-    const error = () =>
-      exceeded(
-        owner,
-        `has stored ${formatBytes(used)} in ${countText(others.length)} and may store ${formatBytes(snapshotBytes)}, so this one does not fit`,
-        "snapshotBytes",
-        { usedBytes: used, snapshotBytes },
-      );
+    const { snapshotBytes } = this.#options.quotas.of(row.owner);
+    const error = () => this.#tooLarge(row, others);
     if (used >= snapshotBytes) throw error();
     return { bytes: snapshotBytes - used, error };
+  }
+
+  /** What the snapshot has in common with others of the owner needs no more space. */
+  async #assertFits(row: SnapshotRow): Promise<void> {
+    const others = await this.#othersOf(row);
+    if (bytesOf([...others, row]) > this.#options.quotas.of(row.owner).snapshotBytes) throw this.#tooLarge(row, others);
+  }
+
+  async #othersOf({ id, owner }: SnapshotRow): Promise<readonly SnapshotRow[]> {
+    const others: SnapshotRow[] = [];
+    for await (const { value } of this.#options.rows.each({ index: "owner", value: owner })) if (value.id !== id) others.push(value);
+    return others;
+  }
+
+  #tooLarge({ owner }: SnapshotRow, others: readonly SnapshotRow[]): PlatformError {
+    const used = bytesOf(others);
+    const { snapshotBytes } = this.#options.quotas.of(owner);
+    return exceeded(
+      owner,
+      `has stored ${formatBytes(used)} in ${countText(others.length)} and may store ${formatBytes(snapshotBytes)}, so this one does not fit`,
+      "snapshotBytes",
+      { usedBytes: used, snapshotBytes },
+    );
   }
 
   async #stateOf({ parts, name }: ReadySnapshot, id: string): Promise<Partial<InitialState>> {

@@ -75,8 +75,8 @@ export async function exportSnapshot(id: string, site: Site): Promise<ExportedSn
     mounts: mounts.map(({ target }) => target),
     memory: await needsOf(snapshot, site),
   };
-  const parts: SnapshotPart[] = ids.map((layer) => ({ name: `${LAYER}${layer}`, isShared: !isOfSnapshot(layer) }));
-  if (snapshot.memory !== null) parts.push({ name: `${MEMORY}${id}`, isShared: false });
+  const parts: SnapshotPart[] = ids.map((layer) => ({ name: `${LAYER}${layer}` }));
+  if (snapshot.memory !== null) parts.push({ name: `${MEMORY}${id}` });
   return {
     facts: facts as unknown as Json,
     parts,
