@@ -297,11 +297,11 @@ describe("a registry that sends without end", () => {
       "it has 6 layers": Array.from({ length: 6 }, () => describeBlob(small)),
       "gives no size": [{ digest: small.digest }, { digest: small.digest, size: -1 }],
     };
-    const limits = { layerBytes: 1_000_000, imageBytes: 1_500_000, layers: 5 };
+    const downloadLimits = { layerBytes: 1_000_000, imageBytes: 1_500_000, layers: 5 };
     for (const [problem, list] of Object.entries(layers)) {
       const manifest = blobOf({ schemaVersion: 2, config: describeBlob(config), layers: list });
       await using registry = await startServer(({ url = "" }, response) => answerFrom(url, response, [], { latest: manifest }));
-      expect((await failureOf(`${registry.host}/x`, { insecureRegistries: [registry.host], limits })).message).toContain(problem);
+      expect((await failureOf(`${registry.host}/x`, { insecureRegistries: [registry.host], downloadLimits })).message).toContain(problem);
       expect(registry.requests.filter(({ path }) => path.includes("/blobs/"))).toEqual([]);
     }
   });

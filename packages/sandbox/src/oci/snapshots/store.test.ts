@@ -10,9 +10,9 @@ import { SnapshotStore } from "./store.ts";
 const processes = openProcessTable();
 const self = identityOf(processes, process.pid) ?? { pid: process.pid, start: "" };
 
-function open(path: string, home: string, maker = self) {
+function open(path: string, home: string, maker = self, maxBytes = 1_000) {
   const layers = new LayerStore(join(path, "store"));
-  return { layers, store: new SnapshotStore({ folder: join(path, home), layers, maxBytes: 1_000, self: maker, processes }) };
+  return { layers, store: new SnapshotStore({ folder: join(path, home), layers, maxBytes, self: maker, processes }) };
 }
 
 async function take({ layers, store }: ReturnType<typeof open>, bytes: number, expected = 0, below: readonly string[] = []) {
@@ -23,7 +23,7 @@ async function take({ layers, store }: ReturnType<typeof open>, bytes: number, e
     await writeFile(join(part, "files", "one"), "one");
     const files = { layers: await layers.adopt(join(part, "files"), holder, below), config: null };
     await rm(part, { recursive: true });
-    return { files, bytes };
+    return { files, bytes, layerBytes: { [files.layers.at(-1) ?? ""]: bytes } };
   });
 }
 
@@ -63,6 +63,40 @@ describe("a store of snapshots", () => {
     expect(readdirSync(one.layers.folder)).toHaveLength(1);
     await one.store.remove(id);
     await take(one, 1_000);
+  });
+
+  // Before: only the highest layer of each snapshot counted, so a chain of any length took the space of its last link.
+  it("counts the layers of removed snapshots as long as another snapshot keeps them, each once", async () => {
+    using tree = temporaryTree();
+    const one = open(tree.path, "one");
+    const first = await take(one, 400);
+    const second = await take(one, 400, 0, first.files.layers);
+    await one.store.remove(first.id);
+    await expect(take(one, 400, 0, second.files.layers)).rejects.toMatchObject({
+      code: "quota.exceeded",
+      message: expect.stringContaining("raise the server's setting snapshotSpaceMb"),
+    });
+    await expect(take(one, 400)).rejects.toMatchObject({ code: "quota.exceeded" });
+    const third = await take(one, 200, 0, second.files.layers);
+    await one.store.remove(second.id);
+    await expect(take(one, 1)).rejects.toMatchObject({ code: "quota.exceeded" });
+    await one.store.remove(third.id);
+    await take(one, 1_000);
+  });
+
+  it("measures a layer that only a sandbox has kept, and counts memory beside it", async () => {
+    using tree = temporaryTree();
+    const one = open(tree.path, "one", self, 20_000);
+    const first = await take(one, 100);
+    await one.layers.use("sandbox", first.files.layers);
+    await one.store.remove(first.id);
+    const memory = { program: null, diskMb: null, initPath: "/init", cut: [] };
+    const about = { fidelity: "memory", runtime: "runsc", memory } as const;
+    const { layerBytes, bytes } = await one.store.add(about, async () => ({ files: first.files, bytes: 5_000 }));
+    const [size = 0] = Object.values(layerBytes ?? {});
+    expect([bytes, size > 4_000]).toEqual([5_000, true]);
+    await expect(take(one, 15_001 - size)).rejects.toMatchObject({ code: "quota.exceeded" });
+    await take(one, 15_000 - size);
   });
 
   it("refuses before anything is copied what is expected to be too large, also because of others that are being stored", async () => {

@@ -20,10 +20,26 @@ export interface SnapshotRecord {
   readonly bytes: number | null;
   /** What is expected of one that is not complete. Missing in records of earlier versions, and if it is not known. */
   readonly expectedBytes?: number;
+  /**
+   * Sizes on disk of the layers of snapshots among its files. It keeps those of removed snapshots too, so they count as long as it is there. Missing in
+   * records of earlier versions.
+   */
+  readonly layerBytes?: LayerBytes;
   readonly runtime: SandboxRuntime;
   readonly files: RootFiles;
   /** Null for a snapshot of files. */
   readonly memory: MemoryFacts | null;
+}
+
+export type LayerBytes = Readonly<Record<LayerId, number>>;
+
+/** What was stored for a snapshot. */
+export interface Filled {
+  readonly files: RootFiles;
+  /** Null if it is the size of the layers of snapshots among its files. */
+  readonly bytes: number | null;
+  /** Of layers whose size is known already. */
+  readonly layerBytes?: LayerBytes;
 }
 
 export interface MemoryFacts {
@@ -46,6 +62,8 @@ export interface SnapshotStoreOptions {
   readonly layers: LayerStore;
   /** All snapshots together. */
   readonly maxBytes: number;
+  /** What stays free on the disk when files are unpacked; null for the default. */
+  readonly freeDiskBytes?: number | null;
   readonly self: ProcessIdentity;
   readonly processes: ProcessTable;
 }
@@ -72,12 +90,12 @@ export class SnapshotStore {
   }
 
   /**
-   * Stores a snapshot that `fill` completes: it writes memory into the folder, and returns the layers of the files and their new bytes. New
-   * layers must be used by the holder before they appear. If it fails, or the snapshot is too large, nothing is left.
+   * Stores a snapshot that `fill` completes: it writes memory into the folder, and returns the layers of the files. New layers must be used by the holder before
+   * they appear. If it fails, or the snapshot is too large, nothing is left.
    */
   async add(
     about: Pick<SnapshotRecord, "fidelity" | "runtime" | "memory">,
-    fill: (snapshot: NewSnapshot) => Promise<{ readonly files: RootFiles; readonly bytes: number }>,
+    fill: (snapshot: NewSnapshot) => Promise<Filled>,
   ): Promise<CompleteSnapshot> {
     const { layers, self } = this.#options;
     const id = randomBytes(12).toString("hex");
@@ -92,22 +110,28 @@ export class SnapshotStore {
     };
     this.#records.create(id, started);
     try {
-      this.#assertFits(id, 0);
+      this.#assertFits(started);
       const holder = this.#holderOf(id);
       const expect = (expectedBytes: number) => {
-        this.#assertFits(id, expectedBytes);
-        this.#records.write(id, { ...started, expectedBytes });
+        const expected = { ...started, expectedBytes };
+        this.#assertFits(expected);
+        this.#records.write(id, expected);
       };
-      const { files, bytes } = await fill({ memoryFolder: this.memoryFolder(id), holder, expect });
+      const { files, bytes: own, layerBytes: known = {} } = await fill({ memoryFolder: this.memoryFolder(id), holder, expect });
       await layers.use(holder, files.layers);
-      const complete = { ...started, files, bytes };
-      this.#assertFits(id, bytes);
+      const layerBytes = await this.#layerBytesOf(files, known);
+      const complete = { ...started, files, bytes: own ?? sumOf(Object.values(layerBytes)), layerBytes };
+      this.#assertFits(complete);
       this.#records.write(id, complete);
       return complete;
     } catch (error) {
       await this.remove(id);
       throw error;
     }
+  }
+
+  get freeDiskBytes(): number | null {
+    return this.#options.freeDiskBytes ?? null;
   }
 
   memoryFolder(id: string): string {
@@ -159,18 +183,41 @@ export class SnapshotStore {
     return `snapshot-${this.#homeKey}-${id}`;
   }
 
+  /** Layers never change, so each is measured once. */
+  async #layerBytesOf({ layers: ids }: RootFiles, measured: LayerBytes): Promise<LayerBytes> {
+    const { layers } = this.#options;
+    const known: LayerBytes = { ...Object.assign({}, ...this.list().map(({ layerBytes }) => layerBytes)), ...measured };
+    const sizes: Record<LayerId, number> = {};
+    for (const id of ids) if (isOfSnapshot(id)) sizes[id] = known[id] ?? (await diskBytes([join(layers.folder, layers.filesOf(id))]));
+    return sizes;
+  }
+
   /** Others count from the moment in which their size is known. */
-  #assertFits(id: string, bytes: number): void {
+  #assertFits(one: SnapshotRecord): void {
     const { maxBytes } = this.#options;
-    const sizeOf = (one: SnapshotRecord | null) => one?.bytes ?? one?.expectedBytes ?? 0;
-    const others = this.#records.ids().reduce((sum, other) => sum + (other === id ? 0 : sizeOf(this.#records.find(other))), 0);
-    if (others + bytes <= maxBytes) return;
+    const others = this.#records.ids().flatMap((id) => (id === one.id ? [] : (this.#records.find(id) ?? [])));
+    const [before, after] = [usedBytes(others), usedBytes([...others, one])];
+    if (after <= maxBytes) return;
     const mb = (count: number) => Math.ceil(count / 2 ** 20);
     throw new PlatformError(
       "quota.exceeded",
-      `snapshot ${id} has ${mb(bytes)} MB, and the others on this server ${mb(others)} MB of ${mb(maxBytes)} MB; remove snapshots that are not needed, or raise the server's setting snapshotSpaceMb`,
+      `snapshot ${one.id} has ${mb(after - before)} MB, and the others on this server ${mb(before)} MB of ${mb(maxBytes)} MB; remove snapshots that are not needed, or raise the server's setting snapshotSpaceMb`,
     );
   }
+}
+
+/** What snapshots take on disk: memory, and each layer of files once. */
+function usedBytes(records: readonly SnapshotRecord[]): number {
+  const layers: Record<LayerId, number> = Object.assign({}, ...records.map(({ layerBytes }) => layerBytes));
+  const own = records.map(({ bytes, expectedBytes = 0, memory, layerBytes }) => {
+    if (bytes === null) return expectedBytes;
+    return memory !== null || layerBytes === undefined ? bytes : 0;
+  });
+  return sumOf(own) + sumOf(Object.values(layers));
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, one) => sum + one, 0);
 }
 
 function isId(id: string): boolean {

@@ -7,9 +7,9 @@ import { type Container, INIT_PORT, type RootFiles } from "../container.ts";
 import type { LayerId, LayerStore } from "../images/layers.ts";
 import { copyRoot, type OverlayRoot, upper } from "../overlay/root.ts";
 import type { OciRuntime } from "../runtime/runtime.ts";
-import { unpackFolder } from "./archive.ts";
+import { type UnpackFolderOptions, unpackFolder } from "./archive.ts";
 import { outsideConnections } from "./connections.ts";
-import { diskBytes, type NewSnapshot, type SnapshotStore } from "./store.ts";
+import { diskBytes, type Filled, type NewSnapshot, type SnapshotStore } from "./store.ts";
 
 export interface Subject {
   readonly container: Container;
@@ -42,7 +42,9 @@ export async function takeSnapshot(
   await container.group.thaw();
   if (fidelity === "memory") return takeMemory(subject, snapshots, signal);
   const about = { fidelity, runtime: container.record.runtime, memory: null };
-  const { id, bytes } = await snapshots.add(about, (snapshot) => storeFiles(subject, snapshot, layers, signal));
+  const { id, bytes } = await snapshots.add(about, (snapshot) =>
+    storeFiles(subject, snapshot, layers, { signal, freeDiskBytes: snapshots.freeDiskBytes }),
+  );
   return { id, fidelity, bytes };
 }
 
@@ -63,29 +65,22 @@ async function takeMemory(subject: Subject, snapshots: SnapshotStore, signal: Ab
   return { id, fidelity: "memory", bytes, cut };
 }
 
-interface StoredFiles {
-  readonly files: RootFiles;
-  /** Of the layer that was added. */
-  readonly bytes: number;
-}
-
 async function storeFiles(
   { container, runtime, ...subject }: Subject,
   { holder, expect }: NewSnapshot,
   layers: LayerStore,
-  signal: AbortSignal,
-): Promise<StoredFiles> {
+  unpacking: UnpackFolderOptions,
+): Promise<Filled> {
   const { record, group } = container;
-  const stored = async (files: RootFiles) => ({
-    files,
-    bytes: await diskBytes([join(layers.folder, layers.filesOf(files.layers.at(-1) ?? ""))]),
-  });
+  const filled = (files: RootFiles, bytes: number): Filled => ({ files, bytes, layerBytes: { [files.layers.at(-1) ?? ""]: bytes } });
+  const stored = async (files: RootFiles) =>
+    filled(files, await diskBytes([join(layers.folder, layers.filesOf(files.layers.at(-1) ?? ""))]));
   const { writeChanges } = runtime;
   if (writeChanges !== undefined) {
     // The kernel of the sandbox keeps its changes in a file there.
     expect(await diskBytes([upper(subject.root())]));
-    const write = (path: string) => writeChanges.call(runtime, record.id, path, signal);
-    return stored({ ...record.files, layers: await unpackChanges(write, { layers, holder, below: record.files.layers }, signal) });
+    const write = (path: string) => writeChanges.call(runtime, record.id, path, unpacking.signal);
+    return stored({ ...record.files, layers: await unpackChanges(write, { layers, holder, below: record.files.layers }, unpacking) });
   }
   await group.freeze();
   try {
@@ -95,7 +90,7 @@ async function storeFiles(
     const hasOnlyInit = group.processes().every((pid) => pid === record.process.pid);
     if (hasOnlyInit && bytes >= WORTH_RESTACKING_BYTES && root.layers.length < MOST_LAYERS) {
       const files = await subject.restack();
-      if (files !== null) return { files, bytes };
+      if (files !== null) return filled(files, bytes);
     }
     return await stored({ ...record.files, layers: await copyRoot(root, layers, holder) });
   } catch (error) {
@@ -111,14 +106,14 @@ async function storeFiles(
 async function unpackChanges(
   write: (archive: string) => Promise<void>,
   { layers, holder, below }: { readonly layers: LayerStore; readonly holder: string; readonly below: readonly LayerId[] },
-  signal: AbortSignal,
+  options: UnpackFolderOptions,
 ): Promise<readonly LayerId[]> {
   const part = await layers.temporaryFolder();
   try {
     const [archive, files] = [join(part, "changes.tar"), join(part, "files")];
     await write(archive);
     await mkdir(files);
-    await unpackFolder(archive, files, signal);
+    await unpackFolder(archive, files, options);
     return await layers.adopt(files, holder, below);
   } finally {
     await removeTree(part);

@@ -60,6 +60,7 @@ export interface Site {
 
 const LAYER = "layer ";
 const MEMORY = "memory ";
+const EXPECT_EVERY_BYTES = 16 * 2 ** 20;
 
 export async function exportSnapshot(id: string, site: Site): Promise<ExportedSnapshot> {
   const { layers, snapshots } = site;
@@ -104,20 +105,35 @@ export async function importSnapshot(
     memory === null
       ? null
       : { program: memory.program, diskMb: memory.diskMb, shmMb: memory.shmMb ?? null, initPath: site.initPath, cut: memory.cut };
-  const { id, bytes } = await snapshots.add({ fidelity, runtime, memory: stored }, async ({ memoryFolder: folder, holder }) => {
+  const { id, bytes } = await snapshots.add({ fidelity, runtime, memory: stored }, async ({ memoryFolder: folder, holder, expect }) => {
     layers.announce(holder, ids);
+    const { freeDiskBytes } = snapshots;
+    const own = { signal, freeDiskBytes, onBytes: expectingEach(expect) };
+    const addLayer = (id: LayerId, part: SnapshotPart) =>
+      // Layers of images count for nobody here, because they can be removed when no sandbox uses them.
+      layers.add(id, async (target) => unpackFolder(await open(part), target, isOfSnapshot(id) ? own : { signal, freeDiskBytes }));
     for (const part of parts) {
-      if (part.name.startsWith(LAYER))
-        await layers.add(part.name.slice(LAYER.length), async (target) => unpackFolder(await open(part), target, signal));
+      if (part.name.startsWith(LAYER)) await addLayer(part.name.slice(LAYER.length), part);
       else {
         await mkdir(folder, { mode: 0o700 });
-        await unpackFolder(await open(part), folder, signal);
+        await unpackFolder(await open(part), folder, own);
       }
     }
-    const own = ids.filter(isOfSnapshot).map((layer) => join(layers.folder, layers.filesOf(layer)));
-    return { files, bytes: await diskBytes(memory === null ? own : [folder]) };
+    return { files, bytes: memory === null ? null : await diskBytes([folder]) };
   });
   return { id, fidelity, bytes, ...(memory !== null && { cut: memory.cut }) };
+}
+
+/** Tells how much is there before it is complete, so that what is too large is refused before it fills the disk. */
+function expectingEach(expect: (bytes: number) => void): (bytes: number) => void {
+  let bytes = 0;
+  let told = 0;
+  return (count) => {
+    bytes += count;
+    if (bytes - told < EXPECT_EVERY_BYTES) return;
+    told = bytes;
+    expect(bytes);
+  };
 }
 
 async function needsOf({ memory, runtime }: CompleteSnapshot, site: Site): Promise<MemoryNeeds | null> {

@@ -20,13 +20,17 @@ export function parseAnswer(line: string): UnpackAnswer {
   return { kind: "error", code: "bundle.invalid", message: "the process that unpacks it gave no answer that can be read" };
 }
 
+export function describeLimit({ limit, value }: { readonly limit: UnpackLimit; readonly value: number }): string {
+  return limitTexts[limit](value);
+}
+
 /** The error of an image that was not unpacked. */
 export function refusal(image: string, diffId: string, answer: Exclude<UnpackAnswer, { kind: "done" }>): PlatformError {
   const where = `the image ${image} was not unpacked, because of its layer ${diffId}`;
   if (answer.kind === "error") return new PlatformError(answer.code ?? "sandbox.start_failed", `${where}: ${answer.message}`);
-  const { limit, value } = answer;
+  const { limit } = answer;
   const code = limit === "freeDiskBytes" || limit === "freeFiles" ? "sandbox.no_capacity" : "bundle.invalid";
-  return new PlatformError(code, `${where}: ${limitTexts[limit](value)}`);
+  return new PlatformError(code, `${where}: ${describeLimit(answer)}`);
 }
 
 const limitTexts: Readonly<Record<UnpackLimit, (value: number) => string>> = {
