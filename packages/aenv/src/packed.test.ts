@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Environment } from "@aenv/sdk";
 import { tinyBenchmark } from "@aenv/tau2/tiny-benchmark";
-import { components, describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
+import { components, describeNeeding, type Tree, temporaryTree, writeSmallImage } from "@aenv/testing";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { unpackArchive } from "./bundle/archive.ts";
@@ -112,6 +112,20 @@ describeNeeding("npm-registry", "the packed package", () => {
     expect(readdirSync(join(home.path, "sandboxes"))).toEqual([]);
   });
 
+  const canUnpack = components.skopeo.probe() === null && components.overlay.probe() === null;
+  it.skipIf(!canUnpack)(
+    `takes an image into the store of a server${canUnpack ? "" : " (skipped: no skopeo on the PATH, or no root)"}`,
+    minutes(2),
+    async () => {
+      using images = temporaryTree();
+      await writeSmallImage(images.path, {});
+      const load = ["image", "load", "image.tar", "--name", "small:1", "--home", join(images.path, "home"), "--json"];
+      const { stdout } = await mustRun(bin(folder, "aenv"), load, { cwd: images.path, env });
+      expect(JSON.parse(stdout)).toMatchObject({ image: "docker.io/library/small:1" });
+      expect(readdirSync(join(images.path, "home/oci/store/layers"))).toHaveLength(1);
+    },
+  );
+
   it("plays a rollout of a built-in environment, without a server", minutes(2), async () => {
     const { stdout } = await mustRun(bin(folder, "aenvironment"), ["rollout", "echo", "--json"], { cwd: folder, env });
     expect(JSON.parse(stdout)).toMatchObject({ isComplete: true, episodes: 3, scored: 3, reward: { mean: 1 } });
@@ -142,6 +156,7 @@ describeNeeding("npm-registry", "the packed package", () => {
       "package.json",
       "bin/aenv.js",
       "lib/index.js",
+      "lib/unpack.js",
       "templates/agent/agent.ts",
       "environments/tau2/data.js",
       "environments/echo/environment.js",

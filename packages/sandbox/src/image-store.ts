@@ -8,6 +8,7 @@ import { Images, storeFolders } from "./oci/images/images.ts";
 import { LayerStore } from "./oci/images/layers.ts";
 import { formatReference, parseReference, skopeoSource } from "./oci/images/reference.ts";
 import { type MachineVariables, skopeoVariables } from "./oci/images/skopeo.ts";
+import type { UnpackLimits } from "./oci/images/unpack/limits.ts";
 import type { Architecture } from "./oci/spec/seccomp.ts";
 
 /** The images of an engine, without the engine. */
@@ -34,6 +35,8 @@ export type ImageStoreOptions = {
       readonly folder?: string;
       /** The commands that use a store are the operator's, so every registry is allowed. */
       readonly insecureRegistries?: readonly string[];
+      /** What unpacking an image may take; those of the server. */
+      readonly unpackLimits?: Partial<UnpackLimits>;
       /** Of the daemon that `docker-daemon:NAME` means. */
       readonly dockerSocket?: string;
     }

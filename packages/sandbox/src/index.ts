@@ -72,6 +72,7 @@ export type { RootFiles } from "./oci/container.ts";
 export { OciEngine } from "./oci/engine.ts";
 export type { LayerStore } from "./oci/images/layers.ts";
 export { isRegistryReference } from "./oci/images/reference.ts";
+export type { UnpackLimits } from "./oci/images/unpack/limits.ts";
 export type { OciEngineOptions } from "./oci/options.ts";
 export { describeCut } from "./oci/snapshots/connections.ts";
 export type { Architecture } from "./oci/spec/seccomp.ts";

@@ -161,6 +161,19 @@ export const serverConfig = z.strictObject({
     .describe(
       "image registries, and their token servers and storages, that may be on private addresses or this machine, as host or host:port; others must be on public addresses",
     ),
+  imageBytes: bytes
+    .default(128 * 1024 ** 3)
+    .describe("most bytes that the layers of an image may have unpacked, for the engine oci; one layer may have half of it"),
+  imageEntries: count
+    .min(2)
+    .default(2_000_000)
+    .describe("most files, folders and links that the layers of an image may have, for the engine oci; one layer may have half of it"),
+  minFreeDisk: bytes
+    .nullable()
+    .default(null)
+    .describe(
+      "what stays free on the disk while the engine oci unpacks images and snapshots; by default a twentieth of the disk, at least 1 GiB and at most 16 GiB",
+    ),
   insecureRegistries: z
     .array(z.string())
     .default([])

@@ -16,6 +16,7 @@ import {
   readServiceTemplates,
   readTemplates,
   type SandboxEngine,
+  type UnpackLimits,
 } from "@aenv/sandbox";
 import { clusterAccess } from "./cluster-access.ts";
 import type { ServerConfig } from "./config.ts";
@@ -98,6 +99,7 @@ function openOci(options: OpenEngineOptions): OciEngine {
     images: {
       imageRegistries,
       insecureRegistries,
+      unpackLimits: imageLimits(options.config),
       ...(registryAuth !== null && { authFile: registryAuth }),
       ...(options.machineVariables !== undefined && { variables: options.machineVariables }),
     },
@@ -109,6 +111,11 @@ function openOci(options: OpenEngineOptions): OciEngine {
       return { layers: [base.digest], config: null, mounts: data };
     },
   });
+}
+
+/** What unpacking an image of the engine oci may take. */
+export function imageLimits({ imageBytes, imageEntries, minFreeDisk }: ServerConfig): Partial<UnpackLimits> {
+  return { imageBytes, imageEntries, freeDiskBytes: minFreeDisk };
 }
 
 function openDocker(options: OpenEngineOptions): DockerEngine {

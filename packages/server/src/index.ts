@@ -1,6 +1,6 @@
 export { type NewAdmin, resetAdmin } from "./access/reset-admin.ts";
 export { clusterAccess } from "./cluster-access.ts";
 export { fileVariableOf, readServerConfig, type ServerConfig, serverConfig, shownConfig, variableOf } from "./config.ts";
-export { destroySandboxes } from "./engine.ts";
+export { destroySandboxes, imageLimits } from "./engine.ts";
 export type { BuiltInBundle, BuiltIns } from "./hub/built-ins.ts";
 export { type RunningServer, type ServerParts, startServer } from "./server.ts";

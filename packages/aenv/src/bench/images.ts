@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { messageOf } from "@aenv/contract";
 import type { BenchModule, ImageSource } from "@aenv/kit";
 import { type ImageStore, openImageStore } from "@aenv/sandbox";
-import { readServerConfig } from "@aenv/server";
+import { imageLimits, readServerConfig } from "@aenv/server";
 import { buildImage, chooseBuilder, saveImage } from "../image/build-image.ts";
 import { fileSource } from "../image/source.ts";
 import type { EngineName } from "../rollout/engine-option.ts";
@@ -26,11 +26,12 @@ export interface NeededImage {
 /** The store of the engine that a command with this engine uses, with the settings of its variables. */
 export function openStore(engine: ImageEngine, terminal: Terminal): ImageStore {
   const { flags, variables } = engineSettings(engine, terminal.env);
-  const { home, imageStore, dockerSocket, registryAuth, insecureRegistries } = readServerConfig({ flags, variables });
+  const config = readServerConfig({ flags, variables });
+  const { home, imageStore, dockerSocket, registryAuth, insecureRegistries } = config;
   const auth = { ...(registryAuth !== null && { authFile: registryAuth }), variables: terminal.env };
   return engine === "docker"
     ? openImageStore({ engine, socket: dockerSocket, ...auth })
-    : openImageStore({ engine, home, folder: String(imageStore), insecureRegistries, ...auth });
+    : openImageStore({ engine, home, folder: String(imageStore), insecureRegistries, unpackLimits: imageLimits(config), ...auth });
 }
 
 export interface ListedTasks {

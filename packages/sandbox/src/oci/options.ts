@@ -21,7 +21,7 @@ export interface OciEngineOptions {
    */
   readonly users?: "own" | "machine";
   /** Credentials and exceptions for registries. */
-  readonly images?: Pick<ImagesOptions, "authFile" | "imageRegistries" | "insecureRegistries" | "limits" | "lookup" | "variables">;
+  readonly images?: Pick<ImagesOptions, "authFile" | "imageRegistries" | "insecureRegistries" | "lookup" | "unpackLimits" | "variables">;
   /** The images and their unpacked layers; several homes can share them. */
   readonly storeFolder?: string;
   /** Containers of each image in use that wait for a program. */

@@ -132,7 +132,7 @@ export async function openParts(surroundings: Surroundings): Promise<Parts> {
     folder: join(folder, "snapshots"),
     layers,
     maxBytes: snapshotSpaceMb * 2 ** 20,
-    freeDiskBytes: registries.limits?.freeDiskBytes ?? null,
+    freeDiskBytes: registries.unpackLimits?.freeDiskBytes ?? null,
     self,
     processes,
   });

@@ -53,7 +53,10 @@ async function load(text: string, options: Options, terminal: Terminal): Promise
       hint: `Give the name that config.json has in artifacts, such as: aenv image load ${text} --name my-env:1.0.0`,
     });
   // Loaded only here: engines and the server take long to load.
-  const [{ openImageStore, imageName }, { readServerConfig }] = await Promise.all([import("@aenv/sandbox"), import("@aenv/server")]);
+  const [{ openImageStore, imageName }, { imageLimits, readServerConfig }] = await Promise.all([
+    import("@aenv/sandbox"),
+    import("@aenv/server"),
+  ]);
   const image = imageName(name);
   const { home, imageStore, config: file } = options;
   const config = readServerConfig({
@@ -69,7 +72,13 @@ async function load(text: string, options: Options, terminal: Terminal): Promise
   await using store = openImageStore(
     engine === "docker"
       ? { engine, socket: config.dockerSocket, dockerSocket }
-      : { engine, home: config.home, dockerSocket, ...(config.imageStore !== null && { folder: config.imageStore }) },
+      : {
+          engine,
+          home: config.home,
+          dockerSocket,
+          unpackLimits: imageLimits(config),
+          ...(config.imageStore !== null && { folder: config.imageStore }),
+        },
   );
   await withSpinner(terminal, `Loading ${image}`, () => store.load(image, source, terminal.stopSignal()));
   const place = engine === "docker" ? `the Docker daemon at ${config.dockerSocket}` : (config.imageStore ?? config.home);

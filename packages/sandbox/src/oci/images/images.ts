@@ -52,7 +52,7 @@ export interface ImagesOptions extends RegistryPolicyOptions {
   readonly dockerSocket?: string;
   readonly devices?: DevicePolicy;
   /** What unpacking an image may take; `unpackLimits` has the defaults. */
-  readonly limits?: Partial<UnpackLimits>;
+  readonly unpackLimits?: Partial<UnpackLimits>;
   /** A pull serves all that wait for it, so it ends by its own limit. */
   readonly pullTimeoutMs?: number;
 }
@@ -86,7 +86,7 @@ export class Images {
   constructor(options: ImagesOptions) {
     this.#options = options;
     this.#policy = new RegistryPolicy(options);
-    this.#limits = unpackLimits(options.limits);
+    this.#limits = unpackLimits(options.unpackLimits);
     mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   }
 

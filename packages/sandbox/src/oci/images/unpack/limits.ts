@@ -25,8 +25,8 @@ export interface UnpackLimits {
 
 const GIB = 2 ** 30;
 /** More than the largest images of benchmarks and of CUDA, which have tens of gigabytes and 500,000 files. */
-export const DEFAULT_IMAGE_BYTES = 128 * GIB;
-export const DEFAULT_IMAGE_ENTRIES = 2_000_000;
+const DEFAULT_IMAGE_BYTES = 128 * GIB;
+const DEFAULT_IMAGE_ENTRIES = 2_000_000;
 
 /** An entry with a short path. */
 const HEAP_PER_ENTRY = 448;

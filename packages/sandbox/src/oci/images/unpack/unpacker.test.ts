@@ -17,7 +17,7 @@ const MIB = 2 ** 20;
 /** Layouts, and what is unpacked of them: in two folders, so that nothing that is left is overlooked. */
 function open(folder: string, limits: Partial<UnpackLimits>, options: Partial<ImagesOptions> = {}) {
   const layers = new LayerStore(join(folder, "store"));
-  const images = new Images({ folder: join(folder, "images"), layers, architecture, limits, ...options });
+  const images = new Images({ folder: join(folder, "images"), layers, architecture, unpackLimits: limits, ...options });
   return {
     layers,
     pull: (name: string, files: readonly LayerFiles[]) => {
