@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { boundedChunks, clampDelayMs, readBoundedBytes, readBoundedText } from "./bounded-read.ts";
+import { boundedChunks, boundedLines, clampDelayMs, readBoundedBytes, readBoundedText } from "./bounded-read.ts";
 
 describe("readBoundedBytes", () => {
   it("returns exactly the bytes that were sent, or throws when they exceed the limit", async () => {
@@ -52,6 +52,40 @@ describe("boundedChunks", () => {
     }
     for await (const _ of boundedChunks(source(), { maxBytes: 10 })) break;
     expect(isClosed).toBe(true);
+  });
+});
+
+describe("boundedLines", () => {
+  const linesOf = async (parts: readonly Uint8Array[], maxLineLength: number) => {
+    const lines: string[] = [];
+    for await (const line of boundedLines(sourceOf(parts), { maxLineLength })) lines.push(line);
+    return lines;
+  };
+
+  it("returns the lines of a text, wherever its bytes are divided", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 5 }), async (text, size) => {
+        const bytes = Buffer.from(`${text}\n\n${text}`);
+        const parts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
+        const lines = bytes.toString("utf8").split("\n");
+        expect(await linesOf(parts, 1_000)).toEqual(lines.at(-1) === "" ? lines.slice(0, -1) : lines);
+      }),
+    );
+  });
+
+  it("throws at a line that is too long, before its end arrives", async () => {
+    async function* endless() {
+      for (;;) yield Buffer.from("aaaa");
+    }
+    const lines = boundedLines(endless(), { maxLineLength: 10 });
+    await expect(lines.next()).rejects.toThrow("it has a line of more than 10 characters");
+    await expect(linesOf([Buffer.from("short\nlonger than ten\n")], 10)).rejects.toThrow("more than 10 characters");
+  });
+});
+
+describe("an empty body of a Response", () => {
+  it("is read as no bytes", async () => {
+    expect(await readBoundedText(new Response(null).body, { maxBytes: 10 })).toBe("");
   });
 });
 

@@ -5,7 +5,7 @@ export interface ReadLimits {
   readonly timeoutMs?: number;
 }
 
-export type ReadLimitKind = "bytes" | "depth" | "values" | "time";
+export type ReadLimitKind = "bytes" | "line" | "depth" | "values" | "messages" | "time";
 
 /** The sender exceeded a limit of the reader. Callers turn it into the error that blames the right side. */
 export class ReadLimitExceeded extends Error {
@@ -22,19 +22,22 @@ export class ReadLimitExceeded extends Error {
 
 const MESSAGES: Readonly<Record<ReadLimitKind, (limit: number) => string>> = {
   bytes: (limit) => `it is larger than ${limit} bytes`,
+  line: (limit) => `it has a line of more than ${limit} characters`,
   depth: (limit) => `its JSON is nested deeper than ${limit} levels`,
   values: (limit) => `its JSON has more than ${limit} values`,
+  messages: (limit) => `it has more than ${limit} messages`,
   time: (limit) => `it did not arrive within ${limit} ms`,
 };
+
+/** A stream of bytes; null is the empty body of a `Response`. */
+export type ByteSource<T extends Uint8Array = Uint8Array> = AsyncIterable<T> | null;
 
 /**
  * The chunks of a source until a limit is exceeded. Then, or when the consumer stops, the source is closed, and with it the connection.
  * Nothing is buffered, so the source is read as fast as the consumer reads.
  */
-export async function* boundedChunks<T extends Uint8Array>(
-  source: AsyncIterable<T>,
-  limits: ReadLimits,
-): AsyncGenerator<T, void, undefined> {
+export async function* boundedChunks<T extends Uint8Array>(source: ByteSource<T>, limits: ReadLimits): AsyncGenerator<T, void, undefined> {
+  if (source === null) return;
   const { maxBytes, timeoutMs } = limits;
   const iterator = source[Symbol.asyncIterator]();
   const timer = timeoutMs === undefined ? null : new TimeLimit(timeoutMs);
@@ -59,7 +62,7 @@ export async function* boundedChunks<T extends Uint8Array>(
 }
 
 /** The whole of a body, within its limits. */
-export async function readBoundedBytes(source: AsyncIterable<Uint8Array>, limits: ReadLimits): Promise<Uint8Array> {
+export async function readBoundedBytes(source: ByteSource, limits: ReadLimits): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of boundedChunks(source, limits)) {
@@ -78,8 +81,40 @@ export async function readBoundedBytes(source: AsyncIterable<Uint8Array>, limits
 }
 
 /** The whole of a body as text, within its limits. */
-export async function readBoundedText(source: AsyncIterable<Uint8Array>, limits: ReadLimits): Promise<string> {
+export async function readBoundedText(source: ByteSource, limits: ReadLimits): Promise<string> {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(await readBoundedBytes(source, limits));
+}
+
+/** The lines of a text while it arrives, for streams that may go on for any time. A longer line throws a ReadLimitExceeded. */
+export async function* boundedLines(
+  source: AsyncIterable<Uint8Array>,
+  { maxLineLength }: { readonly maxLineLength: number },
+): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const pieces: string[] = [];
+  let length = 0;
+  const add = (piece: string) => {
+    length += piece.length;
+    if (length > maxLineLength) throw new ReadLimitExceeded("line", maxLineLength);
+    pieces.push(piece);
+  };
+  const take = () => {
+    length = 0;
+    return pieces.splice(0).join("");
+  };
+  for await (const chunk of source) {
+    const text = decoder.decode(chunk, { stream: true });
+    let from = 0;
+    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", from)) {
+      add(text.slice(from, at));
+      yield take();
+      from = at + 1;
+    }
+    add(text.slice(from));
+  }
+  add(decoder.decode());
+  const last = take();
+  if (last !== "") yield last;
 }
 
 /** The maximum of `setTimeout`; Node turns a longer delay into 1 ms. */

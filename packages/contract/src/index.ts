@@ -3,7 +3,9 @@
 export { ARTIFACTS_FUNCTION, type EpisodeArtifacts, episodeArtifacts } from "./artifacts.ts";
 export { type JsonLimits, jsonLimits, parseBoundedJson } from "./bounded-json.ts";
 export {
+  type ByteSource,
   boundedChunks,
+  boundedLines,
   clampDelayMs,
   ReadLimitExceeded,
   type ReadLimitKind,

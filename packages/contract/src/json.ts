@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { parseBoundedJson } from "./bounded-json.ts";
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
@@ -11,10 +12,10 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Undefined if the text is not JSON. */
+/** Undefined if the text is not JSON, or exceeds the limits of JSON that somebody else wrote. */
 export function tryJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text);
   } catch {
     return undefined;
   }

@@ -33,3 +33,9 @@ it("frames arrive complete and in order, however the bytes are divided", () => {
 it("an unknown channel is an error", () => {
   expect(() => [...new FrameReader().push(Uint8Array.of(9, 0, 0, 0, 1, 1))]).toThrow("unknown channel 9");
 });
+
+it("an event that is announced with more than a MiB is an error before it arrives", () => {
+  const reader = new FrameReader();
+  expect(() => [...reader.push(frameHead("event", 2 ** 32 - 1))]).toThrow("larger than 1048576 bytes");
+  expect([...new FrameReader().push(frameHead("stdout", 2 ** 32 - 1))]).toEqual([]);
+});

@@ -4,6 +4,8 @@
 // server: it opens sandboxes for its instances, and runs commands and accesses files in them. The body of a request is one line of
 // JSON, its parameters, and then bytes.
 
+import { ReadLimitExceeded } from "./bounded-read.ts";
+
 /** The name of the protocol in the `Upgrade` header. */
 export const LINK_PROTOCOL = "aenv-platform-1";
 
@@ -37,6 +39,8 @@ const frameChannels = { event: 0, stdout: 1, stderr: 2 } as const;
 export type FrameChannel = keyof typeof frameChannels;
 
 const HEAD_BYTES = 5;
+/** An event is an answer about a process, in JSON. */
+const MAX_EVENT_BYTES = 1_024 ** 2;
 const names = Object.keys(frameChannels) as readonly FrameChannel[];
 
 /** The head of a frame, which its data follows: the channel in one byte, the length in four. */
@@ -60,6 +64,7 @@ export class FrameReader {
         if (data.length < HEAD_BYTES) break;
         this.#channel = names[data[0] as number] ?? unknownChannel(data[0] as number);
         this.#left = new DataView(data.buffer, data.byteOffset).getUint32(1);
+        if (this.#channel === "event" && this.#left > MAX_EVENT_BYTES) throw new ReadLimitExceeded("bytes", MAX_EVENT_BYTES);
         data = data.subarray(HEAD_BYTES);
         if (this.#left === 0) continue;
       }
