@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { messageOf, PlatformError } from "@aenv/contract";
+import { messageOf, PlatformError, parseBoundedJson, readBoundedText } from "@aenv/contract";
 import { Agent, type Dispatcher } from "undici";
 
 /** An error that the daemon answered. */
@@ -36,6 +36,10 @@ const NEWEST = "1.47";
 /** Docker 19.03. Podman answers 1.40 or newer. */
 const OLDEST = "1.40";
 const HEADERS_TIMEOUT_MS = 120_000;
+/** The list of some ten thousand containers. */
+const MAX_ANSWER_BYTES = 64 * 1_024 ** 2;
+/** Some answers begin before their work is done: a container's stats, for instance. */
+const ANSWER_MS = 120_000;
 
 /** The Engine API of Docker, which Podman has too, over its unix socket. */
 export class DockerApi {
@@ -51,8 +55,8 @@ export class DockerApi {
   /** The JSON of the answer; empty if it has none. */
   async call(method: Dispatcher.HttpMethod, path: string, options: RequestOptions = {}): Promise<Json> {
     const body = await this.stream(method, path, options);
-    const text = await body.text();
-    return text === "" ? {} : JSON.parse(text);
+    const text = await this.#read(body, path);
+    return text === "" ? {} : (this.#parse(text, path) as Json);
   }
 
   /** A request whose answer does not matter: Podman answers some with text. */
@@ -79,7 +83,10 @@ export class DockerApi {
 
   async #negotiate(): Promise<string> {
     const body = await this.#send("GET", "/version", {});
-    const { ApiVersion: newest, MinAPIVersion: oldest = OLDEST } = (await body.json()) as { ApiVersion: string; MinAPIVersion?: string };
+    const { ApiVersion: newest, MinAPIVersion: oldest = OLDEST } = this.#parse(await this.#read(body, "/version"), "/version") as {
+      ApiVersion: string;
+      MinAPIVersion?: string;
+    };
     const version = chooseVersion(newest, oldest);
     if (version === null)
       throw new PlatformError(
@@ -114,7 +121,29 @@ export class DockerApi {
       throw unreachable(this.socket, error);
     }
     if (answer.statusCode < 400) return answer.body;
-    throw new DockerError(answer.statusCode, messageIn(await answer.body.text()));
+    throw new DockerError(answer.statusCode, messageIn(await this.#read(answer.body, path)));
+  }
+
+  async #read(body: Dispatcher.ResponseData["body"], path: string): Promise<string> {
+    return readBoundedText(body, { maxBytes: MAX_ANSWER_BYTES, timeoutMs: ANSWER_MS }).catch((error) => this.#failed(path, error));
+  }
+
+  #parse(text: string, path: string): unknown {
+    try {
+      return parseBoundedJson(text);
+    } catch (error) {
+      return this.#failed(path, error);
+    }
+  }
+
+  #failed(path: string, error: unknown): never {
+    throw new PlatformError(
+      "sandbox.lost",
+      `the answer of the Docker daemon at ${this.socket} to ${path} is not read: ${messageOf(error)}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -133,7 +162,7 @@ function compare(a: string, b: string): number {
 
 function messageIn(text: string): string {
   try {
-    return String((JSON.parse(text) as Json).message ?? text);
+    return String((parseBoundedJson(text) as Json).message ?? text);
   } catch {
     return text.trim();
   }

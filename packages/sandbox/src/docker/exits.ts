@@ -1,4 +1,5 @@
 import { setTimeout } from "node:timers/promises";
+import { boundedLines, parseBoundedJson } from "@aenv/contract";
 import type { DockerApi, Json } from "./api.ts";
 import { HOME_LABEL, SANDBOX_LABEL } from "./container.ts";
 
@@ -68,12 +69,8 @@ export class ContainerExits {
 
 /** Objects of a stream, one per line. */
 export async function* jsonLines(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Json, void, undefined> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const data of stream) {
-    const lines = (rest + decoder.decode(data, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) if (line.trim() !== "") yield JSON.parse(line);
-  }
-  if (rest.trim() !== "") yield JSON.parse(rest);
+  for await (const line of boundedLines(stream, { maxLineLength: MAX_LINE })) if (line.trim() !== "") yield parseBoundedJson(line) as Json;
 }
+
+/** An event with all labels of its container. */
+const MAX_LINE = 1_024 ** 2;

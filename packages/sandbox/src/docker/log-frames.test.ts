@@ -41,3 +41,8 @@ it("yields a last line without an end when the log ends", () => {
   expect(frames.push(frame(1, Buffer.from("one\ntwo")))).toEqual(["one"]);
   expect(frames.finish()).toEqual(["two"]);
 });
+
+it("a frame that is announced with gigabytes is an error before it arrives", () => {
+  const head = Buffer.from([1, 0, 0, 0, 255, 255, 255, 255]);
+  expect(() => new LogFrames().push(head)).toThrow("larger than 16777216 bytes");
+});

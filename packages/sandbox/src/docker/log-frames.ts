@@ -1,7 +1,10 @@
 import { StringDecoder } from "node:string_decoder";
+import { ReadLimitExceeded } from "@aenv/contract";
 
 const HEADER_BYTES = 8;
 const MAX_LINE = 64 * 1024;
+/** The daemon cuts lines into parts of 16 KiB. */
+const MAX_FRAME = 16 * 1024 ** 2;
 
 /**
  * Lines of a container's log. The daemon sends frames: one byte for the output (1 or 2), three zeros, four bytes of length, and the text.
@@ -15,7 +18,9 @@ export class LogFrames {
     const lines: string[] = [];
     let rest = this.#rest.length === 0 ? Buffer.from(data) : Buffer.concat([this.#rest, data]);
     while (rest.length >= HEADER_BYTES) {
-      const end = HEADER_BYTES + rest.readUInt32BE(4);
+      const length = rest.readUInt32BE(4);
+      if (length > MAX_FRAME) throw new ReadLimitExceeded("bytes", MAX_FRAME);
+      const end = HEADER_BYTES + length;
       if (rest.length < end) break;
       lines.push(...this.#output(rest[0] ?? 1).push(rest.subarray(HEADER_BYTES, end)));
       rest = rest.subarray(end);

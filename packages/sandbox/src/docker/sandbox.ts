@@ -6,6 +6,7 @@ import { connectInit, type InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
 import { SharedConnection } from "../init/shared-connection.ts";
+import { LastLines } from "../last-lines.ts";
 import type { LimitUse } from "../limit-watch.ts";
 import { type DockerApi, isDockerError } from "./api.ts";
 import { callerGreeting } from "./caller-key.ts";
@@ -121,9 +122,9 @@ export class DockerSandbox implements Sandbox {
 
   async tail(lines: number): Promise<string[]> {
     if (lines <= 0) return [];
-    const all: string[] = [];
-    for await (const line of this.#log({ tail: String(lines) }, undefined)) all.push(line);
-    return all.slice(-lines);
+    const last = new LastLines(lines);
+    for await (const line of this.#log({ tail: String(lines) }, undefined)) last.push(line);
+    return last.lines;
   }
 
   follow(signal: AbortSignal): AsyncIterable<string> {

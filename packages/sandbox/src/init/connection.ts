@@ -1,7 +1,7 @@
 import { type KeyObject, sign } from "node:crypto";
 import { createConnection, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { messageOf, PlatformError } from "@aenv/contract";
+import { boundedLines, messageOf, PlatformError } from "@aenv/contract";
 import type { SandboxAddress } from "../engine.ts";
 import { IncomingBytes, StreamDuplex } from "./bytes.ts";
 import { InitFiles, type SendRequest } from "./files.ts";
@@ -288,13 +288,7 @@ export class InitConnection {
     const { stream, receiver } = this.#send("listen", { port }, (on) => new IncomingBytes(on, true));
     const listening = numberIn(fieldsOf(await stream.answer), "port");
     const follow = async () => {
-      let rest = "";
-      for await (const part of receiver) {
-        const lines = (rest + String(part)).split("\n");
-        rest = lines.pop() ?? "";
-        if (rest.length > MAX_LINE) throw new PlatformError("sandbox.lost", "the sandbox's init sent no number of a connection");
-        for (const line of lines) this.#take(Number(line), onConnection);
-      }
+      for await (const line of boundedLines(receiver, { maxLineLength: MAX_LINE })) this.#take(Number(line), onConnection);
     };
     return { port: listening, closed: follow().catch(() => undefined), close: () => receiver.destroy() };
   }

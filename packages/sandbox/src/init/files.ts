@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { PlatformError } from "@aenv/contract";
+import { boundedLines, PlatformError, readBoundedBytes } from "@aenv/contract";
 import { IncomingBytes } from "./bytes.ts";
 import { type Fields, fieldsOf, numberIn, parseFields, textIn } from "./json.ts";
 import type { InitStream, Receiver } from "./stream.ts";
@@ -71,9 +71,7 @@ export class InitFiles {
 
   async read(options: Place & { readonly offset?: number; readonly length?: number }): Promise<Buffer> {
     const { content } = await this.open(options);
-    const parts: Buffer[] = [];
-    for await (const part of content) parts.push(part);
-    return Buffer.concat(parts);
+    return Buffer.from(await readBoundedBytes(content, { maxBytes: options.length ?? MAX_READ_BYTES }));
   }
 
   /** Replaces a file at once, or appends to it. An existing file keeps its mode and owner. */
@@ -99,7 +97,7 @@ export class InitFiles {
     const { stream, receiver } = this.#send("list", options, incoming);
     await stream.answer;
     const files: FileInfo[] = [];
-    for await (const line of linesOf(receiver)) {
+    for await (const line of boundedLines(receiver, LINE_LIMITS)) {
       // An init that a program of the sandbox has taken over may send any number.
       if (files.length >= limit)
         throw new PlatformError("sandbox.lost", `the sandbox's init sent more than ${limit} entries, the limit of this list`);
@@ -167,22 +165,16 @@ async function upload(stream: InitStream, content: Bytes): Promise<void> {
 }
 
 async function* changesIn(content: Readable): AsyncGenerator<FileChange, void, undefined> {
-  for await (const line of linesOf(content)) {
+  for await (const line of boundedLines(content, LINE_LIMITS)) {
     const fields = parseFields(line);
     yield { event: textIn(fields, "event") as FileChange["event"], path: typeof fields.path === "string" ? fields.path : "" };
   }
 }
 
-async function* linesOf(content: Readable): AsyncGenerator<Buffer, void, undefined> {
-  let rest = Buffer.alloc(0);
-  for await (const part of content) {
-    rest = rest.length === 0 ? part : Buffer.concat([rest, part]);
-    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-      yield rest.subarray(0, end);
-      rest = rest.subarray(end + 1);
-    }
-  }
-}
+/** A path has at most 4 KiB, a name in it may be escaped. */
+const LINE_LIMITS = { maxLineLength: 64 * 1_024 };
+/** For files that the platform reads as a whole, such as those of `/proc`. */
+const MAX_READ_BYTES = 16 * 1_024 ** 2;
 
 function infoOf(fields: Fields): FileInfo {
   return {

@@ -1,12 +1,12 @@
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, parseBoundedJson } from "@aenv/contract";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** Parses JSON of the init. A program of the sandbox may have taken the init over, so nothing is assumed. */
-export function parseFields(text: Buffer): Fields {
+export function parseFields(text: Buffer | string): Fields {
   let value: unknown;
   try {
-    value = JSON.parse(text.toString());
+    value = parseBoundedJson(text.toString());
   } catch {
     value = undefined;
   }

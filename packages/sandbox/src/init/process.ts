@@ -1,4 +1,5 @@
 import type { Readable, Writable } from "node:stream";
+import { PlatformError, ReadLimitExceeded, readBoundedBytes } from "@aenv/contract";
 import { IncomingBytes, OutgoingBytes } from "./bytes.ts";
 import { type Fields, fieldsOf, numberIn } from "./json.ts";
 import type { InitStream, Receiver } from "./stream.ts";
@@ -131,7 +132,13 @@ export function endingOf(fields: Fields): ProcessEnding {
 }
 
 async function readAll(from: Readable): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  for await (const part of from) parts.push(part);
-  return Buffer.concat(parts);
+  try {
+    return Buffer.from(await readBoundedBytes(from, { maxBytes: MAX_OUTPUT_BYTES }));
+  } catch (error) {
+    if (!(error instanceof ReadLimitExceeded)) throw error;
+    throw new PlatformError("sandbox.answer_too_large", `the output of a command is not read: ${error.message}`, { cause: error });
+  }
 }
+
+/** Commands whose output is read as a whole are those of the platform. */
+const MAX_OUTPUT_BYTES = 64 * 1_024 ** 2;

@@ -1,7 +1,8 @@
 import { setTimeout } from "node:timers/promises";
+import { boundedLines } from "@aenv/contract";
+import { LastLines } from "../last-lines.ts";
 import type { KubernetesApi } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";
-import { linesOf } from "./api/lines.ts";
 import { askedPauseMs } from "./api/retry.ts";
 import { REFUSED_MS } from "./api/watch.ts";
 
@@ -23,15 +24,15 @@ export class PodLog {
 
   async tail(lines: number): Promise<string[]> {
     if (lines <= 0) return [];
-    const all: string[] = [];
+    const last = new LastLines(lines);
     const signal = AbortSignal.timeout(TAIL_TIMEOUT_MS);
     try {
-      for await (const line of linesOf(await this.#open({ tailLines: String(lines) }, signal))) all.push(line);
+      for await (const line of boundedLines(await this.#open({ tailLines: String(lines) }, signal), LOG_LIMITS)) last.push(line);
     } catch (error) {
       // Not started yet, or deleted.
       if (!isKubernetesError(error, 400, 404)) throw error;
     }
-    return all.slice(-lines);
+    return last.lines;
   }
 
   /**
@@ -56,7 +57,7 @@ export class PodLog {
         const stream = await this.#open(since, signal);
         pauseMs = MIN_PAUSE_MS;
         refusedAt = null;
-        for await (const line of linesOf(stream)) {
+        for await (const line of boundedLines(stream, LOG_LIMITS)) {
           const at = line.indexOf(" ");
           const time = nanoseconds(line.slice(0, at));
           if (time === null || time <= last) continue;
@@ -80,6 +81,8 @@ export class PodLog {
   }
 }
 
+/** Nodes keep longer lines in parts of 16 KiB. */
+const LOG_LIMITS = { maxLineLength: 1_024 ** 2 };
 const TAIL_TIMEOUT_MS = 10_000;
 
 /** A time of the API, which leaves out zeros at the end of the fraction; null if it is none. */

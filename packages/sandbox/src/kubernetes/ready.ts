@@ -1,3 +1,4 @@
+import { parseBoundedJson } from "@aenv/contract";
 import type { CommandDefaults } from "../engine.ts";
 import { READY_ANNOTATION } from "./pod/names.ts";
 import type { Pod } from "./pod/types.ts";
@@ -18,7 +19,7 @@ export function readyAnnotation(defaults: ReadyDefaults): Readonly<Record<string
 
 export function readReadyDefaults(pod: Pod): ReadyDefaults {
   try {
-    return JSON.parse(pod.metadata.annotations?.[READY_ANNOTATION] ?? "") as ReadyDefaults;
+    return parseBoundedJson(pod.metadata.annotations?.[READY_ANNOTATION] ?? "") as ReadyDefaults;
   } catch {
     return { cwd: "/", env: {} };
   }

@@ -39,6 +39,13 @@ describe("the client of the API", () => {
     expect(scripted.requests).toHaveLength(1);
   });
 
+  it("does not read an answer that is nested deeper than 200 levels, and does not ask again", async () => {
+    const deep = JSON.parse(`${"[".repeat(300)}${"]".repeat(300)}`);
+    await using scripted = await scriptedApi(() => ({ status: 200, body: deep }));
+    await expect(scripted.api.get("/api/v1/pods/one")).rejects.toThrow("nested deeper than 200 levels");
+    expect(scripted.requests).toHaveLength(1);
+  });
+
   it("deletes only the object it means, and finds that another or none is there", async () => {
     const statuses = [200, 404, 409];
     await using scripted = await scriptedApi(() => ({ status: statuses.shift() ?? 500, body: { reason: "Conflict" } }));

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
-import { messageOf, PlatformError } from "@aenv/contract";
+import { messageOf, PlatformError, parseBoundedJson, readBoundedText } from "@aenv/contract";
 import { Agent, type Dispatcher } from "undici";
 import type { ClusterAccess } from "./access.ts";
 import { errorIn, isKubernetesError } from "./error.ts";
@@ -57,6 +57,9 @@ export interface DeleteOptions {
 
 const PAGE = "500";
 const HEADERS_TIMEOUT_MS = 20_000;
+/** A page of the largest objects that etcd stores has several hundred MiB; pages of pods have a few. */
+const MAX_ANSWER_BYTES = 256 * 1_024 ** 2;
+const MAX_ERROR_BYTES = 1_024 ** 2;
 const TOKEN_KEPT_MS = 10_000;
 /** Of short requests. Watches and logs have their own. */
 const CONNECTIONS = 32;
@@ -187,7 +190,7 @@ export class KubernetesApi {
   ): Promise<{ readonly value: T } | { readonly error: unknown }> {
     try {
       const { answer } = await this.#send(this.#calls, method, path, options);
-      return { value: (await answer.body.json()) as T };
+      return { value: parseBoundedJson(await readBoundedText(answer.body, { maxBytes: MAX_ANSWER_BYTES })) as T };
     } catch (error) {
       return { error };
     }
@@ -231,7 +234,11 @@ export class KubernetesApi {
     // The account's token may have been replaced.
     if (answer.statusCode === 401) this.#token = undefined;
     const after = answer.headers["retry-after"];
-    throw errorIn(answer.statusCode, await answer.body.text(), typeof after === "string" ? after : null);
+    throw errorIn(
+      answer.statusCode,
+      await readBoundedText(answer.body, { maxBytes: MAX_ERROR_BYTES }),
+      typeof after === "string" ? after : null,
+    );
   }
 
   #newAgent(connections: number | null): Agent {

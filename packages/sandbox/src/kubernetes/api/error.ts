@@ -1,3 +1,5 @@
+import { parseBoundedJson } from "@aenv/contract";
+
 /** An error that the API server answered. */
 export class KubernetesError extends Error {
   override readonly name = "KubernetesError";
@@ -22,7 +24,7 @@ export function isKubernetesError(error: unknown, ...statuses: readonly number[]
 /** The error in the body of an answer: a `Status`, or any text. */
 export function errorIn(status: number, text: string, retryAfter: string | null = null): KubernetesError {
   try {
-    const { message, reason } = JSON.parse(text) as { message?: unknown; reason?: unknown };
+    const { message, reason } = parseBoundedJson(text) as { message?: unknown; reason?: unknown };
     return new KubernetesError(status, String(reason ?? ""), String(message ?? text), retryAfter);
   } catch {
     return new KubernetesError(status, "", text.trim().slice(0, 500) || `HTTP status ${status}`, retryAfter);

@@ -1,3 +1,4 @@
+import { ReadLimitExceeded } from "@aenv/contract";
 import { isKubernetesError } from "./error.ts";
 
 export interface RetryQuestion {
@@ -33,7 +34,7 @@ export function askedPauseMs(error: unknown): number | null {
 
 function isTemporary(error: unknown, hasPrecondition: boolean): boolean {
   // No answer: the server restarts, or the connection was cut. All requests are safe to repeat: created objects have chosen names.
-  if (!isKubernetesError(error)) return true;
+  if (!isKubernetesError(error)) return !(error instanceof ReadLimitExceeded);
   switch (error.status) {
     case 429:
     case 500:

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { boundedLines, parseBoundedJson } from "@aenv/contract";
 import type { KubernetesApi, KubernetesObject } from "./client.ts";
 import { errorIn, isKubernetesError, type KubernetesError } from "./error.ts";
-import { linesOf } from "./lines.ts";
 import { askedPauseMs } from "./retry.ts";
 
 export interface WatchOptions<T> {
@@ -23,6 +23,8 @@ const RELIST_EVERY_MS = 5 * 60_000;
 const WATCH_SECONDS = 60;
 /** A watch whose end does not arrive is given up a little later. */
 const SLACK_MS = 15_000;
+/** etcd stores objects of up to 1.5 MiB. */
+const MAX_OBJECT_BYTES = 16 * 1_024 ** 2;
 /** An API server that starts may refuse for a moment, until it has read who may do what. */
 export const REFUSED_MS = 3_000;
 
@@ -136,8 +138,8 @@ export class ObjectWatch<T extends KubernetesObject> {
     try {
       const stream = await this.#api.stream(path, asked, signal);
       this.#refusal = null;
-      for await (const line of linesOf(stream)) {
-        const { type, object } = JSON.parse(line) as WatchEvent<T>;
+      for await (const line of boundedLines(stream, { maxLineLength: MAX_OBJECT_BYTES })) {
+        const { type, object } = parseBoundedJson(line) as WatchEvent<T>;
         if (type === "ERROR") throw statusError(object);
         version = object.metadata.resourceVersion ?? version;
         if (type === "DELETED") onDelete(object);

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { parseBoundedJson } from "@aenv/contract";
 import type { SandboxSubject } from "../../engine.ts";
 import type { Pod } from "./types.ts";
 
@@ -102,7 +103,7 @@ function marksOf(all: readonly (readonly [key: string, value: string])[]): PodMa
 
 export function readLabels(annotations: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   try {
-    return JSON.parse(annotations[LABELS_ANNOTATION] ?? "{}") as Record<string, string>;
+    return parseBoundedJson(annotations[LABELS_ANNOTATION] ?? "{}") as Record<string, string>;
   } catch {
     return {};
   }

@@ -1,3 +1,4 @@
+import { parseBoundedJson } from "@aenv/contract";
 import { STATE_ANNOTATION } from "./names.ts";
 import type { Pod } from "./types.ts";
 
@@ -26,7 +27,7 @@ export interface PodState {
 /** Null for a pod that the platform has not made, or a newer one has. */
 export function stateOf(pod: Pod): PodState | null {
   try {
-    const state = JSON.parse(pod.metadata.annotations?.[STATE_ANNOTATION] ?? "null") as PodState | null;
+    const state = parseBoundedJson(pod.metadata.annotations?.[STATE_ANNOTATION] ?? "null") as PodState | null;
     return state?.format === 1 ? state : null;
   } catch {
     return null;
