@@ -85,6 +85,7 @@ export const errorTable = {
   "task.list_failed": { status: 500, retryable: false, meaning: "the environment's list of tasks threw an error" },
   "tool.not_found": { status: 404, retryable: false, meaning: "the environment has no tool with this name" },
   "tool.failed": { status: 500, retryable: false, meaning: "the call failed after it was sent; the tool may have run" },
+  "tool.list_failed": { status: 502, retryable: false, meaning: "the environment did not answer with its tools as MCP describes it" },
   "tool.timeout": { status: 504, retryable: false, meaning: "the call timed out; the tool may have run" },
   "episode.failed": {
     status: 500,

@@ -99,6 +99,12 @@ describe("a tool's answer", () => {
     expect(requests).toHaveLength(1);
   });
 
+  it("may have one short message for 512 bytes of the limit", async () => {
+    const message = 'data: {"method":"m"}\n\n';
+    const { error } = await call((_, response) => void response.writeHead(200, stream).end(message.repeat(MAX / 512 + 1)));
+    expect(error).toMatchObject({ ...tooLarge, message: expect.stringContaining("more than 512 messages") });
+  });
+
   it("is refused if its JSON is nested deeper than 200 levels", async () => {
     const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
     const { error } = await call((_, response) => void response.end(`{"jsonrpc":"2.0","id":1,"result":${deep}}`));
@@ -119,7 +125,7 @@ describe("a tool's answer", () => {
       response.writeHead(200, stream).write(ping.repeat(1_000));
       response.end(`data: {"jsonrpc":"2.0","id":${json.id},"result":{"content":[]}}\n\n`);
     };
-    const { error } = await used(handler, { transport }, (env) => env.callTool("search", {}));
+    const { error } = await used(handler, { transport, maxAnswerBytes: 4 * MAX }, (env) => env.callTool("search", {}));
     expect(error).toBeNull();
     expect(replies).toBe(16);
   });
@@ -151,6 +157,16 @@ describe("a list", () => {
     expect(requests).toHaveLength(3);
   });
 
+  it("of tasks has at most 2,000 pages", async () => {
+    const { error, requests } = await used(
+      (_, response) => sendJson(response, { success: true, data: { items: [{ id: "a" }], total: 1e9 } }),
+      {},
+      (env) => env.tasks(),
+    );
+    expect(error).toMatchObject({ code: "sandbox.answer_too_large", message: expect.stringContaining("more than 2000 messages") });
+    expect(requests).toHaveLength(2_000);
+  });
+
   it("of more values than maxAnswerValues is refused before its shape is checked", async () => {
     const items = [{ id: "a", splits: Array(2_000).fill(0) }];
     const answer: Handler = (_, response) => sendJson(response, { success: true, data: { items, total: 1 } });
@@ -161,5 +177,15 @@ describe("a list", () => {
     });
     const shown = await used(answer, {}, (env) => env.tasks());
     expect(String(shown.error).length).toBeLessThan(1_000);
+  });
+});
+
+describe("an error of the environment's own server", () => {
+  it.each([
+    ["a list of tools", "tool.list_failed", (env: Environment): Promise<unknown> => env.listTools()],
+    ["a reset", "episode.failed", (env: Environment): Promise<unknown> => env.reset()],
+  ] as const)("has a code that blames it: %s", async (_, code, work) => {
+    const { error } = await used((_, response) => void response.writeHead(500).end("out of order"), { maxRetries: 0 }, work);
+    expect(error).toMatchObject({ code });
   });
 });

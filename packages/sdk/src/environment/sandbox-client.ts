@@ -52,6 +52,8 @@ interface SandboxCall extends CallOptions {
 }
 
 const TASKS_PER_PAGE = 500;
+/** An environment may return pages of any size, and any number as the total. */
+const MAX_TASK_PAGES = 2_000;
 
 /** An instance's plain HTTP routes: functions, reward, health, tasks, state. */
 export class SandboxClient {
@@ -128,7 +130,7 @@ export class SandboxClient {
     const tasks: Task[] = [];
     const { maxAnswerBytes } = this.#client;
     let length = 0;
-    for (;;) {
+    for (let pages = 1; ; pages++) {
       const path = withQuery(instanceRoutes.listTasks.path, { offset: tasks.length, limit: TASKS_PER_PAGE, split });
       const data = await this.#callOwnRoute({ ...instanceRoutes.listTasks, path }, "list the tasks", "idempotent", undefined, options);
       const page = taskPage.safeParse(data);
@@ -136,8 +138,13 @@ export class SandboxClient {
       for (const task of page.data.items) tasks.push(task);
       if (page.data.items.length === 0 || tasks.length >= page.data.total) return tasks;
       length += JSON.stringify(page.data.items).length;
-      if (length > maxAnswerBytes)
-        throw new AnswerLimitError({ method: "GET", url: this.#options.url + path }, new ReadLimitExceeded("bytes", maxAnswerBytes));
+      const exceeded =
+        length > maxAnswerBytes
+          ? new ReadLimitExceeded("bytes", maxAnswerBytes)
+          : pages === MAX_TASK_PAGES
+            ? new ReadLimitExceeded("messages", MAX_TASK_PAGES)
+            : null;
+      if (exceeded !== null) throw new AnswerLimitError({ method: "GET", url: this.#options.url + path }, exceeded);
     }
   }
 
@@ -245,6 +252,7 @@ export class SandboxClient {
 /** The original answers 500 for every failure of a function. */
 function guessCode(failure: Failure, status: number, call: SandboxCall): ErrorCode {
   if (failure.isNamed || status !== 500) return failure.code;
+  if (call.notFound === "instance.unsupported") return "episode.failed";
   if (call.notFound === "function.not_found") return "function.failed";
   return call.notFound === "reward.missing" ? "reward.failed" : failure.code;
 }

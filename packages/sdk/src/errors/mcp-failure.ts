@@ -42,10 +42,14 @@ export function explainCall(error: unknown, call: FailedCall): unknown {
 export function explainList(error: unknown, { envName, url }: { readonly envName: string; readonly url: string }): unknown {
   const failed = `could not list the tools of '${envName}'`;
   if (error instanceof TransportError) return networkError(failed, error, "idempotent");
-  if (error instanceof StatusError) return environmentError(failed, envName, readFailure(error, "instance.not_found"), error);
+  if (error instanceof StatusError) {
+    const failure = readFailure(error, "instance.not_found");
+    const isOfProgram = !failure.isNamed && failure.code === "internal";
+    return environmentError(failed, envName, isOfProgram ? { ...failure, code: "tool.list_failed" } : failure, error);
+  }
   if (error instanceof ProtocolError && error.isEmpty) return emptyAnswer(failed, url, envName, error);
   if (error instanceof RpcError || error instanceof ProtocolError) {
-    return new EnvironmentError(`${failed}: ${error.message}`, { code: "internal", envName, cause: error });
+    return new EnvironmentError(`${failed}: ${error.message}`, { code: "tool.list_failed", envName, cause: error });
   }
   return error;
 }

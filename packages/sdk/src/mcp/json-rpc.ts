@@ -48,10 +48,16 @@ async function findAnswer(events: AsyncIterator<string>, id: number, onMessage: 
   return null;
 }
 
+/** A short message takes as much time and memory as one of this size. */
+const MESSAGE_BYTES = 512;
+
 async function* readEvents(answer: HttpAnswer, maxBytes: number): AsyncGenerator<string> {
   const decoder = new SseDecoder(maxBytes);
+  const maxMessages = Math.floor(maxBytes / MESSAGE_BYTES);
+  let messages = 0;
   for await (const chunk of boundedChunks(answer.chunks(), { maxBytes })) {
     for (const event of decoder.push(chunk)) {
+      if (++messages > maxMessages) throw new ReadLimitExceeded("messages", maxMessages);
       if (event.event === "message" && event.data !== "") yield event.data;
     }
   }

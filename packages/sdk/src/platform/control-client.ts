@@ -136,7 +136,7 @@ export class ControlClient {
 
   /** Sends a stream and returns the data of the response's envelope. */
   async upload(call: StreamCall): Promise<unknown> {
-    const text = await (await this.open(call)).text();
+    const text = await (await this.open(call)).text(this.#maxAnswerBytes);
     try {
       return this.#unwrap(call, readJson(text, { method: call.method, url: this.#baseUrl + call.path }));
     } catch (cause) {

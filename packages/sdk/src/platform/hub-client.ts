@@ -1,4 +1,5 @@
 import {
+  boundedChunks,
   type EnvironmentConfig,
   type EnvironmentRecord,
   type EnvironmentRef,
@@ -167,7 +168,7 @@ export class HubClient {
     });
     const parts: Uint8Array[] = [];
     let size = 0;
-    for await (const part of answer.chunks()) {
+    for await (const part of boundedChunks(answer.chunks(), { maxBytes: MAX_BUNDLE_BYTES })) {
       parts.push(part);
       size += part.length;
       onProgress?.(size);
@@ -183,6 +184,8 @@ export class HubClient {
 }
 
 const PIECE_BYTES = 64 * 1024;
+/** Servers accept no larger archives, unless their operators raise the limit. */
+const MAX_BUNDLE_BYTES = 1024 ** 3;
 
 /** Small pieces, so that progress can be reported. */
 async function* pieces(bytes: Uint8Array, onProgress: TransferOptions["onProgress"]): AsyncGenerator<Uint8Array> {

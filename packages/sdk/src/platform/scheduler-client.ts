@@ -1,4 +1,5 @@
 import {
+  boundedLines,
   type CreateInstanceRequest,
   controlRoutes,
   type ErrorCode,
@@ -19,8 +20,8 @@ import {
 import { poll } from "../async/polling.ts";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import { preview } from "../errors/failure.ts";
+import { MAX_ANSWER_BYTES } from "../http/http.ts";
 import { withQuery } from "../http/json-client.ts";
-import { linesOf } from "../http/lines.ts";
 import { SseDecoder } from "../http/sse.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
@@ -241,7 +242,7 @@ export class SchedulerClient {
       ...(follow && { idleTimeoutMs: null }),
     });
     if (!follow) {
-      yield* linesOf(answer.chunks());
+      yield* boundedLines(answer.chunks(), { maxLineLength: MAX_ANSWER_BYTES });
       return;
     }
     const decoder = new SseDecoder();

@@ -1,5 +1,15 @@
-import { type FileContent, fileRoutes, fillPath, isObject, parseBoundedJson, type Route, type SandboxFile } from "@aenv/contract";
-import { ValidationError } from "../errors/errors.ts";
+import {
+  type FileContent,
+  fileRoutes,
+  fillPath,
+  isObject,
+  parseBoundedJson,
+  ReadLimitExceeded,
+  type Route,
+  readBoundedBytes,
+  type SandboxFile,
+} from "@aenv/contract";
+import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import { withQuery } from "../http/json-client.ts";
 import { SseDecoder } from "../http/sse.ts";
 import type { StreamCall } from "../platform/control-client.ts";
@@ -11,6 +21,8 @@ export interface SandboxFileChange {
   /** Relative to the watched folder. */
   readonly path: string;
 }
+
+const MAX_READ_BYTES = 512 * 1024 ** 2;
 
 interface Options {
   readonly signal?: AbortSignal;
@@ -24,21 +36,16 @@ export class SandboxFiles {
     this.#open = open;
   }
 
-  /** The bytes of a file, or of a part of it. */
+  /** The bytes of a file of at most 512 MiB, or of a part of a larger one. */
   async read(path: string, options: Options & { readonly offset?: number; readonly length?: number } = {}): Promise<Uint8Array> {
-    const parts: Uint8Array[] = [];
-    let size = 0;
-    for await (const part of await this.stream(path, options)) {
-      parts.push(part);
-      size += part.length;
+    const content = await this.stream(path, options);
+    try {
+      return await readBoundedBytes(content, { maxBytes: MAX_READ_BYTES });
+    } catch (error) {
+      if (!(error instanceof ReadLimitExceeded)) throw error;
+      const message = `could not read '${path}' as a whole: ${error.message}; read parts of it, or use files.stream`;
+      throw new EnvironmentError(message, { code: "sandbox.answer_too_large", cause: error });
     }
-    const whole = new Uint8Array(size);
-    let at = 0;
-    for (const part of parts) {
-      whole.set(part, at);
-      at += part.length;
-    }
-    return whole;
   }
 
   async readText(path: string, options: Options = {}): Promise<string> {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import type { Duplex } from "node:stream";
-import { commandRoutes, fillPath, LISTEN_PORT, LISTEN_PROTOCOL } from "@aenv/contract";
+import { commandRoutes, fillPath, LISTEN_PORT, LISTEN_PROTOCOL, ReadLimitExceeded, readBoundedText } from "@aenv/contract";
 import { EnvironmentError, NetworkError } from "../errors/errors.ts";
 import { readFailure } from "../errors/failure.ts";
 import { StatusError } from "../errors/http-errors.ts";
@@ -93,11 +93,10 @@ function upgrade({ id, control }: SandboxTarget, port: number, signal?: AbortSig
 }
 
 async function refusalOf(answer: IncomingMessage, id: string, port: number): Promise<Error> {
-  let text = "";
-  for await (const part of answer.setEncoding("utf8")) {
-    text += part;
-    if (text.length > MAX_REFUSAL_BYTES) break;
-  }
+  const text = await readBoundedText(answer, { maxBytes: MAX_REFUSAL_BYTES }).catch((error: unknown) => {
+    if (error instanceof ReadLimitExceeded) return "";
+    throw error;
+  });
   const { message, code } = readFailure(new StatusError(answer.statusCode ?? 0, text, null), "instance.not_found");
   return new EnvironmentError(`could not listen on port ${port} inside instance '${id}': ${message}`, { code });
 }

@@ -1,4 +1,4 @@
-import { type CommandEnding, commandRoutes, fillPath, parseBoundedJson } from "@aenv/contract";
+import { type CommandEnding, commandRoutes, fillPath, messageOf, parseBoundedJson, ReadLimitExceeded } from "@aenv/contract";
 import { NetworkError } from "../errors/errors.ts";
 import { commandError } from "./command-error.ts";
 import { readEnding } from "./ending.ts";
@@ -51,7 +51,16 @@ export async function openProcess(target: SandboxTarget, first: object, signal?:
   socket.onmessage = ({ data }) => {
     if (typeof data !== "string") {
       const bytes = new Uint8Array(data as ArrayBuffer);
-      outputs[bytes[0] === 2 ? 1 : 0].push(bytes.subarray(1));
+      try {
+        outputs[bytes[0] === 2 ? 1 : 0].push(bytes.subarray(1));
+      } catch (error) {
+        fail(
+          new NetworkError(`the output of the command in instance '${id}' that was not read is lost: ${messageOf(error)}`, {
+            cause: error,
+          }),
+        );
+        socket.close();
+      }
       return;
     }
     const message = parseBoundedJson(data) as Message;
@@ -114,21 +123,29 @@ async function sendInput(socket: WebSocket, data: Uint8Array): Promise<void> {
   }
 }
 
+/** A WebSocket cannot be paused, so output that nobody reads is kept in memory. */
+const MAX_UNREAD_BYTES = 256 * 1_024 ** 2;
+
 function output() {
   let controller: ReadableStreamDefaultController<Uint8Array>;
   let isOver = false;
-  const stream = new ReadableStream<Uint8Array>({
-    start: (own) => {
-      controller = own;
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      start: (own) => {
+        controller = own;
+      },
+      cancel: () => {
+        isOver = true;
+      },
     },
-    cancel: () => {
-      isOver = true;
-    },
-  });
+    new ByteLengthQueuingStrategy({ highWaterMark: MAX_UNREAD_BYTES }),
+  );
   return {
     stream,
     push: (data: Uint8Array) => {
-      if (!isOver) controller.enqueue(data);
+      if (isOver) return;
+      controller.enqueue(data);
+      if ((controller.desiredSize ?? 0) < 0) throw new ReadLimitExceeded("bytes", MAX_UNREAD_BYTES);
     },
     end: (error?: unknown) => {
       if (isOver) return;

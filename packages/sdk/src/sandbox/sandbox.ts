@@ -1,4 +1,5 @@
 import {
+  boundedLines,
   type CommandEnding,
   type CommandLine,
   type CommandResult,
@@ -8,7 +9,7 @@ import {
   parseBoundedJson,
 } from "@aenv/contract";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
-import { linesOf } from "../http/lines.ts";
+import { MAX_ANSWER_BYTES } from "../http/http.ts";
 import { commandError } from "./command-error.ts";
 import { readEnding } from "./ending.ts";
 import { SandboxFiles } from "./files.ts";
@@ -177,7 +178,8 @@ async function* oneChunk(body: object): AsyncGenerator<Uint8Array> {
 }
 
 async function* eventsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Record<string, unknown>> {
-  for await (const line of linesOf(chunks)) if (line !== "") yield parseBoundedJson(line) as Record<string, unknown>;
+  for await (const line of boundedLines(chunks, { maxLineLength: MAX_ANSWER_BYTES }))
+    if (line !== "") yield parseBoundedJson(line) as Record<string, unknown>;
 }
 
 function toBase64(bytes: Uint8Array): string {
