@@ -13,6 +13,7 @@ const longest = [
   "packages/aenv/src/platform-tests/abuse.test.ts",
   "packages/sandbox/src/oci/engine.test.ts",
   "packages/aenv/src/platform-tests/services.test.ts",
+  "packages/aenv/src/platform-tests/hostile-environments.test.ts",
   "packages/aenv/src/platform-tests/oci-snapshots.test.ts",
 ];
 

@@ -12,6 +12,7 @@ import { endProcesses, leftOf } from "./processes.ts";
 /** A platform in a separate process, to measure its memory and read its log. */
 export interface ChildPlatform extends Pick<Platform, "controlUrl" | "dataUrl" | "ask" | "demand" | "create">, AsyncDisposable {
   readonly home: string;
+  readonly pid: number;
   /** An administrator's token. */
   readonly token: string;
   /** Its whole log. */
@@ -56,6 +57,7 @@ export async function startChild(flags: Readonly<Record<string, unknown>> = {}, 
     home,
     token,
     log: () => logged.join(""),
+    pid: child.pid as number,
     peakMb: process.platform === "linux" ? peakMb : () => null,
     ...clientOf(urls),
     close,

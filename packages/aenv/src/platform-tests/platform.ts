@@ -70,6 +70,8 @@ export const projects = {
   repair: fileURLToPath(new URL("fixtures/repair", import.meta.url)),
   /** The tools of the kit in the sandbox of the task. */
   workshop: fileURLToPath(new URL("fixtures/workshop", import.meta.url)),
+  /** Answers a route of the platform with too much. */
+  hostile: fileURLToPath(new URL("fixtures/hostile", import.meta.url)),
   /** Serves HTTP and WebSocket on its own port. */
   window: fileURLToPath(new URL("fixtures/window", import.meta.url)),
 } as const;

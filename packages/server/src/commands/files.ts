@@ -1,6 +1,5 @@
 import { Readable } from "node:stream";
-import { buffer } from "node:stream/consumers";
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, readBoundedBytes } from "@aenv/contract";
 import type { FileChange, FileInfo } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { OpenSandbox } from "../sandboxes/init-connections.ts";
@@ -45,7 +44,7 @@ export class Files {
       if (part === null) return { info, content, offset: 0, length: null };
       if (part.length > MAX_HELD_BYTES) return { info, content: Readable.from(whole(content, part.length, path)), ...part };
       // A program may write to the file meanwhile. A client waits for as many bytes as it was told.
-      const bytes = await buffer(content);
+      const bytes = await readBoundedBytes(content, { maxBytes: part.length });
       if (range !== undefined && bytes.length < part.length) throw changed(path);
       const { length } = bytes;
       return { info: { ...info, size: range === undefined ? length : size }, content: Readable.from([bytes]), offset: part.offset, length };

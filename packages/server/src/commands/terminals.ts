@@ -1,4 +1,4 @@
-import { isPlatformError, PlatformError, problemsOf } from "@aenv/contract";
+import { isPlatformError, PlatformError, parseBoundedJson, problemsOf } from "@aenv/contract";
 import type { RawData, WebSocket } from "ws";
 import { z } from "zod";
 import type { Caller } from "../access/access.ts";
@@ -170,7 +170,7 @@ function takeInput(inbox: Inbox, socket: WebSocket, command: FollowedCommand): v
 function parse<T extends z.ZodType>(schema: T, data: RawData): z.infer<T> {
   let value: unknown;
   try {
-    value = JSON.parse(data.toString());
+    value = parseBoundedJson(data.toString());
   } catch {
     throw new PlatformError("request.invalid", "a text message must be JSON; input for the command is binary");
   }

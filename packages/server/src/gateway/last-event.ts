@@ -1,4 +1,4 @@
-import { isObject, type PlatformError } from "@aenv/contract";
+import { isObject, type PlatformError, parseBoundedJson } from "@aenv/contract";
 
 /** What JSON-RPC calls a failure that is not the fault of the request. */
 const INTERNAL_ERROR = -32_603;
@@ -16,7 +16,7 @@ export function lastEvent(body: Uint8Array, { code, message, retryable }: Platfo
 
 function idOf(body: Uint8Array): string | number | null {
   try {
-    const request: unknown = JSON.parse(new TextDecoder().decode(body));
+    const request: unknown = parseBoundedJson(new TextDecoder().decode(body));
     if (!isObject(request) || request.jsonrpc !== "2.0" || typeof request.method !== "string") return null;
     return typeof request.id === "string" || typeof request.id === "number" ? request.id : null;
   } catch {

@@ -1,4 +1,4 @@
-import { isObject, messageOf, PlatformError, sandboxFailure } from "@aenv/contract";
+import { isObject, messageOf, PlatformError, parseBoundedJson, ReadLimitExceeded, readBoundedText, sandboxFailure } from "@aenv/contract";
 import { isReadyStatus } from "@aenv/sandbox";
 import type { Pool } from "undici";
 
@@ -25,7 +25,7 @@ export async function readProgramHealth(pool: Pool, { healthPath, hasServer }: S
   const path = healthPath ?? "/health";
   try {
     const { statusCode, body } = await pool.request({ method: "GET", path, signal: AbortSignal.timeout(TIMEOUT_MS) });
-    const own = reportOf(await readStart(body));
+    const own = reportOf(await readReport(body));
     if (own !== null) return { status: statusCode, body: own };
     return isReadyStatus(healthPath, statusCode)
       ? healthy(`GET ${path} answered ${statusCode}`)
@@ -35,22 +35,20 @@ export async function readProgramHealth(pool: Pool, { healthPath, hasServer }: S
   }
 }
 
-/** The text of a response, or its first part. */
-async function readStart(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES) break;
+/** The text of a response; empty if it is too large for a report. */
+async function readReport(body: AsyncIterable<Uint8Array>): Promise<string> {
+  try {
+    return await readBoundedText(body, { maxBytes: MAX_BYTES });
+  } catch (error) {
+    if (error instanceof ReadLimitExceeded) return "";
+    throw error;
   }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** `{ success, data: { status } }`, or null for any other text. */
 function reportOf(text: string): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseBoundedJson(text);
     const isReport = isObject(value) && typeof value.success === "boolean" && isObject(value.data) && typeof value.data.status === "string";
     return isReport ? value : null;
   } catch {

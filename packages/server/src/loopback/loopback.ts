@@ -6,7 +6,16 @@ export interface CallerAccess extends Disposable {
   readonly controlUrl: string;
   readonly dataUrl: string;
   readonly apiKey: string;
+  /** What the server reads of an environment in one answer. */
+  readonly maxAnswerBytes: number;
+  readonly maxAnswerValues: number;
 }
+
+/**
+ * Environments are not trusted, and many may answer at the same time. An answer takes several times its size while it is parsed. The longest
+ * honest ones are lists of tasks, tools' schemas and images in results.
+ */
+const limits = { maxAnswerBytes: 16 * 1024 ** 2, maxAnswerValues: 300_000 } as const;
 
 /** This server's own ports, used for a caller: what the server does for a caller passes the same checks as the caller's requests. */
 export class Loopback {
@@ -26,7 +35,7 @@ export class Loopback {
    */
   as(caller: Caller): CallerAccess {
     const delegate = this.#delegates.grant(caller);
-    return { ...this.#urls(), apiKey: delegate.token, [Symbol.dispose]: () => delegate[Symbol.dispose]() };
+    return { ...this.#urls(), ...limits, apiKey: delegate.token, [Symbol.dispose]: () => delegate[Symbol.dispose]() };
   }
 }
 

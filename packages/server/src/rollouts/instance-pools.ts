@@ -91,7 +91,7 @@ class Pool {
     this.#caller = caller;
     this.#loopback = options.loopback;
     this.#access = options.loopback.as(caller);
-    const { controlUrl, dataUrl, apiKey } = this.#access;
+    const { controlUrl, dataUrl, apiKey, maxAnswerBytes, maxAnswerValues } = this.#access;
     this.#instances = new Instances({
       environment,
       // Requests to this server itself: what fails is tried again as a new attempt, or waits here.
@@ -99,6 +99,8 @@ class Pool {
         controlUrl,
         dataUrl,
         apiKey,
+        maxAnswerBytes,
+        maxAnswerValues,
         variables,
         maxRetries: 0,
         ttl: `${ttlMinutes}m`,
@@ -135,7 +137,7 @@ class Pool {
       for (const wake of this.#waiting.splice(0)) wake();
     };
     try {
-      return { ...lease, release, task: await this.#taskOf(wanted, lease.instance) };
+      return { ...lease, release, task: await untilAborted(this.#taskOf(wanted, lease.instance), signal) };
     } catch (error) {
       await release(false);
       throw error;
@@ -184,6 +186,20 @@ class Pool {
       if (this.#tasks === listing) this.#tasks = null;
     });
     return listing;
+  }
+}
+
+/** Rejects when the signal fires. The work goes on for others. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+    work.catch(() => {});
   }
 }
 

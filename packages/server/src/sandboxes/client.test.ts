@@ -61,6 +61,15 @@ describe("a request to a sandbox", () => {
     expect(sent).toBeLessThan(8 * 1024 * 1024);
   });
 
+  it("fails if the JSON of the response is nested deeper than 200 levels", async () => {
+    const deep = `{"success":true,"data":${"[".repeat(20_000)}${"]".repeat(20_000)}}`;
+    const { ask } = await openSandbox((_, response) => void response.end(deep));
+    await expect(ask()).rejects.toMatchObject({
+      code: "sandbox.answer_too_large",
+      message: "the answer of the sandbox to /task/reset is not read: its JSON is nested deeper than 200 levels",
+    });
+  });
+
   it("does not read a response whose content-length is too large", async () => {
     const closed = Promise.withResolvers<void>();
     const { ask } = await openSandbox((_, response) => {

@@ -1,5 +1,16 @@
 import { setTimeout } from "node:timers/promises";
-import { controlEnvelope, type ErrorCode, isErrorCode, isPlatformError, messageOf, PlatformError, sandboxEnvelope } from "@aenv/contract";
+import {
+  controlEnvelope,
+  type ErrorCode,
+  isErrorCode,
+  isPlatformError,
+  messageOf,
+  PlatformError,
+  parseBoundedJson,
+  ReadLimitExceeded,
+  readBoundedText,
+  sandboxEnvelope,
+} from "@aenv/contract";
 import type { Sandbox, SandboxAddress } from "@aenv/sandbox";
 import { type Dispatcher, Pool } from "undici";
 import { SandboxConnections } from "./connections.ts";
@@ -119,20 +130,16 @@ export async function requestSandbox(
   return parseResponse(status, text, request.path);
 }
 
-/** Leaving the loop early destroys the stream, and with it the connection. */
 async function readText({ headers, body }: Dispatcher.ResponseData, { path, maxBytes }: SandboxRequest): Promise<string> {
   if (Number(headers["content-length"] ?? 0) > maxBytes) {
     body.on("error", () => {}).destroy();
     throw tooLarge(path, maxBytes);
   }
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw tooLarge(path, maxBytes);
-    chunks.push(chunk);
+  try {
+    return await readBoundedText(body, { maxBytes });
+  } catch (error) {
+    throw error instanceof ReadLimitExceeded ? tooLarge(path, maxBytes) : error;
   }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function tooLarge(path: string, maxBytes: number): PlatformError {
@@ -158,8 +165,10 @@ export async function exitCauseOf(sandbox: Sandbox, error: unknown): Promise<unk
 function parseResponse(status: number, text: string, path: string): unknown {
   let body: unknown;
   try {
-    body = JSON.parse(text);
-  } catch {
+    body = parseBoundedJson(text);
+  } catch (error) {
+    if (error instanceof ReadLimitExceeded)
+      throw new PlatformError("sandbox.answer_too_large", `the answer of the sandbox to ${path} is not read: ${error.message}`);
     // A program that is not an environment of the kit has only some of its routes.
     if (status === 404 || status === 405)
       throw new PlatformError("instance.unsupported", `the program of the instance has no route ${path}`);

@@ -48,6 +48,8 @@ export class OpenEpisodes {
     const environment = new Environment(`${row.environment.name}@${row.environment.version}`, {
       instanceUrl: access.dataUrl + instancePrefix(row.instanceId),
       apiKey: access.apiKey,
+      maxAnswerBytes: access.maxAnswerBytes,
+      maxAnswerValues: access.maxAnswerValues,
       ...callLimits,
       skipHealthCheck: true,
     });

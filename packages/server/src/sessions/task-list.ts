@@ -57,6 +57,11 @@ export class TaskList {
     return { tasks, next: from + limit < all.length ? (tasks.at(-1)?.id ?? null) : null };
   }
 
+  /** How much of the memory it takes. */
+  get characters(): number {
+    return this.#tasks.reduce((sum, { id, prompt }) => sum + id.length + (prompt?.length ?? 0), 0);
+  }
+
   find(id: string): ListedTask | null {
     return this.#byId.get(id) ?? null;
   }

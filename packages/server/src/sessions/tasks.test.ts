@@ -27,3 +27,18 @@ it("a list that cannot be read is an error for all that wait for it, and is read
   expect(load).toHaveBeenCalledTimes(1);
   expect((await lists.of(version, {}, async () => [], signal)).of()).toEqual([]);
 });
+
+it("lists are kept as long as their prompts have 32 MiB together", async () => {
+  const lists = tasks();
+  const signal = new AbortController().signal;
+  const read = vi.fn(async () => [{ id: "a", instruction: "x".repeat(10 * 2 ** 20) }]);
+  const list = (name: string) => lists.of({ ...version, name }, {}, read, signal);
+  for (const name of ["one", "two", "three"]) await list(name);
+  for (const name of ["one", "two", "three"]) await list(name);
+  expect(read).toHaveBeenCalledTimes(3);
+  await list("four");
+  await list("four");
+  expect(read).toHaveBeenCalledTimes(4);
+  await list("one");
+  expect(read).toHaveBeenCalledTimes(5);
+});

@@ -15,12 +15,16 @@ export interface TasksOptions {
 /** The list may depend on files of the server, so it is read again from time to time. */
 const KEEP_MS = 5 * 60_000;
 const MAX_LISTS = 100;
+/** Of the prompts of all lists. */
+const MAX_CHARACTERS = 32 * 1024 ** 2;
 
 interface Known {
   readonly list: Promise<TaskList>;
   readonly until: number;
   /** Of the request that reads it. */
   readonly signal: AbortSignal | undefined;
+  /** Null until the list was read. */
+  characters: number | null;
 }
 
 /** The tasks of published environments. A version never changes, so its list is kept for a while. */
@@ -65,14 +69,28 @@ export class Tasks {
       });
     const list = load().then((tasks) => new TaskList(tasks), noTasks);
     this.#lists.delete(key);
-    this.#lists.set(key, { list, until: now + KEEP_MS, signal });
-    // A failure is not kept.
-    list.catch(() => this.#lists.get(key)?.list === list && this.#lists.delete(key));
-    for (const oldest of this.#lists.keys()) {
-      if (this.#lists.size <= MAX_LISTS) break;
-      this.#lists.delete(oldest);
-    }
+    const kept: Known = { list, until: now + KEEP_MS, signal, characters: null };
+    this.#lists.set(key, kept);
+    list.then(
+      ({ characters }) => {
+        kept.characters = characters;
+        this.#forgetOldest();
+      },
+      // A failure is not kept.
+      () => this.#lists.get(key) === kept && this.#lists.delete(key),
+    );
+    this.#forgetOldest();
     return list;
+  }
+
+  #forgetOldest(): void {
+    let characters = 0;
+    for (const known of this.#lists.values()) characters += known.characters ?? 0;
+    for (const [key, known] of this.#lists) {
+      if (this.#lists.size <= MAX_LISTS && characters <= MAX_CHARACTERS) return;
+      this.#lists.delete(key);
+      characters -= known.characters ?? 0;
+    }
   }
 }
 

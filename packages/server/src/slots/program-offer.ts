@@ -1,7 +1,8 @@
-import { type Catalogue, catalogue, isObject } from "@aenv/contract";
+import { type Catalogue, catalogue, isObject, parseBoundedJson, readBoundedText } from "@aenv/contract";
 import { Environment, type HttpAnswer, type Transport } from "@aenv/sdk";
 import type { Dispatcher, Pool } from "undici";
 import type { Metadata } from "../hub/versions/environment-version.ts";
+import { responseLimits } from "../sandboxes/response-limits.ts";
 
 /** Timeout for each question: a server that is not for agents may leave them unanswered. */
 const ASK_MS = 10_000;
@@ -28,7 +29,7 @@ export async function readProgram(pool: Pool, signal: AbortSignal): Promise<Meta
 async function readFunctions(pool: Pool, signal: AbortSignal): Promise<Catalogue> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
   const { body } = await pool.request({ method: "GET", path: "/functions/list", signal: limited });
-  const answer: unknown = JSON.parse(await body.text());
+  const answer: unknown = parseBoundedJson(await readBoundedText(body, { maxBytes: responseLimits.offer }));
   return catalogue.parse(isObject(answer) ? answer.data : null);
 }
 
@@ -47,7 +48,7 @@ function transportOf(pool: Pool, stop: AbortSignal): Transport {
       return {
         status: answer.statusCode,
         header: (name) => answer.headers[name.toLowerCase()]?.toString() ?? null,
-        text: () => answer.body.text(),
+        text: (maxBytes = responseLimits.offer) => readBoundedText(answer.body, { maxBytes }),
         chunks: () => answer.body,
       } satisfies HttpAnswer;
     },

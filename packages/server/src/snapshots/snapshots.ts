@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
-import { formatBytes, PlatformError, type SnapshotRef, type SnapshotRequest } from "@aenv/contract";
+import { formatBytes, PlatformError, parseBoundedJson, readBoundedText, type SnapshotRef, type SnapshotRequest } from "@aenv/contract";
 import type { SandboxEngine, SnapshotPart } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
 import { digestOf } from "../hub/archives/digest.ts";
+import { responseLimits } from "../sandboxes/response-limits.ts";
 import { type InitialState, parseInitialState } from "../slots/initial-state.ts";
 import type { Slot } from "../slots/slot.ts";
 import type { Slots } from "../slots/slots.ts";
@@ -43,6 +43,9 @@ interface Taken {
   readonly cut: readonly string[];
   readonly parts: readonly (SnapshotPart & { open(): Readable })[];
 }
+
+/** A state is stored as JSON that this server wrote of a sandbox's answer, so it may be somewhat longer than that. */
+const MAX_STATE_BYTES = 4 * responseLimits.state;
 
 /** Stored snapshots of owners, from which instances start on every server of the store. */
 export class Snapshots {
@@ -309,9 +312,9 @@ export class Snapshots {
   async #stateOf({ parts, name }: ReadySnapshot, id: string): Promise<Partial<InitialState>> {
     const part = parts.find((one) => one.name.startsWith(STATE));
     if (part === undefined) return {};
-    const stored = await text(await this.#options.content.open(part.digest));
+    const stored = await readBoundedText(await this.#options.content.open(part.digest), { maxBytes: MAX_STATE_BYTES });
     try {
-      const { variables: _, ...state } = parseInitialState(id, JSON.parse(stored));
+      const { variables: _, ...state } = parseInitialState(id, parseBoundedJson(stored));
       return state;
     } catch (cause) {
       throw new PlatformError("snapshot.invalid", `the state in snapshot '${name}' cannot be read`, { cause });

@@ -1,4 +1,4 @@
-import { type BundleManifest, bundleManifest, invalidBundle } from "@aenv/contract";
+import { type BundleManifest, bundleManifest, invalidBundle, parseBoundedJson } from "@aenv/contract";
 
 /** Parses a manifest and checks it against the unpacked files: it lists each of them with its size and digest, and no others. */
 export function parseManifest(bytes: Uint8Array, files: ReadonlyMap<string, { size: number; sha256: string }>): BundleManifest {
@@ -21,7 +21,7 @@ export function parseManifest(bytes: Uint8Array, files: ReadonlyMap<string, { si
 function read(bytes: Uint8Array): BundleManifest {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    value = parseBoundedJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
     throw invalidBundle("has a manifest.json that is not JSON");
   }

@@ -1,0 +1,37 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Pool } from "undici";
+import { expect, it, onTestFinished } from "vitest";
+import { readProgram } from "./program-offer.ts";
+
+const PIECE = Buffer.alloc(1024 ** 2, "a");
+
+/** Sends for as long as somebody reads, and counts the bytes. */
+async function pour(response: ServerResponse, count: (bytes: number) => void): Promise<void> {
+  response.writeHead(200, { "content-type": "application/json" });
+  while (!response.destroyed) {
+    count(PIECE.length);
+    if (!response.write(PIECE)) await Promise.race([once(response, "drain"), once(response, "close")]);
+  }
+}
+
+it("a program that answers without an end is read up to a limit, and then offers nothing", async () => {
+  let sent = 0;
+  const server = createServer((request, response) => {
+    request.resume();
+    void pour(response, (bytes) => {
+      sent += bytes;
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const pool = new Pool(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  onTestFinished(async () => {
+    await pool.destroy();
+    server.closeAllConnections();
+    server.close();
+  });
+  expect(await readProgram(pool, new AbortController().signal)).toMatchObject({ tools: [], catalogue: { total: 0, functions: [] } });
+  // Before: all that the program sent within ten seconds. Now 16 MiB for each question, and the buffers of sockets.
+  expect(sent).toBeLessThan(128 * 1024 ** 2);
+});
