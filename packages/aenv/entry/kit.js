@@ -5,13 +5,18 @@ refuseOldNode("aenvironment");
 
 export const {
   Host,
+  ReadLimitExceeded,
   assertUninterrupted,
+  boundedChunks,
   dataPath,
   defineEnvironment,
   findEntries,
   fn,
   loadEnvironment,
   nearestName,
+  parseBoundedJson,
+  readBoundedBytes,
+  readBoundedText,
   registerFunction,
   registerHealth,
   registerReward,

@@ -1,4 +1,5 @@
 export {
+  boundedChunks,
   type ChatMessage,
   type CommandEnding,
   type CommandLine,
@@ -6,6 +7,10 @@ export {
   type FileContent,
   nearestName,
   type OracleAction,
+  parseBoundedJson,
+  ReadLimitExceeded,
+  readBoundedBytes,
+  readBoundedText,
   type SandboxFile,
 } from "@aenv/contract";
 export type {

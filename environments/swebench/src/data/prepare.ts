@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
+import { readBoundedBytes } from "@aenv/kit";
 import { isRowsFile } from "../dataset/files.ts";
 import { loadDataset } from "../dataset/load.ts";
 import { instanceIdOf, type Row } from "../dataset/row.ts";
@@ -55,6 +56,8 @@ async function readSource(from: string, splits: readonly string[], fetch: typeof
   return (await Promise.all(splits.map((split) => loadDataset(from, { split })))).flat();
 }
 
+const MAX_DATASET_BYTES = 2 ** 30;
+
 async function readUrl(url: string, fetch: typeof globalThis.fetch): Promise<Row[]> {
   const name = basename(new URL(url).pathname);
   if (!isRowsFile(name)) throw new Error(`${url} is not the address of a .json, .jsonl or .parquet file`);
@@ -62,7 +65,7 @@ async function readUrl(url: string, fetch: typeof globalThis.fetch): Promise<Row
   if (!response.ok) throw new Error(`${url} was answered with ${response.status}`);
   const folder = mkdtempSync(join(tmpdir(), "swe-bench-"));
   try {
-    writeFileSync(join(folder, name), Buffer.from(await response.arrayBuffer()));
+    writeFileSync(join(folder, name), await readBoundedBytes(response.body, { maxBytes: MAX_DATASET_BYTES }));
     return await loadDataset(join(folder, name));
   } finally {
     rmSync(folder, { recursive: true, force: true });

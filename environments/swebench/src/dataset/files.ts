@@ -30,11 +30,14 @@ export async function readParquetRows(bytes: Uint8Array): Promise<Row[]> {
   return rows.map((row) => asRow(toJson(row), "a row of a Parquet file"));
 }
 
+/** Pages of Parquet have a MiB or so. */
+const MAX_PAGE_BYTES = 2 ** 30;
+
 /** hyparquet itself has Snappy only. */
 const compressors: Compressors = {
-  GZIP: (input) => gunzipSync(input),
-  ZSTD: (input) => zstdDecompressSync(input),
-  BROTLI: (input) => brotliDecompressSync(input),
+  GZIP: (input) => gunzipSync(input, { maxOutputLength: MAX_PAGE_BYTES }),
+  ZSTD: (input) => zstdDecompressSync(input, { maxOutputLength: MAX_PAGE_BYTES }),
+  BROTLI: (input) => brotliDecompressSync(input, { maxOutputLength: MAX_PAGE_BYTES }),
 };
 
 function asRow(value: Json, where: string): Row {

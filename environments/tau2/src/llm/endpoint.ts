@@ -1,4 +1,5 @@
 import { setTimeout } from "node:timers/promises";
+import { readBoundedText } from "@aenv/kit";
 
 /** A model behind an OpenAI-compatible endpoint. */
 export interface ModelSettings {
@@ -19,6 +20,7 @@ export interface SendOptions {
 }
 
 const RETRIES = 3;
+const MAX_ANSWER_BYTES = 32 * 1_024 ** 2;
 const TIMEOUT_MS = 300_000;
 /** The longest wait before a retry, whatever the endpoint asks for. */
 const LONGEST_PAUSE_MS = 60_000;
@@ -50,7 +52,7 @@ async function post(settings: ModelSettings, body: string, signal?: AbortSignal)
     const headers = { "content-type": "application/json", authorization: `Bearer ${apiKey}` };
     const either = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
     const response = await fetch(`${baseUrl}/chat/completions`, { method: "POST", headers, body, signal: either });
-    const text = await response.text();
+    const text = await readBoundedText(response.body, { maxBytes: MAX_ANSWER_BYTES });
     if (response.ok) return { ok: true, text };
     const isTransient = response.status === 429 || response.status === 408 || response.status >= 500;
     return {

@@ -1,3 +1,4 @@
+import { parseBoundedJson } from "@aenv/kit";
 import type { PlayedMessage, PlayedStep, PlayedTrajectory, PlayedTurn } from "../bench/episode.ts";
 import { ATIF_VERSION } from "./write.ts";
 
@@ -81,7 +82,7 @@ function metricsOf({ prompt_tokens, completion_tokens, cached_tokens }: PlayedTu
 /** Text that is no JSON object is kept as a text. */
 function argumentsOf(text: string): unknown {
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsed: unknown = parseBoundedJson(text);
     return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed) ? parsed : { text };
   } catch {
     return { text };

@@ -1,4 +1,5 @@
 import type { TaskSandbox } from "@aenv/kit";
+import { parseBoundedJson } from "@aenv/kit";
 import { parseDockerfile } from "../compose/dockerfile.ts";
 import type { ComposePlan } from "../compose/plan.ts";
 import { agentImage } from "../images/images.ts";
@@ -41,6 +42,6 @@ export async function startProgram(sandbox: TaskSandbox, program: readonly strin
 
 function commandOf(text: string): readonly string[] {
   if (!text.startsWith("[")) return ["/bin/sh", "-c", text];
-  const parsed: unknown = JSON.parse(text);
+  const parsed: unknown = parseBoundedJson(text);
   return Array.isArray(parsed) ? parsed.map(String) : [];
 }

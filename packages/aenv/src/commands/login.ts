@@ -1,4 +1,4 @@
-import { text as readAll } from "node:stream/consumers";
+import { readBoundedText } from "@aenv/contract";
 import type { Command } from "commander";
 import { examples } from "../options/examples.ts";
 import { addPlatformOptions, callServer, controlUrl, openPlatform, type PlatformOptions } from "../platform/platform.ts";
@@ -41,7 +41,7 @@ async function login(given: string | undefined, options: Options, terminal: Term
 }
 
 async function readToken({ isInteractive }: Terminal): Promise<string> {
-  if (!isInteractive) return (await readAll(process.stdin)).trim();
+  if (!isInteractive) return (await readBoundedText(process.stdin, { maxBytes: 64 * 1024 })).trim();
   const prompts = await import("@clack/prompts");
   const answer = await prompts.password({ message: "Token", output: process.stderr });
   if (prompts.isCancel(answer)) throw new Failure("nothing was stored", { exit: "cancelled" });

@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { isObject, messageOf } from "@aenv/contract";
+import { isObject, messageOf, readBoundedText } from "@aenv/contract";
 import { dataDir } from "../project/data-dir.ts";
 import { endedWhileLoading, loadTimedOut } from "../project/load-errors.ts";
 import { Failure, type Place } from "../terminal/failure.ts";
@@ -145,15 +145,12 @@ function loadFailure({ message, code, file, line, column }: SandboxEvent): Failu
   return new Failure([{ message: text, place }], { code: String(code) });
 }
 
+const MAX_HEALTH_BYTES = 1024 ** 2;
+
 function getHealth(socketPath: string, signal: AbortSignal): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
     const sent = request({ socketPath, path: "/health", headers: { host: "localhost" }, signal }, (answer) => {
-      let body = "";
-      answer.setEncoding("utf8");
-      answer.on("data", (text: string) => {
-        body += text;
-      });
-      answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body }));
+      readBoundedText(answer, { maxBytes: MAX_HEALTH_BYTES }).then((body) => resolve({ status: answer.statusCode ?? 0, body }), reject);
     });
     sent.on("error", (error) =>
       reject(signal.aborted ? signal.reason : new Failure(`the environment does not answer: ${messageOf(error)}`)),

@@ -1,8 +1,10 @@
-import { messageOf } from "@aenv/contract";
+import { boundedChunks, messageOf, ReadLimitExceeded } from "@aenv/contract";
 import { Failure } from "../terminal/failure.ts";
 import { progressBar } from "../terminal/progress-bar.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
+/** Archives of benchmarks have tens of MiB. They are unpacked in memory. */
+const MAX_BYTES = 2 ** 30;
 const MANUAL_HINT = "Download the file by other means and give its path instead.";
 
 /** A `fetch` that downloads the whole response and shows a progress bar. Errors come with a hint. */
@@ -33,12 +35,13 @@ async function read(response: Response, url: string, terminal: Terminal): Promis
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let count = 0;
   try {
-    for await (const chunk of response.body ?? []) {
+    for await (const chunk of boundedChunks(response.body, { maxBytes: MAX_BYTES })) {
       chunks.push(chunk);
       count += chunk.length;
       bar.at(count);
     }
   } catch (cause) {
+    if (cause instanceof ReadLimitExceeded) throw new Failure(`${url} is not downloaded: ${cause.message}`, { hint: MANUAL_HINT, cause });
     throw new Failure(`${url} was interrupted after ${count} bytes: ${messageOf((cause as Error).cause ?? cause)}`, {
       exit: "unreachable",
       hint: `Try again. ${MANUAL_HINT}`,

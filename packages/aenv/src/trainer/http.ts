@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { messageOf } from "@aenv/contract";
+import { messageOf, parseBoundedJson, readBoundedText } from "@aenv/contract";
 
 /** A trainer's server could not be reached, or refused a request. */
 export class TrainerError extends Error {
@@ -19,6 +19,8 @@ export class TrainerError extends Error {
 }
 
 const TIMEOUT_MS = 60_000;
+/** Trainers answer with states and numbers of rows, not with rows. */
+const MAX_ANSWER_BYTES = 16 * 1_024 ** 2;
 const ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 250;
 
@@ -56,14 +58,14 @@ export class TrainerHttp {
         redirect: "error",
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
-      text = await response.text();
+      text = await readBoundedText(response.body, { maxBytes: MAX_ANSWER_BYTES });
     } catch (error) {
       const reason = error instanceof Error && error.cause !== undefined ? error.cause : error;
       throw new TrainerError(`${method} ${url} got no answer: ${messageOf(reason)}`, null, error);
     }
     if (!response.ok) throw new TrainerError(`${method} ${url} answered ${response.status}: ${text.slice(0, 300)}`, response.status);
     try {
-      return text === "" ? null : JSON.parse(text);
+      return text === "" ? null : parseBoundedJson(text);
     } catch (error) {
       throw new TrainerError(`${method} ${url} answered with something that is not JSON: ${text.slice(0, 100)}`, response.status, error);
     }

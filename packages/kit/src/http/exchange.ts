@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { finished } from "node:stream";
-import { isObject, messageOf, PlatformError, sandboxFailure } from "@aenv/contract";
+import { isObject, messageOf, PlatformError, parseBoundedJson, ReadLimitExceeded, sandboxFailure } from "@aenv/contract";
 
 /** Reads the body as text; fails as soon as it is known to be too large. */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<string> {
@@ -94,9 +94,10 @@ export function parseObject(text: string): Record<string, unknown> {
   if (text.trim() === "") return {};
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseBoundedJson(text);
   } catch (error) {
-    throw new PlatformError("request.invalid", `the body is not valid JSON: ${messageOf(error)}`);
+    const isTooMuch = error instanceof ReadLimitExceeded;
+    throw new PlatformError("request.invalid", `the body is ${isTooMuch ? "not accepted" : "not valid JSON"}: ${messageOf(error)}`);
   }
   if (!isObject(value))
     throw new PlatformError(

@@ -83,6 +83,7 @@ describe("an invalid request", () => {
   it.each([
     ["malformed JSON", { headers: jsonHeaders, body: '{"jsonrpc":' }, 400, -32700],
     ["an empty body", { headers: jsonHeaders, body: "" }, 400, -32700],
+    ["JSON of more than 200 levels", { headers: jsonHeaders, body: `${"[".repeat(5_000)}${"]".repeat(5_000)}` }, 400, -32600],
     ["JSON that is not a message", { headers: jsonHeaders, body: [1, 2] }, 400, -32600],
     ["another content type", { headers: { ...jsonHeaders, "content-type": "text/plain" }, body: ping }, 415, -32000],
     ["no content type", { headers: { accept: jsonHeaders.accept }, body: ping }, 415, -32000],

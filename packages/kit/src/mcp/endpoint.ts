@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isObject, isPlatformError } from "@aenv/contract";
+import { isObject, isPlatformError, parseBoundedJson, ReadLimitExceeded } from "@aenv/contract";
 import type { CompiledEnvironment } from "../compile/environment.ts";
 import type { LogLevel } from "../definition/definition.ts";
-import { readBody, sendAndClose } from "../http/exchange.ts";
+import { readBody, sendAndClose, sendJson } from "../http/exchange.ts";
 import type { Instance } from "../instances/instance.ts";
 import { FastPath } from "./fast-path.ts";
 import { isId, LOG_LEVELS, parsePlainRequest } from "./message.ts";
@@ -45,8 +45,15 @@ export class McpEndpoint {
     if (!isJson(request.headers["content-type"])) return this.#answerWithSdk(instance, request, response, text, undefined);
     let body: unknown;
     try {
-      body = JSON.parse(text);
-    } catch {
+      body = parseBoundedJson(text);
+    } catch (error) {
+      // The SDK would parse it without limits.
+      if (error instanceof ReadLimitExceeded)
+        return sendJson(response, 400, {
+          jsonrpc: "2.0",
+          error: { code: -32600, message: `the request is not accepted: ${error.message}` },
+          id: null,
+        });
       return this.#answerWithSdk(instance, request, response, text, undefined);
     }
     const session = this.#sessionOf(instance, request);

@@ -5,6 +5,7 @@ import { isAbsolute, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import type { OWN_CONNECTIONS_VARIABLE, runnerRoutes } from "@aenv/contract";
+import { parseBoundedJson, readBoundedText } from "@aenv/contract";
 import { firstLocation, type SourceLocation } from "../definition/source-location.ts";
 import { acceptOnly, type Callers } from "../http/callers.ts";
 import type { Served, ServeOptions } from "../serve/serve.ts";
@@ -90,7 +91,7 @@ class Runner {
   async #onBind(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let bind: BindRequest;
     try {
-      bind = parseBind(await readBody(request));
+      bind = parseBind(await readBoundedText(request, { maxBytes: MAX_BIND_BYTES }));
     } catch (error) {
       refuse(response, 400, "request.invalid", (error as Error).message);
       return;
@@ -156,7 +157,7 @@ async function warmUp(): Promise<void> {
 }
 
 function parseBind(text: string): BindRequest {
-  const { folder, variables = {}, isAhead = false } = JSON.parse(text) as Partial<BindRequest>;
+  const { folder, variables = {}, isAhead = false } = parseBoundedJson(text) as Partial<BindRequest>;
   if (typeof folder !== "string" || !isAbsolute(folder))
     throw new Error(`'folder' must be an absolute path, not ${JSON.stringify(folder)}`);
   for (const [name, value] of Object.entries(variables)) {
@@ -166,15 +167,6 @@ function parseBind(text: string): BindRequest {
       throw new Error(`'${name}' or its value is not valid for an environment variable`);
   }
   return { folder, variables, isAhead: isAhead === true };
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  let text = "";
-  for await (const piece of request.setEncoding("utf8")) {
-    text += piece;
-    if (text.length > MAX_BIND_BYTES) throw new Error(`the body is larger than ${MAX_BIND_BYTES} bytes`);
-  }
-  return text;
 }
 
 /** The error's code and message, and its line in the bundle if known. */

@@ -7,6 +7,7 @@ import {
   type FrameChannel,
   FrameReader,
   type LinkParameters,
+  parseBoundedJson,
 } from "@aenv/contract";
 import type { TaskCommandOptions, TaskProcess } from "../definition/sandbox.ts";
 import { bytesOf, failureFrom, lost } from "./link.ts";
@@ -104,7 +105,7 @@ async function* partsOf(stream: ClientHttp2Stream, signal?: AbortSignal): AsyncG
         yield { channel, data };
         continue;
       }
-      const event = JSON.parse(Buffer.from(data).toString("utf8")) as CommandEvent;
+      const event = parseBoundedJson(Buffer.from(data).toString("utf8")) as CommandEvent;
       if (event.type === "failed") throw failureFrom(event.failure);
       yield event;
     }

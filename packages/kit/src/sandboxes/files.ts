@@ -1,4 +1,12 @@
-import { type FileContent, type LinkParameters, type LinkPath, PlatformError, type SandboxFile } from "@aenv/contract";
+import {
+  type FileContent,
+  type LinkParameters,
+  type LinkPath,
+  PlatformError,
+  ReadLimitExceeded,
+  readBoundedBytes,
+  type SandboxFile,
+} from "@aenv/contract";
 import type { TaskFiles } from "../definition/sandbox.ts";
 import { bytesOf, type LinkContent } from "./link.ts";
 import type { SandboxTarget } from "./target.ts";
@@ -7,6 +15,7 @@ type FilePath = Extract<LinkPath, `/files/${string}`>;
 type Options = { readonly signal?: AbortSignal };
 
 const LIST_LIMIT = 10_000;
+const MAX_READ_BYTES = 512 * 1_024 ** 2;
 
 /** The files of a sandbox, through the platform. */
 export class LinkedFiles implements TaskFiles {
@@ -17,9 +26,13 @@ export class LinkedFiles implements TaskFiles {
   }
 
   async read(path: string, options: Options & { readonly offset?: number; readonly length?: number } = {}): Promise<Uint8Array> {
-    const parts: Uint8Array[] = [];
-    for await (const part of await this.stream(path, options)) parts.push(part);
-    return Buffer.concat(parts);
+    try {
+      return await readBoundedBytes(await this.stream(path, options), { maxBytes: MAX_READ_BYTES });
+    } catch (error) {
+      if (!(error instanceof ReadLimitExceeded)) throw error;
+      const message = `'${path}' is not read as a whole: ${error.message}; read parts of it, or use files.stream`;
+      throw new PlatformError("sandbox.answer_too_large", message, { cause: error });
+    }
   }
 
   async readText(path: string, options: Options = {}): Promise<string> {

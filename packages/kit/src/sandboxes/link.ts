@@ -8,6 +8,8 @@ import {
   type LinkParameters,
   type LinkPath,
   PlatformError,
+  parseBoundedJson,
+  readBoundedText,
 } from "@aenv/contract";
 
 export type LinkContent = Uint8Array | AsyncIterable<Uint8Array>;
@@ -28,6 +30,8 @@ export interface LinkOptions {
 
 /** A server that died is replaced within seconds. */
 const WAIT_MS = 60_000;
+/** The longest answers are lists of files. */
+const MAX_ANSWER_BYTES = 64 * 1_024 ** 2;
 const WINDOW_BYTES = 256 * 1_024;
 
 /**
@@ -83,7 +87,7 @@ export class PlatformLink {
 
   /** Sends a request whose answer is JSON. */
   async call<P extends LinkPath>(request: LinkRequest<P>): Promise<unknown> {
-    return JSON.parse(await textOf(await this.request(request)));
+    return parseBoundedJson(await textOf(await this.request(request)));
   }
 
   close(): void {
@@ -155,13 +159,11 @@ export async function* bytesOf(stream: ClientHttp2Stream, signal?: AbortSignal):
 }
 
 async function textOf(stream: ClientHttp2Stream): Promise<string> {
-  const parts: Uint8Array[] = [];
-  for await (const part of bytesOf(stream)) parts.push(part);
-  return Buffer.concat(parts).toString("utf8");
+  return readBoundedText(bytesOf(stream), { maxBytes: MAX_ANSWER_BYTES });
 }
 
 export function failureFrom(text: string | LinkFailure): PlatformError {
-  const { code, message, retryable } = typeof text === "string" ? (JSON.parse(text) as LinkFailure) : text;
+  const { code, message, retryable } = typeof text === "string" ? (parseBoundedJson(text) as LinkFailure) : text;
   return new PlatformError(isErrorCode(code) ? code : "internal", message, { retryable });
 }
 

@@ -96,6 +96,10 @@ describe("the trainer API", () => {
       status: 500,
       body: { success: false, error: expect.stringContaining("goal"), errorInfo: { code: "request.invalid", retryable: false } },
     });
+    expect(await post(served, "/functions/peek", `{"a":${"[".repeat(5_000)}${"]".repeat(5_000)}}`)).toMatchObject({
+      status: 500,
+      body: { error: expect.stringContaining("its JSON is nested deeper than 200 levels") },
+    });
     expect(await post(served, "/functions/peek", "{oops")).toMatchObject({
       status: 500,
       body: { success: false, error: expect.stringContaining("not valid JSON") },

@@ -1,4 +1,4 @@
-import { type ChatMessage, type ToolDescriptor, type Trajectory, textOf } from "@aenv/contract";
+import { type ChatMessage, parseBoundedJson, type ToolDescriptor, type Trajectory, textOf } from "@aenv/contract";
 
 /** How trainers want the arguments of tool calls: most chat templates need an object, OpenAI's format a string. */
 export type ArgumentForm = "object" | "string";
@@ -43,7 +43,7 @@ export function hasAgentMessage({ messages }: Pick<Trajectory, "messages">): boo
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text.trim() === "" ? "{}" : text);
+    return parseBoundedJson(text.trim() === "" ? "{}" : text);
   } catch {
     // What the model wrote is no JSON; a template can still show it.
     return text;

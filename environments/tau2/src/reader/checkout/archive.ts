@@ -6,6 +6,7 @@ export interface ArchivedFile {
 }
 
 const BLOCK = 512;
+const MAX_UNPACKED_BYTES = 2 ** 30;
 
 /** The regular files of a .tar.gz archive (ustar, with the long names of pax and GNU). */
 export function* readArchive(bytes: Buffer, from = "the archive"): Generator<ArchivedFile> {
@@ -35,7 +36,7 @@ export function* readArchive(bytes: Buffer, from = "the archive"): Generator<Arc
 
 function unzip(bytes: Buffer, from: string): Buffer {
   try {
-    return gunzipSync(bytes);
+    return gunzipSync(bytes, { maxOutputLength: MAX_UNPACKED_BYTES });
   } catch (cause) {
     throw new Error(`${from} is not a .tar.gz archive: ${(cause as Error).message}`, { cause });
   }

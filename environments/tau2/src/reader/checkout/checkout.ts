@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { readBoundedBytes } from "@aenv/kit";
 import { readArchive } from "./archive.ts";
 
 /** The required files of the benchmark, by path from its root. */
@@ -13,13 +14,16 @@ export interface Checkout {
   list(folder: string): string[];
 }
 
+/** The benchmark has 40 MB. */
+const MAX_ARCHIVE_BYTES = 2 ** 30;
+
 /** Opens a directory, a .tar.gz archive, or the URL of one. */
 export async function openCheckout(from: string, fetchArchive: typeof fetch = fetch): Promise<Checkout> {
   if (/^https?:\/\//.test(from)) {
     const response = await fetchArchive(from);
     if (!response.ok)
       throw new Error(`${from} answered ${response.status} ${response.statusText}; expected a .tar.gz archive of the benchmark`);
-    return archived(from, Buffer.from(await response.arrayBuffer()));
+    return archived(from, Buffer.from(await readBoundedBytes(response.body, { maxBytes: MAX_ARCHIVE_BYTES })));
   }
   if (!existsSync(from)) throw new Error(`${from} does not exist; pass a checkout of the benchmark, a .tar.gz archive of it, or its URL`);
   return statSync(from).isDirectory() ? directory(from) : archived(from, readFileSync(from));
