@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { checkBoundaries } from "./check/boundaries.ts";
 import { checkCycles } from "./check/cycles.ts";
 import { checkEntries } from "./check/entries.ts";
+import { checkForeignReads } from "./check/foreign-reads.ts";
 import { checkLinks } from "./check/links.ts";
 import { checkLint } from "./check/lint.ts";
 import { type Check, formatProblem } from "./check/problem.ts";
@@ -17,6 +18,7 @@ const checks: Readonly<Record<string, Check>> = {
   boundaries: checkBoundaries,
   "import cycles": checkCycles,
   "environment variables": checkProcessEnv,
+  "unbounded reads": (root) => checkForeignReads(root),
   "exported names": checkEntries,
   "docs links": checkLinks,
   "docs code": checkSnippets,

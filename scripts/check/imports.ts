@@ -51,6 +51,7 @@ function statement(tokens: readonly Token[], index: number): Read {
 }
 
 function isPartOfNames(token: Token, isInside: boolean): boolean {
+  if (token.kind === "value") return false;
   if (token.kind === "mark") return token.text === "," || token.text === "*";
   // `export { a as "any text" } from` is a name too. A word outside braces that declares something ends the search.
   if (token.kind === "string") return isInside;

@@ -1,7 +1,7 @@
-/** A token of TypeScript, only as detailed as finding imports requires. */
+/** A token of TypeScript, only as detailed as finding imports and calls requires. */
 export interface Token {
-  readonly kind: "word" | "string" | "mark";
-  /** A word as written, a string's contents, or one character of punctuation. */
+  readonly kind: "word" | "string" | "mark" | "value";
+  /** A word as written, a string's contents, one character of punctuation, or nothing for a number, a regular expression or a template. */
   readonly text: string;
   readonly at: number;
 }
@@ -15,7 +15,7 @@ const REGEX = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y;
 /** Words after which a `/` begins a regular expression. */
 const BEFORE_REGEX = new Set(["return", "typeof", "case", "do", "else", "in", "of", "void", "delete", "throw", "new", "await", "yield"]);
 
-/** Splits source text; comments, numbers, regular expressions and the text of templates are left out. */
+/** Splits source text; comments and the text of templates with `${}` are left out. */
 export function tokenize(source: string): Token[] {
   const tokens: Token[] = [];
   scan(source, 0, tokens);
@@ -46,8 +46,7 @@ function scan(source: string, from: number, tokens: Token[]): number {
       tokens.push({ kind: "string", text: string[1] ?? string[2] ?? "", at });
       at += string[0].length;
     } else if (number !== null || regex !== null) {
-      // Represents a value, so that a `/` after it is a division.
-      tokens.push({ kind: "mark", text: ")", at });
+      tokens.push({ kind: "value", text: "", at });
       at += (number ?? regex)?.[0].length ?? 1;
     } else {
       if (char === "{") depth += 1;
@@ -72,7 +71,7 @@ function template(source: string, from: number, tokens: Token[]): number {
     }
   }
   const text = source.slice(from + 1, at);
-  tokens.push(isPlain ? { kind: "string", text, at: from } : { kind: "mark", text: ")", at: from });
+  tokens.push(isPlain ? { kind: "string", text, at: from } : { kind: "value", text: "", at: from });
   return at + 1;
 }
 
