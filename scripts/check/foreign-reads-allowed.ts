@@ -61,7 +61,17 @@ export const allowedReads: readonly ReadAllowance[] = [
       "packages/aenv/src/image/artifact.ts": ["JSON.parse(text)"],
       "packages/aenv/src/rollout/agent-options.ts": ["return JSON.parse(text);"],
       "packages/kit/src/load/load.ts": ["value = JSON.parse(text);"],
-      "packages/sandbox/src/docker/images.ts": ["JSON.parse(text) as Json).auths"],
+      "packages/sandbox/src/registry/credentials.ts": ["JSON.parse(text) as { readonly auths"],
+    },
+  },
+  {
+    because: "The server sends these requests to the process that unpacks images.",
+    reads: {
+      "packages/sandbox/src/oci/images/unpack/program.ts": [
+        '"node:readline"',
+        'JSON.parse(process.argv[2] ?? "")',
+        "JSON.parse(line) as UnpackRequest",
+      ],
     },
   },
   {
@@ -150,11 +160,9 @@ export const allowedReads: readonly ReadAllowance[] = [
       "packages/rollout/src/agents/inside.ts": ["tail.push(piece)"],
       "packages/sandbox/src/init/files.ts": ["boundedLines(receiver, LINE_LIMITS)"],
       "packages/sandbox/src/oci/images/tar/reader.ts": ["this.chunks(length)"],
-      "packages/sandbox/src/oci/images/unpack.ts": [
-        "createGunzip()",
-        "createZstdDecompress()",
-        'child.stderr.setEncoding("utf8").on("data"',
-      ],
+      "packages/sandbox/src/oci/images/unpack/archive.ts": ["createGunzip()", 'child.stderr?.setEncoding("utf8").on("data"'],
+      "packages/sandbox/src/oci/images/unpack/unpacker.ts": ['stderr.setEncoding("utf8").on("data"', "output.setEncoding("],
+      "packages/sandbox/src/remove-tree.ts": ["for await (const entry of entries)"],
       "packages/sandbox/src/oci/snapshots/archive.ts": ['child.stderr?.setEncoding("utf8").on("data"'],
       "packages/server/src/gateway/request-body.ts": ['request.on("data", this.#onData)'],
       "packages/server/src/gateway/tunnel.ts": ['program.on("data", onData)'],
@@ -185,7 +193,6 @@ export const allowedReads: readonly ReadAllowance[] = [
       "environments/swebench/src/parsers/javascript/mocha-report.ts": ["JSON.parse(`"],
       "environments/swebench/src/python/json-reader.ts": ["convert(JSON.parse(text))", "JSON.parse(raw)"],
       "environments/terminal-bench/src/verifier/reward-json.ts": ["JSON.parse(content"],
-      "packages/sandbox/src/oci/images/layout.ts": ["JSON.parse(text)"],
       "packages/server/src/api/json-body.ts": ["return JSON.parse(text);"],
     },
   },

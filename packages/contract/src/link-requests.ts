@@ -86,7 +86,7 @@ export const linkRequests = {
   "/files/read": z.strictObject({ sandbox, path, offset: z.int().min(0).optional(), length: z.int().min(0).optional() }),
   /** Bytes: the content of the file. */
   "/files/write": z.strictObject({ sandbox, path, mode: mode.optional(), append: z.boolean().optional(), user: user.optional() }),
-  "/files/list": z.strictObject({ sandbox, path, recursive: z.boolean().optional(), limit: z.int().min(1).max(100_000) }),
+  "/files/list": z.strictObject({ sandbox, path, recursive: z.boolean().optional(), limit: z.int().min(1).max(1_000_000) }),
   "/files/stat": z.strictObject({ sandbox, path, follow: z.boolean().optional() }),
   "/files/mkdir": z.strictObject({ sandbox, path, mode: mode.optional() }),
   "/files/remove": z.strictObject({ sandbox, path, recursive: z.boolean().optional() }),

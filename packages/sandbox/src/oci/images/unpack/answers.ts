@@ -1,13 +1,14 @@
-import { formatBytes, PlatformError } from "@aenv/contract";
+import { formatBytes, PlatformError, parseBoundedJson } from "@aenv/contract";
 import type { UnpackLimit } from "./limits.ts";
 import { MAX_MESSAGE, type UnpackAnswer } from "./messages.ts";
 
 /** Reads a line of the process that unpacks, which a layer may have taken over. */
 export function parseAnswer(line: string): UnpackAnswer {
   try {
-    const { kind, limit, value, code, message } = JSON.parse(line);
+    // A line that is no object has no kind, or throws.
+    const { kind, limit, value, code, message } = parseBoundedJson(line) as Record<string, unknown>;
     if (kind === "done") return { kind };
-    if (kind === "limit" && Object.hasOwn(limitTexts, limit) && Number.isSafeInteger(value)) return { kind, limit, value };
+    if (kind === "limit" && isLimit(limit) && typeof value === "number" && Number.isSafeInteger(value)) return { kind, limit, value };
     if (kind === "error" && typeof message === "string")
       return {
         kind,
@@ -18,6 +19,10 @@ export function parseAnswer(line: string): UnpackAnswer {
     // The same as another line.
   }
   return { kind: "error", code: "bundle.invalid", message: "the process that unpacks it gave no answer that can be read" };
+}
+
+function isLimit(name: unknown): name is UnpackLimit {
+  return typeof name === "string" && Object.hasOwn(limitTexts, name);
 }
 
 export function describeLimit({ limit, value }: { readonly limit: UnpackLimit; readonly value: number }): string {
