@@ -118,6 +118,16 @@ describeNeeding("overlay", "an image", () => {
     expect(one?.layers[1]).not.toBe(two?.layers[1]);
   });
 
+  it("with a folder in the place of a link that leaves the image is refused, and the target of the link is not touched", async () => {
+    using home = temporaryTree({ "outside/kept": "1" });
+    chmodSync(join(home.path, "outside"), 0o700);
+    const { images } = openImages(home.path);
+    const link = { type: "symlink", linkPath: join(home.path, "outside") } as const;
+    writeLayout(join(home.path, "layout"), [{ a: link, "./a": { type: "directory", mode: 0o777 }, "a/file": "2" }]);
+    await expect(images.get(`oci:${home.path}/layout`, get)).rejects.toMatchObject({ code: "bundle.invalid" });
+    expect([existsSync(join(home.path, "outside/file")), lstatSync(join(home.path, "outside")).mode & 0o777]).toEqual([false, 0o700]);
+  });
+
   it("with a damaged or unsafe layer is refused, and nothing of that layer stays", async () => {
     using home = temporaryTree();
     const { images, layers } = openImages(home.path);

@@ -99,7 +99,8 @@ describe("a layer in the form of overlayfs", () => {
         });
         const links = new Set<string>();
         for (const entry of result) {
-          const parts = entry.path.split("/");
+          // A folder that replaces a link has a slash at its end.
+          const parts = entry.path.replace(/\/$/, "").split("/");
           expect(parts[0]).toBe(".");
           expect(parts).not.toContain("..");
           expect(parts.some((part) => part.startsWith(".wh."))).toBe(false);
