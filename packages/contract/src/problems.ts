@@ -2,6 +2,8 @@ import type * as z from "zod";
 
 /** The maximum number of problems in one message. */
 const MAX_PROBLEMS = 5;
+/** The maximum number of characters that describe one of them. */
+const MAX_RULE = 2_000;
 
 /**
  * Describes the problems of a value: each field and what it must be. The value itself is left out, because it may be a secret.
@@ -15,10 +17,10 @@ export function problemsOf(error: z.ZodError, whole: string): string {
 
 function problemOf(issue: z.core.$ZodIssue, whole: string): string {
   const path = issue.path.map((key) => shortened(String(key))).join(".");
-  if (issue.code === "unrecognized_keys") return path === "" ? issue.message : `${path}: ${issue.message}`;
+  if (issue.code === "unrecognized_keys") return path === "" ? shortenedRule(issue.message) : `${path}: ${shortenedRule(issue.message)}`;
   const field = path || whole;
   if (/received undefined$/.test(issue.message)) return `${field} is missing`;
-  const rule = ruleOf(issue);
+  const rule = shortenedRule(ruleOf(issue));
   return rule.startsWith("must ") ? `${field} ${rule}` : `${field}: ${rule}`;
 }
 
@@ -52,6 +54,11 @@ function withArticle(type: string): string {
   if (type === "record") return "an object";
   if (type === "int") return "a whole number";
   return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+/** A rule may name what was sent: a key, or all of a hundred thousand. */
+function shortenedRule(rule: string): string {
+  return rule.length > MAX_RULE ? `${rule.slice(0, MAX_RULE)}...` : rule;
 }
 
 function shortened(name: string): string {

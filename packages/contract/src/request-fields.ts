@@ -47,6 +47,9 @@ export const environmentVariables = z
     message: `must have at most ${fieldLimits.variables.totalBytes} bytes in all`,
   });
 
+/** Unknown fields that an error describes. */
+const MAX_UNKNOWN = 10;
+
 /** An object without unknown fields; the error for an unknown field suggests the nearest known one. */
 export function knownFields<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   return z.strictObject(shape, {
@@ -54,7 +57,9 @@ export function knownFields<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
       if (issue.code !== "unrecognized_keys") return undefined;
       // From the schema that failed, because it may have been extended.
       const { shape: known = shape } = (issue.inst as z.ZodObject | undefined) ?? {};
-      return (issue.keys as readonly string[]).map((key) => unknownField(key, Object.keys(known))).join("; ");
+      const keys = issue.keys as readonly string[];
+      const described = keys.slice(0, MAX_UNKNOWN).map((key) => unknownField(key, Object.keys(known)));
+      return [...described, ...(keys.length > MAX_UNKNOWN ? [`and ${keys.length - MAX_UNKNOWN} more unknown fields`] : [])].join("; ");
     },
   });
 }

@@ -96,13 +96,21 @@ export function parseObject(text: string): Record<string, unknown> {
   try {
     value = parseBoundedJson(text);
   } catch (error) {
-    const isTooMuch = error instanceof ReadLimitExceeded;
-    throw new PlatformError("request.invalid", `the body is ${isTooMuch ? "not accepted" : "not valid JSON"}: ${messageOf(error)}`);
+    const why = error instanceof ReadLimitExceeded ? "the body is not accepted" : "the body is not valid JSON";
+    throw new InvalidBody(`${why}: ${messageOf(error)}`);
   }
-  if (!isObject(value))
-    throw new PlatformError(
-      "request.invalid",
-      `the body must be a JSON object of arguments, not ${Array.isArray(value) ? "an array" : typeof value}`,
-    );
+  if (!isObject(value)) throw new InvalidBody(`the body must be a JSON object of arguments, not ${nameOf(value)}`);
   return value;
+}
+
+/** The body is no JSON object. An object with the wrong fields is another error. */
+export class InvalidBody extends PlatformError {
+  constructor(message: string) {
+    super("request.invalid", message);
+  }
+}
+
+function nameOf(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "an array" : typeof value;
 }

@@ -224,6 +224,26 @@ describe("a host", () => {
     });
   });
 
+  // Before: `instance.setup_failed`, 500, also for a state that the client has made up.
+  it("blames the snapshot if the environment cannot restore what a client has sent, and the environment in a fork", async () => {
+    const one = await host({
+      setup: () => ({ stock: 1 }),
+      snapshot: (state: { stock: number }) => state.stock,
+      restore: () => {
+        throw new TypeError("no stock");
+      },
+    });
+    const instance = await one.create();
+    const snapshot = { environment: "counter@1.0.0", format: "custom", data: "much" };
+    const refused = {
+      code: "snapshot.invalid",
+      message: expect.stringContaining("this snapshot cannot be restored: restore of 'counter' failed: no stock"),
+    };
+    await expect(instance.restore(snapshot)).rejects.toMatchObject(refused);
+    await expect(one.create({ snapshot })).rejects.toMatchObject(refused);
+    await expect(one.fork(instance.id, 1)).rejects.toMatchObject({ code: "instance.setup_failed" });
+  });
+
   it("restores a snapshot, also in another instance", async () => {
     const one = await host(counter);
     const instance = await one.create();

@@ -4,6 +4,7 @@ import {
   type EpisodeTask,
   FIRST_INSTANCE,
   type InstanceRecord,
+  isPlatformError,
   type JsonObject,
   newInstanceId,
   PlatformError,
@@ -131,7 +132,10 @@ export class Host implements HostContext {
       return copies;
     } catch (error) {
       for (const copy of copies) await this.destroy(copy.id);
-      throw error;
+      // Nobody sent the snapshot: the environment cannot restore what it has stored itself.
+      throw isPlatformError(error, "snapshot.invalid")
+        ? new PlatformError("instance.setup_failed", error.message, { cause: error })
+        : error;
     } finally {
       await this.find(id)?.forget(spec.sandboxes?.copies ?? []);
     }

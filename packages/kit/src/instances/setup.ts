@@ -1,4 +1,4 @@
-import { type Json, messageOf, PlatformError } from "@aenv/contract";
+import { isPlatformError, type Json, messageOf, PlatformError } from "@aenv/contract";
 import type { CompiledEnvironment, Toolset } from "../compile/environment.ts";
 import type { EpisodeContext, SetupContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
@@ -121,14 +121,16 @@ async function startEpisode(
     );
   } catch (error) {
     await episode.sandboxes.close();
-    throw toSetupError(host, step, instanceId, error, controller);
+    const failure = toSetupError(host, step, instanceId, error, controller);
+    throw step === "restore" ? asSnapshotFault(failure) : failure;
   }
   try {
     return { state, tools: await toolsFor(host.environment, state) };
   } catch (error) {
     // Without tools the episode does not begin, so its state is torn down.
     await close(state);
-    throw toSetupError(host, "toolsOf", instanceId, error, controller);
+    const failure = toSetupError(host, "toolsOf", instanceId, error, controller);
+    throw step === "restore" ? asSnapshotFault(failure) : failure;
   }
 }
 
@@ -150,6 +152,12 @@ function withTimeout<T>(
     return new PlatformError("instance.start_timeout", `${step} of '${name}' did not finish within ${setupTimeoutMs} ms; ${advice}`);
   });
   return untilAborted(running as Promise<T>, controller.signal, onLate).finally(stop);
+}
+
+/** The environment cannot continue from a snapshot. Who sent it is told so: it may be from elsewhere, or changed. */
+function asSnapshotFault(failure: unknown): unknown {
+  if (!isPlatformError(failure, "instance.setup_failed")) return failure;
+  return new PlatformError("snapshot.invalid", `this snapshot cannot be restored: ${failure.message}`, { cause: failure.cause });
 }
 
 /** Logs failures of the environment's code and converts them to platform errors. An aborted start is no failure. */

@@ -81,3 +81,10 @@ describe("a snapshot", () => {
     );
   });
 });
+
+it("whose references are nested too deeply is refused as the snapshot's fault", async () => {
+  const levels = 100_000;
+  const data = JSON.stringify(Array.from({ length: levels }, (_, at) => (at === levels - 1 ? 1 : [at + 1])));
+  const read = readSnapshot({}, { environment: "e@1", format: "graph", data }, "e@1", context);
+  await expect(read).rejects.toMatchObject({ code: "snapshot.invalid", message: expect.stringContaining("nested too deeply") });
+});

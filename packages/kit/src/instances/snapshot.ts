@@ -48,7 +48,7 @@ export async function readSnapshot(
   try {
     return parse(snapshot.data);
   } catch (error) {
-    throw damaged(messageOf(error));
+    throw damaged(error instanceof RangeError ? "its data is nested too deeply" : messageOf(error));
   }
 }
 

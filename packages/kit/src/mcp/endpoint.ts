@@ -19,6 +19,9 @@ export interface McpOptions {
   readonly useFastPath: boolean;
 }
 
+/** Of JSON-RPC. */
+const INVALID_REQUEST = -32_600;
+
 /** The agent API: MCP over Streamable HTTP, for every instance of the process. */
 export class McpEndpoint {
   readonly #environment: CompiledEnvironment;
@@ -47,13 +50,10 @@ export class McpEndpoint {
     try {
       body = parseBoundedJson(text);
     } catch (error) {
-      // The SDK would parse it without limits.
-      if (error instanceof ReadLimitExceeded)
-        return sendJson(response, 400, {
-          jsonrpc: "2.0",
-          error: { code: -32600, message: `the request is not accepted: ${error.message}` },
-          id: null,
-        });
+      if (error instanceof ReadLimitExceeded) {
+        const message = `Invalid Request: the message is not accepted: ${error.message}`;
+        return sendJson(response, 400, { jsonrpc: "2.0", error: { code: INVALID_REQUEST, message }, id: null });
+      }
       return this.#answerWithSdk(instance, request, response, text, undefined);
     }
     const session = this.#sessionOf(instance, request);

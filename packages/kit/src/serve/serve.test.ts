@@ -96,15 +96,23 @@ describe("the trainer API", () => {
       status: 500,
       body: { success: false, error: expect.stringContaining("goal"), errorInfo: { code: "request.invalid", retryable: false } },
     });
-    expect(await post(served, "/functions/peek", `{"a":${"[".repeat(5_000)}${"]".repeat(5_000)}}`)).toMatchObject({
-      status: 500,
-      body: { error: expect.stringContaining("its JSON is nested deeper than 200 levels") },
-    });
-    expect(await post(served, "/functions/peek", "{oops")).toMatchObject({
-      status: 500,
-      body: { success: false, error: expect.stringContaining("not valid JSON") },
-    });
-    expect(await post(served, "/functions/peek", [1])).toMatchObject({ status: 500, body: { error: expect.stringContaining("an array") } });
+  });
+
+  // Before: 500, and 100,000 levels were given to the code of the environment.
+  it("answers 400 to a body of a function or a reward that is no JSON object, or is nested too deeply", async () => {
+    const served = await start(shop);
+    const deep = `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
+    for (const path of ["/functions/peek", "/task/reward"])
+      for (const [body, problem] of [
+        ["{oops", "not valid JSON"],
+        ["[1]", "not an array"],
+        ["null", "not null"],
+        [deep, "nested deeper than 200 levels"],
+      ] as const)
+        expect(await post(served, path, body)).toMatchObject({
+          status: 400,
+          body: { success: false, error: expect.stringContaining(problem), errorInfo: { code: "request.invalid", retryable: false } },
+        });
   });
 
   it("serves custom endpoints and methods, and parses a query by the schema", async () => {

@@ -15,7 +15,7 @@ import {
 import type { z } from "zod";
 import type { CompiledEndpoint } from "../compile/environment.ts";
 import type { CompiledSchema } from "../compile/schema.ts";
-import { abortOnDisconnect, disconnectSignal, parseObject, readBody, sendFailure, sendText } from "../http/exchange.ts";
+import { abortOnDisconnect, disconnectSignal, InvalidBody, parseObject, readBody, sendFailure, sendText } from "../http/exchange.ts";
 import { type CallHooks, quietHooks } from "../instances/call.ts";
 import type { Host } from "../instances/host.ts";
 import type { Instance } from "../instances/instance.ts";
@@ -83,8 +83,9 @@ export async function answerTrainer(call: TrainerRequest, host: Host, maxBodyByt
     if (endpoint === undefined) return answerUnknown(path, host, response);
     sendSuccess(response, await call.instance.endpoints.call(endpoint, await argumentsOf(call, endpoint, maxBodyBytes), hooksFor(call)));
   } catch (error) {
-    // In the original's protocol, wrong arguments of a function or a reward are a 500.
-    const isOriginals = (name === "reward" || endpoint !== undefined) && isPlatformError(error, "request.invalid");
+    // In the original's protocol, wrong arguments of a function or a reward are a 500. A body without arguments is the client's mistake.
+    const isOfArguments = isPlatformError(error, "request.invalid") && !(error instanceof InvalidBody);
+    const isOriginals = (name === "reward" || endpoint !== undefined) && isOfArguments;
     host.log(key, error);
     sendFailure(response, error, isOriginals ? 500 : undefined);
   }

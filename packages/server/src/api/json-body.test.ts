@@ -13,8 +13,8 @@ describe("parseJson", () => {
 
   it("refuses what is nested too deeply, and only that", () => {
     const nested = (depth: number) => `${'[{"a":'.repeat(depth / 2)}1${"}]".repeat(depth / 2)}`;
-    expect(parseJson(nested(1_000))).toBeDefined();
-    expect(() => parseJson(nested(1_002))).toThrow("nested deeper than 1000 levels");
+    expect(parseJson(nested(200))).toBeDefined();
+    expect(() => parseJson(nested(202))).toThrow("nested deeper than 200 levels");
     expect(() => parseJson("[".repeat(1_000_000))).toThrow("nested deeper");
   });
 

@@ -1,15 +1,11 @@
-import { messageOf, PlatformError } from "@aenv/contract";
-
-/** Deep enough for any real request, and shallow enough that recursive code does not overflow the stack. */
-const MAX_DEPTH = 1_000;
+import { messageOf, PlatformError, parseBoundedJson, ReadLimitExceeded } from "@aenv/contract";
 
 /**
- * Parses a body. Extreme nesting is refused: it would overflow the stack of code that walks the value. So are more fields than the route
- * allows: a small text of many fields takes much longer to read than a large text of few.
+ * Parses a body, within the limits of ordinary messages. More fields than the route allows are refused too: a small text of many fields takes
+ * much longer to read than a large text of few.
  */
 export function parseJson(text: string, maxFields = Number.POSITIVE_INFINITY): unknown {
-  const { depth, fields } = sizeOf(text);
-  if (depth > MAX_DEPTH) throw invalid(`the body is nested deeper than ${MAX_DEPTH} levels`);
+  const fields = maxFields === Number.POSITIVE_INFINITY ? 0 : fieldsIn(text);
   if (fields > maxFields) {
     throw new PlatformError(
       "request.too_large",
@@ -18,8 +14,9 @@ export function parseJson(text: string, maxFields = Number.POSITIVE_INFINITY): u
     );
   }
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text);
   } catch (error) {
+    if (error instanceof ReadLimitExceeded) throw invalid(`the body is not accepted: ${error.message}`);
     // Node quotes a part of the text, which may be a part of a secret.
     throw invalid(messageOf(error).replace(/, (?:\.{3})?".*"(?:\.{3})? is not/s, ": the body is not"));
   }
@@ -29,9 +26,7 @@ function invalid(why: string): PlatformError {
   return new PlatformError("request.invalid", `Invalid request format: ${why}`);
 }
 
-function sizeOf(text: string): { readonly depth: number; readonly fields: number } {
-  let depth = 0;
-  let deepest = 0;
+function fieldsIn(text: string): number {
   let fields = 0;
   let isInString = false;
   for (let at = 0; at < text.length; at++) {
@@ -39,10 +34,8 @@ function sizeOf(text: string): { readonly depth: number; readonly fields: number
     if (code === QUOTE) isInString = !isInString;
     else if (isInString) at += Number(code === BACKSLASH);
     else if (code === COLON) fields++;
-    else if (code === BRACKET || code === BRACE) deepest = Math.max(deepest, ++depth);
-    else if (code === BRACKET + 2 || code === BRACE + 2) depth--;
   }
-  return { depth: deepest, fields };
+  return fields;
 }
 
-const [QUOTE, BACKSLASH, BRACKET, BRACE, COLON] = [34, 92, 91, 123, 58];
+const [QUOTE, BACKSLASH, COLON] = [34, 92, 58];
