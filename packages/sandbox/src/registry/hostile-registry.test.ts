@@ -306,6 +306,14 @@ describe("a registry that sends without end", () => {
     }
   });
 
+  it("a blob is not written to a disk that has less free space than the server keeps", async () => {
+    const layer = blobOf(Buffer.from("a layer"));
+    const { manifest, config } = imageOf([layer], [layer.digest]);
+    await using registry = await startServer(({ url = "" }, response) => answerFrom(url, response, [config, layer], { latest: manifest }));
+    const options = { insecureRegistries: [registry.host], unpackLimits: { freeDiskBytes: 2 ** 52 } };
+    expect((await failureOf(`${registry.host}/x`, options)).message).toContain("the disk of the server has less than");
+  });
+
   it("redirects and indexes without end are refused", async () => {
     await using circle = await startServer(({ url = "" }, response) => response.writeHead(302, { location: url }).end());
     const { log } = await failureOf(`${circle.host}/x`, { insecureRegistries: [circle.host] });

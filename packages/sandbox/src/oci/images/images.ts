@@ -145,7 +145,8 @@ export class Images {
 
   async #download(reference: RegistryReference, key: string, signal: AbortSignal): Promise<Image> {
     const { authFile, variables, architecture, layers, retryMs } = this.#options;
-    const limits = { ...DOWNLOAD_LIMITS, ...this.#options.downloadLimits };
+    const freeDiskBytes = this.#limits.freeDiskBytes ?? DOWNLOAD_LIMITS.freeDiskBytes;
+    const limits = { ...DOWNLOAD_LIMITS, freeDiskBytes, ...this.#options.downloadLimits };
     let layout: string | null = null;
     try {
       await using client = new RegistryClient(reference, {
