@@ -231,6 +231,7 @@ export {
   TASK_SANDBOX,
   taskSandboxConfig,
 } from "./task-sandboxes.ts";
+export { TimedSignal } from "./timed-signal.ts";
 export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, type ToolDescriptor, toolDescriptor } from "./tool.ts";
 export {
   type Conversation,

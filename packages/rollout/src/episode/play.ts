@@ -4,6 +4,7 @@ import {
   type Outcome,
   type Provenance,
   type StopReason,
+  TimedSignal,
   TRAJECTORY_FORMAT,
   type Trajectory,
   type Turn,
@@ -18,7 +19,6 @@ import { AgentError, DeadlineError, unscoredBy } from "./failure.ts";
 import type { EpisodeInstance } from "./instance.ts";
 import type { Limits } from "./limits.ts";
 import { type ProgramOptions, playProgram } from "./program.ts";
-import { LONGEST_TIMER_MS } from "./time-limit.ts";
 
 /** An episode to be played. */
 export interface EpisodeSpec {
@@ -221,33 +221,10 @@ async function playTurns(
   return episode.play(await agent.begin({ task, tools: episode.tools, seed: spec.seed, oracle }));
 }
 
-/** A signal that aborts when an episode takes too long or its caller cancels it. `AbortSignal.any` would cost several times as much. */
-export class EpisodeDeadline implements Disposable {
-  readonly #controller = new AbortController();
-  readonly #cancel: AbortSignal;
-  readonly #timer: ReturnType<typeof setTimeout>;
-  readonly #onCancel = () => this.#controller.abort(this.#cancel.reason);
-
+/** A signal that aborts when an episode takes too long or its caller cancels it. */
+export class EpisodeDeadline extends TimedSignal {
   constructor(ms: number, cancel: AbortSignal) {
-    this.#cancel = cancel;
-    const end = () => this.#controller.abort(new DeadlineError(`the episode took longer than ${ms / 1_000} s`));
-    this.#timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS));
-    if (cancel.aborted) this.#onCancel();
-    else cancel.addEventListener("abort", this.#onCancel, { once: true });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Whether it took too long; false if it was cancelled. */
-  get isOver(): boolean {
-    return this.signal.aborted && !this.#cancel.aborted;
-  }
-
-  [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
-    this.#cancel.removeEventListener("abort", this.#onCancel);
+    super(ms, cancel, () => new DeadlineError(`the episode took longer than ${ms / 1_000} s`));
   }
 }
 

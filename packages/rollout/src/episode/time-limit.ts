@@ -2,7 +2,7 @@ import { clampDelayMs } from "@aenv/contract";
 import { LimitReached } from "./limits.ts";
 
 /** 24 days. A longer timer would fire at once. */
-export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** What may be added in total: an endpoint that asks for pauses again and again does not make an episode endless. */
 const LONGEST_EXTENSION_MS = 30 * 60_000;

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { queryObjects } from "node:v8";
 import { readBoundedText } from "@aenv/contract";
 import { afterEach, describe, expect, it } from "vitest";
 import { LimitReached } from "../episode/limits.ts";
@@ -165,4 +166,20 @@ describe("a hostile endpoint", () => {
       expect(await post(busyWith(429, { "retry-after": header }))).toMatchObject({ answer: {}, pauses: [600_000], asked: [600_000] });
     },
   );
+});
+
+// Before: the signals of a request were kept until its timeout was over. A server that played 13,000 rollouts in five minutes had 21,000 of
+// them, with 15 MB, and would have had those of the last ten minutes for ever.
+it("keeps no signal of a request in memory after its answer", async () => {
+  server.on("request", (_, response: ServerResponse) => response.end("{}"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const http = new ModelHttp({ retries: 0, timeoutMs: 600_000 });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const ask = () => http.post({ url, headers: {}, body: {} }, (body) => readBoundedText(body, { maxBytes: 100 }), never);
+  await ask();
+  const before = queryObjects(AbortSignal) as number;
+  for (let n = 0; n < 50; n++) await ask();
+  expect(queryObjects(AbortSignal)).toBeLessThan(before + 10);
+  await http.close();
 });

@@ -1,6 +1,6 @@
 import type { LookupFunction } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { boundedChunks, messageOf, parseBoundedJson, parseRetryAfter, ReadLimitExceeded } from "@aenv/contract";
+import { boundedChunks, messageOf, parseBoundedJson, parseRetryAfter, ReadLimitExceeded, TimedSignal } from "@aenv/contract";
 import { Agent, buildConnector, request } from "undici";
 import { ModelError } from "../episode/failure.ts";
 import { LimitReached } from "../episode/limits.ts";
@@ -118,19 +118,19 @@ export class ModelHttp {
   }
 
   async #once<T>(call: ModelRequest, read: (body: ModelAnswer) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const limit = AbortSignal.timeout(this.#options.timeoutMs);
+    using limit = new TimedSignal(this.#options.timeoutMs, signal);
     try {
       const { statusCode, headers, body } = await request(call.url, {
         method: "POST",
         headers: { "content-type": "application/json", ...call.headers },
         body: JSON.stringify(call.body),
-        signal: AbortSignal.any([signal, limit]),
+        signal: limit.signal,
         dispatcher: this.#connections,
       });
       if (statusCode >= 200 && statusCode < 300) return await read(boundedChunks(body, { maxBytes: MAX_ANSWER_BYTES }));
       throw refusal(call.url, statusCode, headers["retry-after"], await beginningOf(body));
     } catch (error) {
-      if (!limit.aborted) throw error;
+      if (!limit.isOver) throw error;
       throw new ModelError(`${call.url} did not answer within ${this.#options.timeoutMs / 1_000} s`, { retryable: true, cause: error });
     }
   }

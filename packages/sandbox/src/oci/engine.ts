@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import type { Readable } from "node:stream";
-import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import { isPlatformError, messageOf, PlatformError, TimedSignal } from "@aenv/contract";
 import {
   type EngineAbilities,
   type ExportedSnapshot,
@@ -521,8 +521,8 @@ export class OciEngine implements SandboxEngine {
 
   async #openRunning(record: SandboxRecord, address: SandboxAddress, containers: Containers): Promise<OciSandbox | null> {
     const owned = record.container === null ? null : containers.find(record.container);
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(ADOPT_MS)]);
-    const container = owned === null ? null : await containers.open(owned, signal);
+    using limit = new TimedSignal(ADOPT_MS, this.#closing.signal);
+    const container = owned === null ? null : await containers.open(owned, limit.signal);
     return container === null ? null : this.#openSandbox(record, container, address);
   }
 

@@ -7,6 +7,7 @@ import {
   rolloutResult,
   rolloutsAccepted,
   rolloutsRequest,
+  TimedSignal,
   rolloutRoutes as table,
 } from "@aenv/contract";
 import { z } from "zod";
@@ -149,7 +150,8 @@ export function rolloutRoutes({ rollouts, pingMs = PING_MS, pollMs = POLL_MS }: 
 
 /** Waits until the rollout is done, the time is over, or the client is gone. */
 async function untilDone(rollouts: Rollouts, key: string, ms: number, pollMs: number, signal: AbortSignal): Promise<void> {
-  const stop = AbortSignal.any([signal, rollouts.closing, AbortSignal.timeout(ms)]);
+  using limit = new TimedSignal(ms, signal);
+  const stop = AbortSignal.any([limit.signal, rollouts.closing]);
   const items = streamResults({ rollouts, keys: [key], delivered: new Set(), signal: stop, pingMs: ms, pollMs });
   for await (const item of items) if (item.kind === "result") return;
 }

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, TimedSignal } from "@aenv/contract";
 import type { Sandbox } from "@aenv/sandbox";
 import { Pool } from "undici";
 
@@ -51,7 +51,8 @@ export class PortClients {
   async connect({ sandboxId, port }: SandboxPort, signal: AbortSignal): Promise<Duplex> {
     const sandbox = this.#sandboxes.get(sandboxId) ?? (await this.#findSandbox(sandboxId));
     if (sandbox?.connect === undefined) throw new PlatformError("sandbox.lost", `sandbox '${sandboxId}' is gone`);
-    return sandbox.connect(port, AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]));
+    using limit = new TimedSignal(CONNECT_MS, signal);
+    return await sandbox.connect(port, limit.signal);
   }
 
   async close(): Promise<void> {

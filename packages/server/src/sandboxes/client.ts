@@ -10,6 +10,7 @@ import {
   ReadLimitExceeded,
   readBoundedText,
   sandboxEnvelope,
+  TimedSignal,
 } from "@aenv/contract";
 import type { Sandbox, SandboxAddress } from "@aenv/sandbox";
 import { type Dispatcher, Pool } from "undici";
@@ -107,15 +108,14 @@ export async function requestSandbox(
   address: SandboxAddress,
   request: SandboxRequest,
 ): Promise<unknown> {
-  const deadline = AbortSignal.timeout(request.timeoutMs);
-  const signal = request.signal === undefined ? deadline : AbortSignal.any([request.signal, deadline]);
+  using deadline = new TimedSignal(request.timeoutMs, request.signal);
   let status: number;
   let text: string;
   try {
     const response = await clients.pool(sandboxId, address).request({
       method: request.method,
       path: request.path,
-      signal,
+      signal: deadline.signal,
       ...(request.body !== undefined && { body: JSON.stringify(request.body), headers: { "content-type": "application/json" } }),
     });
     status = response.statusCode;
@@ -123,7 +123,7 @@ export async function requestSandbox(
   } catch (error) {
     if (request.signal?.aborted) throw request.signal.reason;
     if (isPlatformError(error)) throw error;
-    if (deadline.aborted)
+    if (deadline.isOver)
       throw new PlatformError("request.timeout", `the sandbox did not answer ${request.path} within ${request.timeoutMs} ms`);
     throw new PlatformError("sandbox.lost", `the sandbox cannot be reached: ${messageOf(error)}`, { cause: error });
   }

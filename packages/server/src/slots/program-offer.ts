@@ -1,4 +1,4 @@
-import { type Catalogue, catalogue, isObject, parseBoundedJson, readBoundedText } from "@aenv/contract";
+import { type Catalogue, catalogue, isObject, parseBoundedJson, readBoundedText, TimedSignal } from "@aenv/contract";
 import { Environment, type HttpAnswer, type Transport } from "@aenv/sdk";
 import type { Dispatcher, Pool } from "undici";
 import type { Metadata } from "../hub/versions/environment-version.ts";
@@ -27,8 +27,8 @@ export async function readProgram(pool: Pool, signal: AbortSignal): Promise<Meta
 }
 
 async function readFunctions(pool: Pool, signal: AbortSignal): Promise<Catalogue> {
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
-  const { body } = await pool.request({ method: "GET", path: "/functions/list", signal: limited });
+  using limit = new TimedSignal(ASK_MS, signal);
+  const { body } = await pool.request({ method: "GET", path: "/functions/list", signal: limit.signal });
   const answer: unknown = parseBoundedJson(await readBoundedText(body, { maxBytes: responseLimits.offer }));
   return catalogue.parse(isObject(answer) ? answer.data : null);
 }

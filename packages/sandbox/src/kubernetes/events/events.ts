@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { messageOf } from "@aenv/contract";
+import { messageOf, TimedSignal } from "@aenv/contract";
 import type { KubernetesApi } from "../api/client.ts";
 import { isKubernetesError } from "../api/error.ts";
 import type { Pod } from "../pod/types.ts";
@@ -54,9 +54,9 @@ export class PodEvents {
   async #write(pod: Pod, note: PodNote): Promise<void> {
     const { namespace, log } = this.#options;
     const place = { namespace, instance: hostname(), suffix: randomBytes(8).toString("hex"), at: new Date() };
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(WRITE_MS)]);
+    using limit = new TimedSignal(WRITE_MS, this.#closing.signal);
     try {
-      await this.#api.create(`/api/v1/namespaces/${namespace}/events`, eventOf(pod, note, place), signal);
+      await this.#api.create(`/api/v1/namespaces/${namespace}/events`, eventOf(pod, note, place), limit.signal);
     } catch (error) {
       if (!isKubernetesError(error, 403) || Date.now() < this.#refusedUntil) return;
       this.#refusedUntil = Date.now() + REFUSED_PAUSE_MS;

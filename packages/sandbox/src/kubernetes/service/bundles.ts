@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import { messageOf } from "@aenv/contract";
+import { messageOf, TimedSignal } from "@aenv/contract";
 import { connectInit } from "../../init/connection.ts";
 import { sendFolder } from "../../init/folder.ts";
 import type { ServiceBundle } from "../../service.ts";
@@ -57,8 +57,9 @@ export class ReplicaBundles {
   }
 
   #begin(service: string, { name, open }: ServiceBundle, host: string): Sending {
-    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(SEND_MS)]);
     const work = async () => {
+      using limit = new TimedSignal(SEND_MS, this.#stop.signal);
+      const { signal } = limit;
       const folder = await open();
       await using init = await connectInit({ kind: "tcp", host, port: INIT_PORT }, this.#key, signal);
       await sendFolder(init, folder, signal, { parent: BUNDLES, name });

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, TimedSignal } from "@aenv/contract";
 import type { LaunchOptions } from "../../init/connection.ts";
 import { launch } from "../launcher.ts";
 
@@ -33,12 +33,12 @@ export async function runCommand({
   mark,
 }: RuntimeCommand): Promise<void> {
   signal?.throwIfAborted();
-  const limit = signal === undefined ? AbortSignal.timeout(timeoutMs) : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const started = launch({ argv, outputPath: logPath ?? "/dev/null", signal: limit, options: launching, mark });
+  using limit = new TimedSignal(timeoutMs, signal);
+  const started = launch({ argv, outputPath: logPath ?? "/dev/null", signal: limit.signal, options: launching, mark });
   const ending = await started.catch((error: Error) => error);
   if (!(ending instanceof Error) && ending.exitCode === 0) return;
   signal?.throwIfAborted();
-  const why = ending instanceof Error ? ending.message : limit.aborted ? `no answer within ${timeoutMs / 1_000} seconds` : null;
+  const why = ending instanceof Error ? ending.message : limit.isOver ? `no answer within ${timeoutMs / 1_000} seconds` : null;
   const printed = logPath === undefined ? null : await lastLine(logPath);
   throw new PlatformError("sandbox.start_failed", `${problem}: ${why ?? (await lastError(errorsPath)) ?? printed ?? `${argv[0]} failed`}`);
 }
