@@ -85,7 +85,7 @@ export class SandboxConnections {
       onSurplus: () => socket.destroy(),
       usableUntil: 0,
     };
-    let failure = new Error("the sandbox hung up");
+    let failure: Error | null = null;
     this.#all.add(connection);
     socket.on("error", (error) => {
       failure = error;
@@ -94,7 +94,7 @@ export class SandboxConnections {
       this.#all.delete(connection);
       const at = this.#idle.indexOf(connection);
       if (at >= 0) this.#idle.splice(at, 1);
-      connection.onClose(failure);
+      connection.onClose(failure ?? new Error("the sandbox hung up"));
     });
     return connection;
   }
