@@ -47,13 +47,30 @@ describe("targets", () => {
     expect(targets.peek("i")).toBeNull();
   });
 
+  // Before: 100,000 were kept, with 1.2 KB and more each; 3,018 of them after 12,800 rollouts, of which a tenth fail and end their instance.
+  it("are in memory only while their instance is live", async () => {
+    const rows = instanceRows(new MemoryStore());
+    const targets = new Targets(rows);
+    const many = Array.from({ length: 100 }, (_, n) => ({ ...running, id: `i${n}`, agentKey: `k${n}` }));
+    for (const one of many) targets.note(one);
+    expect(targets.size).toBe(100);
+    for (const { id, agentKey } of many) targets.note({ ...ended, id, agentKey });
+    expect(targets.size).toBe(0);
+    await rows.insert("i", ended);
+    expect(await targets.find("i")).toMatchObject({ kind: "gone" });
+    expect(await targets.findByAgentKey("k")).toMatchObject({ kind: "gone" });
+    expect(targets.size).toBe(0);
+  });
+
   it("that change during a read are returned in their new state", async () => {
     const rows = instanceRows(new MemoryStore());
     const targets = new Targets(rows);
     await rows.insert("i", running);
-    const looking = targets.find("i");
+    const looking = [targets.find("i"), targets.find("i")];
     targets.note(ended);
-    expect(await looking).toMatchObject({ kind: "gone" });
+    for (const found of await Promise.all(looking)) expect(found).toMatchObject({ kind: "gone" });
     expect(targets.peek("i")).toBeNull();
+    await rows.update("i", () => ended);
+    expect(await targets.find("i")).toMatchObject({ kind: "gone" });
   });
 });

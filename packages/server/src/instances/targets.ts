@@ -23,12 +23,23 @@ interface Known {
   readonly notedAt: number;
 }
 
-/** Finds instances by id and by agent key: in memory, or in the store if the row in memory is missing or too old. */
+/** Reads of one row that have not ended yet. */
+interface Reading {
+  count: number;
+  /** The row as it was changed here meanwhile. */
+  changed: InstanceRow | null;
+}
+
+/**
+ * Finds instances by id and by agent key: in memory, or in the store if the row in memory is missing or too old. Rows of ended instances are
+ * not kept in memory: they have no calls, and a busy server ends thousands in the minutes for which the store has them.
+ */
 export class Targets {
   readonly #rows: Collection<InstanceRow>;
   readonly #maxAgeMs: number;
   readonly #byId = new Map<string, Known>();
   readonly #idByAgentKey = new Map<string, string>();
+  readonly #reading = new Map<string, Reading>();
 
   /** Rows in memory are used for `maxAgeMs`; other servers may change them in the store. */
   constructor(rows: Collection<InstanceRow>, maxAgeMs = Number.POSITIVE_INFINITY) {
@@ -36,8 +47,16 @@ export class Targets {
     this.#maxAgeMs = maxAgeMs;
   }
 
+  /** How many rows are in memory. */
+  get size(): number {
+    return this.#byId.size;
+  }
+
   /** Remembers the current row. */
   note(row: InstanceRow): void {
+    const reading = this.#reading.get(row.id);
+    if (reading !== undefined) reading.changed = row;
+    if (!isLive(row)) return this.#forget(row);
     this.#byId.delete(row.id);
     this.#byId.set(row.id, { row, notedAt: performance.now() });
     this.#idByAgentKey.set(row.agentKey, row.id);
@@ -60,17 +79,16 @@ export class Targets {
   }
 
   async find(id: string): Promise<Target> {
-    const before = this.#byId.get(id);
-    const row = await this.#rows.find(id);
-    const known = this.#byId.get(id);
+    const { row, changed } = await this.#read(id);
     // A change on this server during the read is newer than its result.
-    if (known !== undefined && known !== before) return targetOf(known.row);
+    if (changed !== null) return targetOf(changed);
     if (row === null) {
+      const known = this.#byId.get(id);
       if (known !== undefined) this.#forget(known.row);
       return { kind: "unknown" };
     }
-    this.note(row.value);
-    return targetOf(row.value);
+    this.note(row);
+    return targetOf(row);
   }
 
   async findByAgentKey(key: string): Promise<Target> {
@@ -82,6 +100,18 @@ export class Targets {
     const { id, agentKey } = row.value;
     const target = this.peek(id) ?? (await this.find(id));
     return target.kind === "unknown" || target.row.agentKey === agentKey ? target : { kind: "unknown" };
+  }
+
+  async #read(id: string): Promise<{ readonly row: InstanceRow | null; readonly changed: InstanceRow | null }> {
+    const reading = this.#reading.get(id) ?? { count: 0, changed: null };
+    this.#reading.set(id, reading);
+    reading.count++;
+    try {
+      const row = (await this.#rows.find(id))?.value ?? null;
+      return { row, changed: reading.changed };
+    } finally {
+      if (--reading.count === 0) this.#reading.delete(id);
+    }
   }
 
   #forget(row: InstanceRow): void {
