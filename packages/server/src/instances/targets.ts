@@ -56,8 +56,11 @@ export class Targets {
   note(row: InstanceRow): void {
     const reading = this.#reading.get(row.id);
     if (reading !== undefined) reading.changed = row;
-    if (!isLive(row)) return this.#forget(row);
     this.#byId.delete(row.id);
+    if (!isLive(row)) {
+      this.#idByAgentKey.delete(row.agentKey);
+      return;
+    }
     this.#byId.set(row.id, { row, notedAt: performance.now() });
     this.#idByAgentKey.set(row.agentKey, row.id);
     if (this.#byId.size <= REMEMBERED) return;
