@@ -40,12 +40,17 @@ export default class NeedsReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], outside: readonly SerializedError[]): void {
     // Tests that were not selected by name are reported as skipped.
     const files = modules.map(resultOf).map((one) => (this.#isSelection ? { ...one, skipped: [] } : one));
-    const workers = process.env.AENV_TEST_WORKERS;
-    const result: RunResult = { files, outside: outside.length, ...(workers !== undefined && { variant: `with ${workers} workers` }) };
+    const variant = variantOf(process.env);
+    const result: RunResult = { files, outside: outside.length, ...(variant !== undefined && { variant }) };
     const file = process.env.AENV_TEST_RESULTS;
     if (file !== undefined) writeFileSync(file, JSON.stringify(result));
     process.stdout.write(format(summarize(modules, result)));
   }
+}
+
+function variantOf({ AENV_TEST_WORKERS: workers, AENV_MEMORY_MINUTES: minutes }: NodeJS.ProcessEnv): string | undefined {
+  if (workers !== undefined) return `with ${workers} workers`;
+  return minutes === undefined ? undefined : `for ${minutes} minutes`;
 }
 
 /** A failure outside a test (a file that does not load, a hook) counts as a failure too. */
