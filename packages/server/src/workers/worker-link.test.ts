@@ -1,7 +1,7 @@
 import { PlatformError } from "@aenv/contract";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Delegates } from "../access/delegates.ts";
+import { DELEGATE, Delegates } from "../access/delegates.ts";
 import { Tokens, tokenRows } from "../access/tokens.ts";
 import { type InstanceRow, instanceRows } from "../instances/row.ts";
 import { Targets } from "../instances/targets.ts";
@@ -116,6 +116,20 @@ describe("a worker", () => {
     await link.confirmed();
     expect(await remoteDelegates.find(token)).toBeNull();
     expect(remoteDelegates.find("aenv_0_1")).toBeNull();
+  });
+
+  // Before: the server remembered each invalid token that a client had sent to a worker, for as long as the worker lived.
+  it("leaves nothing in its server's memory for tokens and instances that do not exist, or have ended", async () => {
+    const { delegates, remoteDelegates, targets, rows, link } = connect();
+    for (let n = 0; n < 20; n++) expect(await remoteDelegates.find(`${DELEGATE}${n}`)).toBeNull();
+    await rows.insert("i", ended("i"));
+    for (const id of ["i", "unknown"]) await targets.find(id);
+    {
+      using delegate = delegates.grant({ owner: "ada", roles: new Set(["trainer"] as const), tokenId: null, maxInstances: null });
+      await remoteDelegates.find(delegate.token);
+      expect(link.interests).toBe(1);
+    }
+    expect(link.interests).toBe(0);
   });
 
   it("gets the errors of the store with their codes", async () => {

@@ -2,7 +2,7 @@ import type { FindDelegate } from "../access/access.ts";
 import type { RewardPhases } from "../instances/reward-phases.ts";
 import { type InstanceRow, isLive } from "../instances/row.ts";
 import type { Store, Versioned } from "../stores/store.ts";
-import type { FromWorker, Question, ToWorker } from "./messages.ts";
+import type { DelegateAnswer, FromWorker, Question, ToWorker } from "./messages.ts";
 import { sendableError } from "./sent-error.ts";
 
 export interface WorkerLinkOptions {
@@ -33,6 +33,11 @@ export class WorkerLink {
   constructor(options: WorkerLinkOptions, send: (message: ToWorker) => void) {
     this.#options = options;
     this.#send = send;
+  }
+
+  /** How many tokens and instances it is told about. */
+  get interests(): number {
+    return this.#interests.size + this.#delegates.size;
   }
 
   onMessage(message: LinkMessage): void {
@@ -101,7 +106,7 @@ export class WorkerLink {
   }
 
   #valueOf(question: Question): unknown {
-    const { store, delegates } = this.#options;
+    const { store } = this.#options;
     switch (question.what) {
       case "get":
         return question.kind === "instance" ? this.#getInstance(question.key) : store.get(question.kind, question.key);
@@ -110,13 +115,20 @@ export class WorkerLink {
       case "swap":
         return store.swap(question.kind, question.key, question.rev, question.value, question.indexes);
       case "delegate":
-        this.#delegates.add(question.token);
-        return delegates.find(question.token);
+        return this.#findDelegate(question.token);
       case "enter reward":
         return this.#enterReward(question.row);
       case "left reward":
         return this.#options.rewardPhases.left(question.row) ?? undefined;
     }
+  }
+
+  /** The interest comes before the read here too. A token that nobody has granted never ends, so it is not remembered. */
+  async #findDelegate(token: string): Promise<DelegateAnswer> {
+    this.#delegates.add(token);
+    const caller = await this.#options.delegates.find(token);
+    if (caller === null) this.#delegates.delete(token);
+    return caller;
   }
 
   /** The interest comes before the read, so that the worker misses no change: it prefers what it is told to an answer that follows. */
