@@ -45,8 +45,6 @@ export class RolloutWorker {
   readonly #here = new Map<string, { readonly controller: AbortController; readonly caller: Caller }>();
   readonly #closing = new AbortController();
   readonly #playing = new Set<Promise<void>>();
-  /** Lost servers and owners whose instances this server has ended. */
-  readonly #endedInstances = new Set<string>();
   #cursor: string | undefined;
 
   constructor(options: RolloutWorkerOptions, table: RolloutTable) {
@@ -139,6 +137,8 @@ export class RolloutWorker {
   async #takeOver(): Promise<void> {
     const { livingServers, serverId } = this.#options;
     let living: ReadonlySet<string> | null = null;
+    /** Lost servers and owners whose instances are ended in this round. In the next one, nothing of theirs is left to take over. */
+    const ended = new Set<string>();
     for await (const { key, value: row } of this.#table.running()) {
       const { lease, work } = row;
       if (lease === null) continue;
@@ -147,7 +147,7 @@ export class RolloutWorker {
       } else {
         living ??= await livingServers();
         if (living.has(lease.server)) continue;
-        if (work !== null) this.#endInstances(lease.server, callerOf(row, work));
+        if (work !== null) this.#endInstances(lease.server, callerOf(row, work), ended);
       }
       if (row.losses + 1 >= MAX_LOSSES) await this.#giveUp(key, lease);
       else if (await this.#table.queueAgain(key, lease)) this.offer(key, row);
@@ -184,10 +184,10 @@ export class RolloutWorker {
     return true;
   }
 
-  #endInstances(server: string, caller: Caller): void {
+  #endInstances(server: string, caller: Caller, ended: Set<string>): void {
     const name = JSON.stringify([server, caller.owner]);
-    if (this.#endedInstances.has(name)) return;
-    this.#endedInstances.add(name);
+    if (ended.has(name)) return;
+    ended.add(name);
     void this.#options.pools.endThoseOf(server, caller).catch(this.#options.onFailure);
   }
 
