@@ -1,5 +1,4 @@
 import { rolloutResult } from "@aenv/contract";
-import type { ScriptedOpenAi } from "@aenv/testing";
 import { projects, publish } from "../platform.ts";
 import type { MeasuredServer } from "./measured-server.ts";
 
@@ -19,13 +18,13 @@ export const BROKEN_MODEL = "broken";
 /** Plays rollouts until it is stopped: a trainer that uses shared processes and one that has a process for each instance, at the same time. */
 export class RolloutLoad {
   readonly #server: MeasuredServer;
-  readonly #model: ScriptedOpenAi;
+  readonly #model: { readonly baseUrl: string };
   readonly #counts: Counts = { scored: 0, unscored: 0, cancelled: 0 };
   readonly #admin: Headers;
   #made = 0;
   #isStopped = false;
 
-  constructor(server: MeasuredServer, model: ScriptedOpenAi) {
+  constructor(server: MeasuredServer, model: { readonly baseUrl: string }) {
     this.#server = server;
     this.#model = model;
     this.#admin = { authorization: `Bearer ${server.token}` };
