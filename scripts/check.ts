@@ -9,6 +9,7 @@ import { type Check, formatProblem } from "./check/problem.ts";
 import { checkProcessEnv } from "./check/process-env.ts";
 import { checkReference } from "./check/reference.ts";
 import { checkSnippets } from "./check/snippets.ts";
+import { checkThreats } from "./check/threats.ts";
 import { checkTypes } from "./check/types.ts";
 import { checkWords } from "./check/words.ts";
 
@@ -23,6 +24,7 @@ const checks: Readonly<Record<string, Check>> = {
   "docs links": checkLinks,
   "docs code": checkSnippets,
   "docs reference": checkReference,
+  "docs threats": checkThreats,
   words: checkWords,
 };
 

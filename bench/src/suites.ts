@@ -1,4 +1,5 @@
 import { benchmarks } from "./benchmarks/suite.ts";
+import { hostile } from "./hostile/suite.ts";
 import { kit } from "./kit/suite.ts";
 import { kubernetes, kubernetesScale } from "./kubernetes/suite.ts";
 import { platform } from "./platform/suite.ts";
@@ -9,4 +10,15 @@ import type { Suite } from "./suite.ts";
 import { tau2 } from "./tau2/suite.ts";
 
 /** All suites, in the order of a full run. */
-export const suites: readonly Suite[] = [kit, platform, workers, rollout, sandboxes, kubernetes, kubernetesScale, tau2, benchmarks];
+export const suites: readonly Suite[] = [
+  kit,
+  platform,
+  workers,
+  rollout,
+  hostile,
+  sandboxes,
+  kubernetes,
+  kubernetesScale,
+  tau2,
+  benchmarks,
+];

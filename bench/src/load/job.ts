@@ -11,6 +11,8 @@ export interface Address {
  */
 export interface LoadJob extends Address {
   readonly lanes: number;
+  /** A turn begins at each such interval while a lane is free; without it, each lane begins the next turn at once. */
+  readonly everyMs?: number;
   /** Whether each lane opens an MCP session first, for servers that require one. */
   readonly hasSession?: boolean;
   readonly steps: readonly Step[];

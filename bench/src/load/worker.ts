@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { Pool } from "undici";
 import { answerParent } from "../processes/answer.ts";
 import { type Answered, type Headers, send } from "./exchange.ts";
@@ -20,6 +21,7 @@ interface Prepared {
   readonly prefix: string;
   readonly templates: readonly Template[];
   readonly lanes: readonly Lane[];
+  readonly everyMs: number;
 }
 
 const HEADERS: Headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
@@ -35,19 +37,20 @@ async function prepare(job: LoadJob): Promise<void> {
   const pool = new Pool(url, { connections: job.lanes, pipelining: 1 });
   const open = () => (job.hasSession === true ? openSession(pool, prefix) : knock(pool));
   const lanes = await Promise.all(Array.from({ length: job.lanes }, open));
-  prepared = { pool, prefix, templates: job.steps.map((step) => toTemplate(step, prefix)), lanes };
+  prepared = { pool, prefix, templates: job.steps.map((step) => toTemplate(step, prefix)), lanes, everyMs: job.everyMs ?? 0 };
 }
 
 async function run(limits: Limits): Promise<LoadResult> {
   if (prepared === undefined) throw new Error("run comes after prepare");
-  const { pool, templates, lanes } = prepared;
+  const { pool, templates, lanes, everyMs } = prepared;
   const latenciesMs: number[] = [];
   const startedAt = performance.now();
   const endsAt = startedAt + limits.ms;
   let begun = 0;
   const take = async ({ headers }: Lane) => {
     for (let now = startedAt; now < endsAt && begun < limits.turns; ) {
-      begun++;
+      const waitMs = startedAt + begun++ * everyMs - performance.now();
+      if (waitMs > 0) await pause(waitMs);
       const turn = String(turnsTaken++);
       const from = performance.now();
       for (const template of templates) await step(pool, template, turn, headers);

@@ -13,7 +13,12 @@ export interface PlatformServer extends AsyncDisposable {
     project: keyof typeof projects,
     isolation: "shared" | "instance",
     deployConfig?: Readonly<Record<string, unknown>>,
+    headers?: Readonly<Record<string, string>>,
   ): Promise<string>;
+  /** A new token of an owner who publishes and trains, as an Authorization header. */
+  token(owner: string): Promise<{ readonly authorization: string }>;
+  /** The peak of its resident memory so far. */
+  peakBytes(): Promise<number>;
   /** The pids of the processes that run environments or wait in the pool. */
   sandboxes(): Promise<readonly number[]>;
   /** Kills only the server; its sandboxes keep running. */
@@ -39,7 +44,10 @@ export async function startPlatformServer(settings: Readonly<Record<string, unkn
     dataUrl: await child.query<string>("url"),
     cpuUs: () => child.query("cpuUs"),
     memory: () => child.query("memory"),
-    publish: (project, isolation, deployConfig) => child.query("publish", { folder: projects[project], isolation, deployConfig }),
+    publish: (project, isolation, deployConfig, headers) =>
+      child.query("publish", { folder: projects[project], isolation, deployConfig, headers }),
+    token: (owner) => child.query("token", owner),
+    peakBytes: () => child.query("peakBytes"),
     sandboxes: () => child.query("sandboxes"),
     kill: () => child.kill(),
     [Symbol.asyncDispose]: async () => {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { publish, startPlatform } from "aenvironment/platform-tests";
 import { answerParent } from "../../processes/answer.ts";
-import { cpuUs, foreignCpuUs, usageAnswers } from "../../processes/usage.ts";
+import { cpuUs, foreignCpuUs, peakResidentBytes, usageAnswers } from "../../processes/usage.ts";
 
 // node platform.ts <settings as JSON> [home]: the whole server, with SQLite in its home, a temporary folder by default.
 const [settings = "{}", home] = process.argv.slice(2);
@@ -27,7 +27,10 @@ answerParent(
       folder: string;
       isolation: "shared" | "instance";
       deployConfig?: Readonly<Record<string, unknown>>;
+      headers?: Readonly<Record<string, string>>;
     }) => publish(platform, folder, options),
+    token: (owner: string) => platform.token(owner, "publisher", "trainer"),
+    peakBytes: peakResidentBytes,
     sandboxes,
     close: () => platform.close(),
   },

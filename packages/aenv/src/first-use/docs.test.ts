@@ -36,6 +36,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "docs/guides/run-a-server.md": [project],
   "docs/guides/sandboxes.md": [],
   "docs/guides/serve-an-environment.md": [project],
+  "docs/guides/threats.md": [],
   // Its Python too.
   "docs/guides/train.md": [],
   "docs/guides/use-an-environment.md": [],

@@ -74,6 +74,8 @@ export const projects = {
   hostile: fileURLToPath(new URL("fixtures/hostile", import.meta.url)),
   /** Serves HTTP and WebSocket on its own port. */
   window: fileURLToPath(new URL("fixtures/window", import.meta.url)),
+  /** Answers with bodies that are endless, deep or large, and floods the connection of the platform. */
+  attacker: fileURLToPath(new URL("fixtures/attacker", import.meta.url)),
 } as const;
 
 /** `await using platform = await startPlatform()`, or `afterAll(() => platform?.close())`. */

@@ -316,6 +316,23 @@ describe("requests of a program with the key of the model", () => {
     expect(refused.map(({ body }) => body)).toMatchObject([anthropic, anthropic, { error: { code: "request_not_allowed" } }]);
   });
 
+  it("are refused with 413 if they do not end, and not forwarded", async () => {
+    await using model = await openModel();
+    const { hostname, port, pathname } = new URL(model.base);
+    const asked = requestOf({ hostname, port, method: "POST", path: `${pathname}/messages` }).on("error", () => {});
+    const answered = once(asked, "response") as Promise<[IncomingMessage]>;
+    const piece = Buffer.alloc(1_024 ** 2, " ");
+    const send = () => {
+      while (!asked.destroyed && asked.write(piece));
+    };
+    asked.on("drain", send);
+    send();
+    const [{ statusCode }] = await answered;
+    asked.destroy();
+    expect(statusCode).toBe(413);
+    expect(model.seen).toEqual([]);
+  });
+
   it("are forwarded if agents need them", async () => {
     await using model = await openModel();
     for (const path of ["/chat/completions", "/completions", "/responses", "/messages", "/messages/count_tokens?beta=true"])

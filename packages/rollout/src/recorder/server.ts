@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { messageOf } from "@aenv/contract";
+import { isPlatformError, messageOf } from "@aenv/contract";
 import { Agent } from "undici";
 import { isAllowed, refusalFor } from "./allowed.ts";
 import { forward } from "./forward.ts";
@@ -115,7 +115,8 @@ export class RecordingServer implements AsyncDisposable {
     }
     const answering = this.#answer(open.recording, rest.join("/"), query, request, response)
       .catch((error: unknown) => {
-        if (!response.headersSent) send(response, 502, `the recording server could not pass the request on: ${messageOf(error)}`);
+        if (isPlatformError(error, "request.too_large")) send(response, error.status, error.message);
+        else if (!response.headersSent) send(response, 502, `the recording server could not pass the request on: ${messageOf(error)}`);
         else response.destroy();
       })
       .finally(() => open.requests.delete(response));
