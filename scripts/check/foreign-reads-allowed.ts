@@ -193,7 +193,6 @@ export const allowedReads: readonly ReadAllowance[] = [
       "environments/swebench/src/parsers/javascript/mocha-report.ts": ["JSON.parse(`"],
       "environments/swebench/src/python/json-reader.ts": ["convert(JSON.parse(text))", "JSON.parse(raw)"],
       "environments/terminal-bench/src/verifier/reward-json.ts": ["JSON.parse(content"],
-      "packages/server/src/api/json-body.ts": ["return JSON.parse(text);"],
     },
   },
   {

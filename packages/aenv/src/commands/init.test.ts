@@ -41,7 +41,7 @@ describe("init", () => {
     using tree = temporaryTree();
     const { stdout } = await aenv(["init", "my-env"], { cwd: tree.path });
     const [, file = ""] = /^file:(aenvironment-0\.1\.0-[0-9a-f]{12}\.tgz)$/.exec(manifestOf(tree).dependencies.aenvironment) ?? [];
-    expect(stdout).toContain(`in ${file}`);
+    expect(stdout).toContain(`from ${file}`);
     expect(readFileSync(join(tree.path, "my-env", file)).equals((await ownTarball())?.bytes ?? Buffer.of())).toBe(true);
   });
 
