@@ -50,6 +50,8 @@ export const episodeAbilities = z.object({
   rewardDigest: z.string().optional(),
   /** Whether the environment has the function `episode_artifacts`. */
   artifacts: z.boolean().optional(),
+  /** Whether a program stores and restores its whole state by the routes below `/state`, so that it can be forked. */
+  snapshot: z.boolean().optional(),
 });
 export type EpisodeAbilities = z.infer<typeof episodeAbilities>;
 

@@ -12,6 +12,7 @@ import { PeriodicChecks } from "../periodic-checks.ts";
 import { waitUntilAnswering, waitUntilReady } from "../probe.ts";
 import { ControlGroups, endGroup, joinGroup, removeGroup } from "./control-groups.ts";
 import { copyFolder } from "./copy-folder.ts";
+import { readGivenVariables } from "./given-variables.ts";
 import { launchInit } from "./init.ts";
 import { type KillTarget, killAll, processesOf, signalGroup } from "./kill.ts";
 import { PortReservations } from "./port-reservations.ts";
@@ -240,7 +241,10 @@ export class ProcessEngine implements SandboxEngine {
       cwd: folder.work,
       env: { ...ownVariables(folder, this.#options), ...markerVariable(folder, record) },
     };
-    if (this.#canFindListeners) sandbox.connect = (port, signal) => this.#connect(sandbox, port, signal);
+    if (this.#canFindListeners) {
+      sandbox.connect = (port, signal) => this.#connect(sandbox, port, signal);
+      sandbox.programVariables = () => readGivenVariables(record.process.pid, { ...sandbox.commandDefaults?.env });
+    }
     sandbox.exited.then(() => {
       this.#adopted.delete(sandbox);
       this.#growing.delete(sandbox);

@@ -19,6 +19,8 @@ export class ProcessSandbox implements Sandbox {
   connect?: NonNullable<Sandbox["connect"]>;
   readonly initAddress?: SandboxAddress;
   commandDefaults?: CommandDefaults;
+  /** Set where the system reports the variables of a process. */
+  programVariables?: NonNullable<Sandbox["programVariables"]>;
   /** Only for sandboxes in a control group, as are the next two. */
   freeze?: NonNullable<Sandbox["freeze"]>;
   thaw?: NonNullable<Sandbox["thaw"]>;

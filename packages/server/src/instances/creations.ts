@@ -124,6 +124,7 @@ export class Creations {
       id: row.id,
       task: row.task,
       seed: row.seed,
+      ...(request.seed !== undefined && { isSeedNamed: true }),
       variables: mergeVariables(
         ownVariables(environment),
         { ...request.environment_variables, ...values },

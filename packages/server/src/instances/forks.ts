@@ -84,9 +84,9 @@ export class Forks {
   ): Promise<InstanceRow[]> {
     const { quotas, serverId, now, starter, slots } = this.#options;
     const slot = slotOf(parent);
-    const fidelity = wanted ?? (await slots.sandboxCopies.usualFidelity(slot));
+    const fidelity = wanted ?? (await slots.sandboxCopies.usualFidelity(slot, context.signal));
     assertForkable(parent, fidelity);
-    slots.sandboxCopies.assertCopyable(parent.id, slot, fidelity, "forked");
+    await slots.sandboxCopies.assertCopyable(parent.id, slot, fidelity, "forked", context.signal);
     quotas.admitCreate(parent.owner, ids.length);
     const [first = ""] = ids;
     const group = ids.length > 1 ? first : null;
@@ -196,9 +196,13 @@ export class Forks {
       slot.program === undefined
         ? await slots.sandboxCopies.readInitialState(parent.id, slot, signal)
         : await slots.sandboxCopies.readProgramState(parent, slot);
+    // Without a snapshot of its sandbox, a program continues from its own.
+    const state = slot.program !== undefined && sandboxSnapshot === undefined;
+    const stored = state ? await slots.sandboxCopies.storeProgram(parent.id, slot, signal) : {};
     const variables = mergeVariables(ownVariables(environment), reported.variables, platformVariables(parent));
     const initial = {
       ...reported,
+      ...stored,
       variables,
       sandboxOptions: parent.sandboxOptions,
       egress: parent.egress?.agent,

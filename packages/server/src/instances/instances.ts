@@ -180,9 +180,9 @@ export class Instances {
 
   async #request(id: string, name: "reset" | "snapshot", body: unknown, { caller, signal }: RequestContext): Promise<unknown> {
     const row = await this.get(id, caller);
-    if (name === "snapshot") this.#options.slots.sandboxCopies.assertCopyable(id, slotOf(row), "state", "stored");
     this.uses.begin(row);
     try {
+      if (name === "snapshot") await this.#options.slots.sandboxCopies.assertCopyable(id, slotOf(row), "state", "stored", signal);
       return await this.#options.slots.request(slotOf(row), name, body, signal);
     } finally {
       this.uses.end(row);

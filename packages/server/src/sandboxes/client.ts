@@ -84,7 +84,9 @@ export class SandboxClients {
 }
 
 function originOf(address: SandboxAddress): string {
-  return address.kind === "unix" ? "http://localhost" : `http://${address.host}:${address.port}`;
+  if (address.kind === "unix") return "http://localhost";
+  const { host, port } = address;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 export interface SandboxRequest {
@@ -108,9 +110,18 @@ export async function requestSandbox(
   address: SandboxAddress,
   request: SandboxRequest,
 ): Promise<unknown> {
+  const { status, text } = await askSandbox(clients, sandboxId, address, request);
+  return parseResponse(status, text, request.path);
+}
+
+/** The same for any response, whatever its status and its form. */
+export async function askSandbox(
+  clients: SandboxClients,
+  sandboxId: string,
+  address: SandboxAddress,
+  request: SandboxRequest,
+): Promise<{ readonly status: number; readonly text: string }> {
   using deadline = new TimedSignal(request.timeoutMs, request.signal);
-  let status: number;
-  let text: string;
   try {
     const response = await clients.pool(sandboxId, address).request({
       method: request.method,
@@ -118,8 +129,7 @@ export async function requestSandbox(
       signal: deadline.signal,
       ...(request.body !== undefined && { body: JSON.stringify(request.body), headers: { "content-type": "application/json" } }),
     });
-    status = response.statusCode;
-    text = await readText(response, request);
+    return { status: response.statusCode, text: await readText(response, request) };
   } catch (error) {
     if (request.signal?.aborted) throw request.signal.reason;
     if (isPlatformError(error)) throw error;
@@ -127,7 +137,6 @@ export async function requestSandbox(
       throw new PlatformError("request.timeout", `the sandbox did not answer ${request.path} within ${request.timeoutMs} ms`);
     throw new PlatformError("sandbox.lost", `the sandbox cannot be reached: ${messageOf(error)}`, { cause: error });
   }
-  return parseResponse(status, text, request.path);
 }
 
 async function readText({ headers, body }: Dispatcher.ResponseData, { path, maxBytes }: SandboxRequest): Promise<string> {
@@ -169,17 +178,25 @@ function parseResponse(status: number, text: string, path: string): unknown {
   } catch (error) {
     if (error instanceof ReadLimitExceeded)
       throw new PlatformError("sandbox.answer_too_large", `the answer of the sandbox to ${path} is not read: ${error.message}`);
-    // A program that is not an environment of the kit has only some of its routes.
-    if (status === 404 || status === 405)
-      throw new PlatformError("instance.unsupported", `the program of the instance has no route ${path}`);
+    if (isMissing(status)) throw noRoute(path);
     throw new PlatformError("sandbox.lost", `the sandbox answered ${path} with ${status} and no JSON`);
   }
   const sandbox = sandboxEnvelope.safeParse(body);
   if (sandbox.success && sandbox.data.success) return sandbox.data.data;
   const control = controlEnvelope.safeParse(body);
   const code = (sandbox.data?.errorInfo ?? (control.success ? control.data.error : null))?.code;
+  if (code === undefined && !sandbox.success && isMissing(status)) throw noRoute(path);
   const message = sandbox.data?.error ?? (control.success ? control.data.message : null) ?? `the sandbox answered ${path} with ${status}`;
   throw new PlatformError(allowedCode(code), message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}...` : message);
+}
+
+/** A program has only some of the routes of an environment; web frameworks answer the others with JSON of their own, or with a text. */
+function isMissing(status: number): boolean {
+  return status === 404 || status === 405;
+}
+
+function noRoute(path: string): PlatformError {
+  return new PlatformError("instance.unsupported", `the program of the instance has no route ${path}`);
 }
 
 /** Messages of sandboxes are stored in rows. */

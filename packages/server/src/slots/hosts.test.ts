@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { SandboxClients } from "../sandboxes/client.ts";
 import { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import type { ClaimSpec } from "./claim-spec.ts";
-import { Hosts, type HostsOptions } from "./hosts.ts";
+import { bundleGroup, type HostKind, Hosts, type HostsOptions } from "./hosts.ts";
 import { Occupancy } from "./occupancy.ts";
 import { Pool } from "./pool.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -47,11 +47,13 @@ function openHosts({ onStart, ...options }: TestOptions = {}) {
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => void failures.push(error);
   const limits = { maxHosts: 3, spreadAt: 4, maxEmpty: 10 };
-  const hosts = new Hosts({ pool, occupancy, ...limits, isOccupied: async () => false, onFailure, now, ...options });
+  const hosts = new Hosts({ occupancy, ...limits, isOccupied: async () => false, onFailure, now, ...options });
   let instances = 0;
+  const kindOf = (spec: ClaimSpec): HostKind => ({ group: bundleGroup(spec), start: (stop) => pool.claim(spec, stop) });
   const occupy = async (owner: string, bundle: string, more: Partial<ClaimSpec> = {}) => {
     const instanceId = `i-${++instances}`;
-    const { sandbox, group } = await hosts.occupy(instanceId, { ...specOf(owner, bundle), ...more }, signal);
+    const spec = { ...specOf(owner, bundle), ...more };
+    const { sandbox, group } = await hosts.occupy(instanceId, kindOf(spec), signal);
     return { id: sandbox.id, instanceId, sandbox, group };
   };
   const release = ({ id, instanceId }: Occupied) => occupancy.release(id, instanceId);
@@ -61,7 +63,7 @@ function openHosts({ onStart, ...options }: TestOptions = {}) {
     await engine.close();
   });
   const ids = async () => (await engine.list()).map(({ id }) => id).sort();
-  return { hosts, engine, clock, failures, ids, occupy, release };
+  return { hosts, engine, clock, failures, ids, occupy, kindOf, release };
 }
 
 /** A slot that a test has occupied. */
@@ -142,8 +144,8 @@ describe("hosts", () => {
     const onStart = async () => {
       if (++starts === 1) await new Promise((_, reject) => cancel.signal.addEventListener("abort", () => reject(new Error("cancelled"))));
     };
-    const { hosts, occupy } = openHosts({ onStart });
-    const first = hosts.occupy("first", specOf("ada", "shop"), cancel.signal);
+    const { hosts, occupy, kindOf } = openHosts({ onStart });
+    const first = hosts.occupy("first", kindOf(specOf("ada", "shop")), cancel.signal);
     const others = [occupy("ada", "shop"), occupy("ada", "shop")];
     await vi.waitFor(() => expect(starts).toBe(1));
     cancel.abort();

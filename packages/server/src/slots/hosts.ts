@@ -4,7 +4,14 @@ import type { Sandbox } from "@aenv/sandbox";
 import { pauseAfter } from "./backoff.ts";
 import type { ClaimSpec } from "./claim-spec.ts";
 import type { Occupancy } from "./occupancy.ts";
-import type { Pool } from "./pool.ts";
+import type { ProgramSpec } from "./sandbox-spec.ts";
+
+/** The process that an instance shares with others. */
+export interface HostKind {
+  /** Names what all instances of the process have in common. */
+  readonly group: string;
+  start(signal: AbortSignal): Promise<Sandbox>;
+}
 
 /** A process that is shared by many instances of one owner's environment. */
 interface Host {
@@ -32,7 +39,6 @@ interface Group {
 }
 
 export interface HostsOptions {
-  readonly pool: Pool;
   readonly occupancy: Occupancy;
   /** Hosts of one group. */
   readonly maxHosts: number;
@@ -50,7 +56,7 @@ export interface HostsOptions {
 /** An instance's place among the shared processes. */
 export interface HostPlace {
   readonly sandbox: Sandbox;
-  /** Names what all instances of the process have in common. */
+  /** See `HostKind`. */
   readonly group: string;
 }
 
@@ -70,10 +76,10 @@ export class Hosts {
   }
 
   /** Gives the instance a slot in the host with the fewest occupants. It waits for a host only if none runs. */
-  async occupy(instanceId: string, spec: ClaimSpec, signal: AbortSignal): Promise<HostPlace> {
-    const name = groupName(spec);
+  async occupy(instanceId: string, kind: HostKind, signal: AbortSignal): Promise<HostPlace> {
+    const { group: name } = kind;
     const group = this.#group(name);
-    const start = () => this.#start(name, group, spec, signal);
+    const start = () => this.#start(kind, group, signal);
     if (this.#needsHost(group)) start();
     return { sandbox: await this.#occupy(group, instanceId, start, signal), group: name };
   }
@@ -139,12 +145,12 @@ export class Hosts {
     if (!host.hasExited) group.hosts.push(host);
   }
 
-  #start(name: string, group: Group, spec: ClaimSpec, signal: AbortSignal): void {
-    const host = this.#options.pool.claim(spec, signal).then(
+  #start(kind: HostKind, group: Group, signal: AbortSignal): void {
+    const host = kind.start(signal).then(
       (sandbox) => {
         group.starting.delete(starting);
         group.failures = 0;
-        return this.#register(name, group, sandbox);
+        return this.#register(kind.group, group, sandbox);
       },
       (error: unknown) => {
         group.starting.delete(starting);
@@ -214,9 +220,28 @@ function leastAwaited({ starting }: Group): StartingHost | null {
   return best;
 }
 
-/** Stored in rows, so that the next server puts new instances only into hosts in which they belong. */
-function groupName({ owner, digest, variables, egress = "none", runtime, template, limits = {} }: ClaimSpec): string {
-  const sorted = (values: object) => Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1));
-  const parts = [owner, digest, sorted(variables), egress, runtime ?? null, template ?? null, sorted(limits)];
+/** Of processes that load a bundle. Stored in rows, so that the next server puts new instances only into hosts in which they belong. */
+export function bundleGroup({
+  owner,
+  digest,
+  variables,
+  egress = "none",
+  runtime,
+  template,
+  limits = {},
+}: Omit<ClaimSpec, "folder">): string {
+  return nameOf([owner, digest, sorted(variables), egress, runtime ?? null, template ?? null, sorted(limits)]);
+}
+
+/** The same of processes that run a program. */
+export function programGroup({ owner, program, variables, egress = "none", runtime, limits = {} }: Omit<ProgramSpec, "folder">): string {
+  return nameOf(["program", owner, program, sorted(variables), egress, runtime ?? null, sorted(limits)]);
+}
+
+function nameOf(parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}
+
+function sorted(values: object): [string, unknown][] {
+  return Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1));
 }

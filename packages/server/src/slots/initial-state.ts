@@ -11,7 +11,11 @@ export interface InitialState {
   /** Whether some of the variables are secrets. Not sent to the sandbox. */
   readonly hasSecrets?: boolean;
   readonly arguments: readonly string[];
+  /** Whether the request named the seed. Not sent to the sandbox. */
+  readonly isSeedNamed?: boolean;
   readonly snapshot?: unknown;
+  /** The digest of the state in `snapshot`, if the program computes one. Not sent to the sandbox. */
+  readonly digest?: string | undefined;
   readonly sandboxOptions?: SandboxOptions | undefined;
   /** A snapshot of the engine, with the files that the sandbox starts with. Not sent to the sandbox. */
   readonly sandboxSnapshot?: string | undefined;
@@ -36,6 +40,7 @@ const response = z.object({
   environment_variables: z.record(z.string(), z.string()),
   arguments: z.array(z.string()),
   snapshot: z.unknown(),
+  digest: z.string().optional(),
   sandboxes: sandboxGrant.optional(),
 });
 
@@ -58,6 +63,6 @@ function grantOf({ hasSecond: second }: TaskSandboxPolicy, copies: SandboxGrant[
 
 /** The current state of an instance, as its sandbox reports it for a fork in another sandbox. */
 export function parseInitialState(id: string, body: unknown): InitialState {
-  const { task, seed, environment_variables: variables, arguments: args, snapshot, sandboxes } = response.parse(body);
-  return { id, task: task ?? null, seed, variables, arguments: args, snapshot, taskCopies: sandboxes?.copies };
+  const { task, seed, environment_variables: variables, arguments: args, snapshot, digest, sandboxes } = response.parse(body);
+  return { id, task: task ?? null, seed, variables, arguments: args, snapshot, digest, taskCopies: sandboxes?.copies };
 }

@@ -4,12 +4,14 @@ import type { SandboxRequest } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { type InitialState, parseInitialState } from "./initial-state.ts";
+import { NO_SNAPSHOTS, type ProgramEpisodes, type ProgramState } from "./program-episodes.ts";
 import type { Slot } from "./slot.ts";
 
 export interface SandboxCopiesOptions {
   readonly engine: SandboxEngine;
   readonly space: SnapshotSpace;
   readonly find: (sandboxId: string) => Promise<Sandbox | null>;
+  readonly episodes: ProgramEpisodes;
   /** Sends a request to the process of an instance. */
   readonly request: (slot: Slot, request: Omit<SandboxRequest, "timeoutMs">) => Promise<unknown>;
 }
@@ -56,30 +58,30 @@ export class SandboxCopies {
     verb: "forked" | "stored",
     signal: AbortSignal,
   ): Promise<SandboxSnapshot> {
-    this.assertCopyable(id, slot, fidelity, verb);
+    await this.assertCopyable(id, slot, fidelity, verb, signal);
     const sandbox = await this.#options.find(slot.sandboxId);
     const take = sandbox?.snapshot?.bind(sandbox);
     if (take === undefined) throw new PlatformError("sandbox.lost", `the sandbox of instance '${id}' has ended`);
     return this.#options.space.use(() => take(fidelity, signal));
   }
 
-  /** What a fork continues with if its request does not say it: the state of an environment, and of a program as much as can be copied. */
-  async usualFidelity({ program, sandboxId }: Slot): Promise<ForkFidelity> {
-    if (program === undefined) return "state";
-    const { snapshots } = (await this.#options.find(sandboxId)) ?? {};
+  /** What a fork continues with if its request does not say it: its state, or as much of the sandbox as can be copied. */
+  async usualFidelity(slot: Slot, signal: AbortSignal): Promise<ForkFidelity> {
+    if (slot.program === undefined || (await this.#hasSnapshots(slot, signal))) return "state";
+    const { snapshots } = (await this.#options.find(slot.sandboxId)) ?? {};
     const possible = snapshots ?? this.#options.engine.can.snapshots;
     return (["memory", "files"] as const).find((one) => possible.includes(one)) ?? "state";
   }
 
   /** Refuses what cannot be copied here, before anything is. `verb` is for errors. */
-  assertCopyable(id: string, slot: Slot, fidelity: ForkFidelity, verb: "forked" | "stored"): void {
+  async assertCopyable(id: string, slot: Slot, fidelity: ForkFidelity, verb: "forked" | "stored", signal: AbortSignal): Promise<void> {
     const { name, can } = this.#options.engine;
     const unsupported = (why: string) =>
       new PlatformError("instance.unsupported", `instance '${id}' cannot be ${verb} with its ${fidelity}: ${why}`);
     if (fidelity === "state") {
-      if (slot.program === undefined) return;
+      if (slot.program === undefined || (await this.#hasSnapshots(slot, signal))) return;
       const next = can.snapshots.length === 0 ? "start the server with --engine oci, which copies" : "use the fidelity";
-      throw unsupported(`it is a program, and only the program knows its state; ${next} files or memory`);
+      throw unsupported(`${NO_SNAPSHOTS}, and only the program knows its state; ${next} files or memory`);
     }
     if (!slot.isOwnSandbox)
       throw unsupported(`it shares its process with others; set deployConfig.isolation to "instance", or use the fidelity state`);
@@ -87,6 +89,15 @@ export class SandboxCopies {
     const copied = [...(slot.program === undefined ? ["state"] : []), ...can.snapshots];
     const what = copied.length === 0 ? "no program" : copied.join(", ");
     throw unsupported(`the engine '${name}' of this server copies ${what === "state" ? "its state only" : what}`);
+  }
+
+  async #hasSnapshots(slot: Slot, signal: AbortSignal): Promise<boolean> {
+    return (await this.#options.episodes.abilities(slot, signal))?.snapshot === true;
+  }
+
+  /** The state of a program that has snapshots. */
+  storeProgram(id: string, slot: Slot, signal: AbortSignal): Promise<ProgramState> {
+    return this.#options.episodes.store(id, slot, signal);
   }
 
   /** What another sandbox needs to start a fork of this instance. */
@@ -99,12 +110,18 @@ export class SandboxCopies {
   /** What another sandbox needs to start the program of this instance again. The platform stores no variables: they may be secrets. */
   async readProgramState({ id, seed, environment, programArguments = [] }: ProgramInstance, slot: Slot): Promise<InitialState> {
     const sandbox = await this.#options.find(slot.sandboxId);
-    const variables = (await sandbox?.programVariables?.()) ?? {};
-    if (slot.program?.hasServer === true && variables.envNAME !== environment.name)
-      throw new PlatformError(
+    const variables = await sandbox?.programVariables?.();
+    const refused = (why: string) =>
+      new PlatformError(
         "instance.unsupported",
-        `instance '${id}' cannot be forked with its files: its program has overwritten the variables that it was started with; fork its memory, or store its files and create instances from the snapshot`,
+        `instance '${id}' cannot be forked: ${why}; store a snapshot of it, and create instances from the snapshot with their variables`,
       );
+    if (variables === undefined)
+      throw refused(
+        `the engine '${this.#options.engine.name}' of this server does not know the variables that its program was started with`,
+      );
+    if (slot.program?.hasServer === true && variables.envNAME !== environment.name)
+      throw refused("its program has overwritten the variables that it was started with");
     return { id, task: null, seed, variables, arguments: programArguments };
   }
 }

@@ -11,24 +11,28 @@ import {
 import type { Sandbox, SandboxEngine, SandboxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
-import { exitCauseOf, requestSandbox, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
+import { askSandbox, exitCauseOf, requestSandbox, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
 import { Disposal } from "../sandboxes/disposal.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { secondOf, type TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
 import type { TaskRoom } from "../task-sandboxes/room.ts";
 import { claimSpecFor } from "./claim-spec.ts";
-import { Hosts, type HostsOptions } from "./hosts.ts";
+import { bundleGroup, type HostKind, Hosts, type HostsOptions } from "./hosts.ts";
 import { createBody, type InitialState } from "./initial-state.ts";
 import { isolationOf } from "./isolation.ts";
 import { Occupancy } from "./occupancy.ts";
+import type { Pool } from "./pool.ts";
 import { explainMissing, type Program, programOf, programVariables, slotProgramOf } from "./program.ts";
+import { ProgramEpisodes } from "./program-episodes.ts";
+import { programHost } from "./program-host.ts";
 import type { RuntimePolicy } from "./runtimes.ts";
 import { SandboxCopies } from "./sandbox-copies.ts";
 import type { Slot } from "./slot.ts";
 import { subjectOf } from "./subject.ts";
 
 export interface SlotsOptions extends Omit<HostsOptions, "occupancy"> {
+  readonly pool: Pool;
   readonly engine: SandboxEngine;
   readonly space: SnapshotSpace;
   readonly clients: SandboxClients;
@@ -82,13 +86,19 @@ export class Slots {
   readonly #disposal = new Disposal();
   /** Starts in progress, by instance. */
   readonly #starts = new Map<string, Progress>();
+  readonly #episodes: ProgramEpisodes;
   readonly sandboxCopies: SandboxCopies;
 
   constructor(options: SlotsOptions) {
     this.#options = options;
     this.#occupancy = new Occupancy({ now: options.now, onExit: (sandbox, ids, exit) => this.#onExit(sandbox, ids, exit) });
     this.#hosts = new Hosts({ ...options, occupancy: this.#occupancy });
+    this.#episodes = new ProgramEpisodes({
+      request: (slot, request) => this.#request(slot, request),
+      ask: (slot, request) => askSandbox(options.clients, slot.sandboxId, slot.address, { ...request, timeoutMs: options.startTimeoutMs }),
+    });
     this.sandboxCopies = new SandboxCopies({
+      episodes: this.#episodes,
       engine: options.engine,
       space: options.space,
       find: (sandboxId) => this.find(sandboxId),
@@ -168,12 +178,14 @@ export class Slots {
       const stored = { id: initial.storedInstance, owner, ...(initial.egress !== undefined && { egress: { agent: initial.egress } }) };
       return this.occupyCopy(stored, initial.id, { id: initial.sandboxSnapshot ?? "", isTemporary: false }, environment, signal);
     }
-    const program = programOf(environment, engine, initial.arguments);
+    const isolation = isolationOf(environment.config);
+    // A program that is shared gets the arguments of an instance when that is created in it.
+    const program = programOf(environment, engine, isolation === "shared" ? environment.config.deployConfig?.arguments : initial.arguments);
     if (program !== null) {
       progress.step = "its program has not answered yet";
-      return this.#occupyProgram(program, environment, owner, initial, signal, progress);
+      if (isolation === "instance") return this.#occupyProgram(program, environment, owner, initial, signal, progress);
+      return this.#occupySharedProgram(program, environment, owner, initial, signal, progress);
     }
-    const isolation = isolationOf(environment.config);
     const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes, pool.limitsFor(environment), engine);
     const { tasks } = this.#options;
     const diskMb = needed.limits?.diskMb ?? pool.sandboxLimits.diskMb;
@@ -181,8 +193,10 @@ export class Slots {
     const spec = { ...needed, folder: await bundleFolder(needed.digest), mounts };
     let sandbox: Sandbox;
     let group: string | undefined;
-    if (isolation === "shared") ({ sandbox, group } = await this.#hosts.occupy(initial.id, spec, signal));
-    else {
+    if (isolation === "shared") {
+      const kind: HostKind = { group: bundleGroup(spec), start: (stop) => pool.claim(spec, stop) };
+      ({ sandbox, group } = await this.#hosts.occupy(initial.id, kind, signal));
+    } else {
       sandbox = await pool.claim(spec, signal).catch(async (error: unknown) => {
         await tasks.release(initial.id);
         throw error;
@@ -197,9 +211,14 @@ export class Slots {
       isOwnSandbox: isolation === "instance",
       ...(group !== undefined && { group }),
     };
+    return this.#createIn(sandbox, slot, initial, signal);
+  }
+
+  /** Creates the instance in a process that has a slot for it. */
+  async #createIn(sandbox: Sandbox, slot: Slot, initial: InitialState, signal: AbortSignal): Promise<Slot> {
     try {
       const { method, path } = hostRoutes.create;
-      if (initial.taskSandboxes !== undefined) await tasks.links.open(sandbox);
+      if (initial.taskSandboxes !== undefined) await this.#options.tasks.links.open(sandbox);
       await this.#request(slot, { method, path, maxBytes: responseLimits.instance, body: createBody(initial), signal });
       return slot;
     } catch (error) {
@@ -207,6 +226,24 @@ export class Slots {
       await this.release(slot, initial.id);
       throw cause;
     }
+  }
+
+  /** A program with the routes of a host is used as a process that has loaded a bundle. */
+  async #occupySharedProgram(
+    program: Program,
+    environment: EnvironmentVersion,
+    owner: string,
+    initial: InitialState,
+    signal: AbortSignal,
+    progress: Progress,
+  ): Promise<Slot> {
+    const { bundleFolder } = this.#options;
+    const folder = program.bundleDigest === null ? undefined : await bundleFolder(program.bundleDigest);
+    const kind = programHost(program, { environment, owner, initial, folder }, this.#options);
+    const { sandbox, group } = await this.#hosts.occupy(initial.id, kind, signal);
+    progress.step = "its setup has not finished yet";
+    const slot: Slot = { sandboxId: sandbox.id, address: sandbox.address, prefix: instancePrefix(initial.id), isOwnSandbox: false, group };
+    return this.#createIn(sandbox, slot, initial, signal);
   }
 
   /** The program answers for the instance, without the routes of a host. It cannot open a second container, so the server does. */
@@ -240,10 +277,13 @@ export class Slots {
         throw explainMissing(error, program, engine);
       });
     const slot = this.#programSlot(sandbox, id, program);
-    if (initial.taskSandboxes?.hasSecond !== true) return slot;
-    progress.step = "its second container does not run yet";
     try {
-      await tasks.sandboxes.open(sandbox.id, id, { purpose: "second", name: TASK_SANDBOX, episode: "" }, signal);
+      if (initial.taskSandboxes?.hasSecond === true) {
+        progress.step = "its second container does not run yet";
+        await tasks.sandboxes.open(sandbox.id, id, { purpose: "second", name: TASK_SANDBOX, episode: "" }, signal);
+      }
+      progress.step = "its episode has not begun yet";
+      await this.#episodes.begin(slot, initial, signal);
       return slot;
     } catch (error) {
       const cause = await exitCauseOf(sandbox, error);

@@ -60,7 +60,7 @@ export class Snapshots {
   /** Stores an instance, which goes on. If it fails, nothing is left. */
   async take(subject: Subject, request: SnapshotRequest, signal: AbortSignal): Promise<ReadySnapshot> {
     assertNoSecrets(subject, request);
-    this.#options.slots.sandboxCopies.assertCopyable(subject.id, subject.slot, request.fidelity ?? "state", "stored");
+    await this.#options.slots.sandboxCopies.assertCopyable(subject.id, subject.slot, request.fidelity ?? "state", "stored", signal);
     const row = this.#newRow(subject, request);
     this.#taking.add(row.id);
     try {
@@ -210,15 +210,14 @@ export class Snapshots {
     }
   }
 
-  async #read({ id, fidelity }: SnapshotRow, { id: instance, slot }: Subject, signal: AbortSignal): Promise<Taken> {
+  async #read({ id, fidelity }: SnapshotRow, subject: Subject, signal: AbortSignal): Promise<Taken> {
+    const { id: instance, slot } = subject;
     const { slots, engine } = this.#options;
     const local = fidelity === "state" ? null : await slots.sandboxCopies.takeSnapshot(instance, slot, fidelity, "stored", signal);
     try {
       const parts: Taken["parts"][number][] = [];
-      if (fidelity !== "memory" && slot.program === undefined) {
-        // Without the variables, which may be secrets.
-        const { task, seed, arguments: args, snapshot } = await slots.sandboxCopies.readInitialState(instance, slot, signal);
-        const state = Buffer.from(JSON.stringify({ task, seed, environment_variables: {}, arguments: args, snapshot }));
+      if (fidelity === "state" || (fidelity === "files" && slot.program === undefined)) {
+        const state = Buffer.from(JSON.stringify(await this.#readState(subject, signal)));
         parts.push({ name: `${STATE}${id}`, open: () => Readable.from([state]) });
       }
       if (local === null) return { local: null, facts: null, cut: [], parts };
@@ -234,6 +233,22 @@ export class Snapshots {
       if (local !== null) await engine.removeSnapshot?.(local.id).catch(() => {});
       throw error;
     }
+  }
+
+  /** Without the variables, which may be secrets. */
+  async #readState({ id, slot, seed, programArguments = [] }: Subject, signal: AbortSignal): Promise<object> {
+    const { sandboxCopies } = this.#options.slots;
+    // The task of a program is part of its own state.
+    if (slot.program !== undefined)
+      return {
+        task: null,
+        seed,
+        environment_variables: {},
+        arguments: programArguments,
+        ...(await sandboxCopies.storeProgram(id, slot, signal)),
+      };
+    const { task, seed: own, arguments: args, snapshot } = await sandboxCopies.readInitialState(id, slot, signal);
+    return { task, seed: own, environment_variables: {}, arguments: args, snapshot };
   }
 
   async #storePart(

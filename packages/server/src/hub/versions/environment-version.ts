@@ -1,4 +1,4 @@
-import type { Catalogue, EnvironmentConfig, EnvironmentStatus, ToolDescriptor, Visibility } from "@aenv/contract";
+import type { Catalogue, EnvironmentConfig, EnvironmentStatus, EpisodeAbilities, ToolDescriptor, Visibility } from "@aenv/contract";
 import type { Indexes } from "../../stores/store.ts";
 
 /** What an environment offers, read from a started instance when it is published. */
@@ -9,6 +9,8 @@ export interface Metadata {
   readonly taskCount: number | null;
   readonly tasksProblem?: string | null;
   readonly keepsStateInModules: boolean;
+  /** The parts of an episode that a program has; absent for other environments, and for programs without episodes. */
+  readonly abilities?: EpisodeAbilities;
 }
 
 export interface Artifact {
