@@ -14,6 +14,7 @@ interface CommandModule {
 const commands: Readonly<Record<string, { summary: string; alias?: string; isHidden?: boolean; load: () => Promise<CommandModule> }>> = {
   init: { summary: "create a new environment project", load: () => import("./commands/init.ts") },
   run: { summary: "serve the environment of this folder, and reload it on every change", load: () => import("./commands/run.ts") },
+  test: { summary: "check what every environment owes, and run its own tests", load: () => import("./commands/test.ts") },
   call: { summary: "call a tool, function or reward of a running environment", load: () => import("./commands/call.ts") },
   rollout: { summary: "play an agent against an environment's tasks, and score it", load: () => import("./commands/rollout.ts") },
   runs: { summary: "list, show and compare runs", load: () => import("./commands/runs/index.ts") },

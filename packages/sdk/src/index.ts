@@ -31,6 +31,7 @@ export type { Logger } from "./environment/logger.ts";
 export type { InstanceRuntime } from "./environment/open-instance.ts";
 export type { EnvironmentOptions, InstanceOptions, MountPoint } from "./environment/options.ts";
 export type { CallOptions } from "./environment/sandbox-client.ts";
+export { toReward } from "./environment/score.ts";
 export {
   AEnvError,
   type AEnvErrorOptions,

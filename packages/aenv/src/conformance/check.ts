@@ -1,0 +1,79 @@
+import type { EpisodeAbilities, Task, ToolDescriptor } from "@aenv/contract";
+import type { Wire } from "./wire.ts";
+
+/** What the checks know of the instance. Earlier checks fill it. */
+export interface Subject {
+  readonly wire: Wire;
+  readonly health: string;
+  readonly passReward: number;
+  readonly maxTasks: number;
+  /** Null for a plain tool server, which has no episodes. */
+  abilities: EpisodeAbilities | null;
+  tools: readonly ToolDescriptor[];
+  /** Those that are played: some of each split. */
+  tasks: readonly Task[];
+}
+
+/** One promise of an environment. Its name is a claim in plain words. */
+export interface Check {
+  readonly name: string;
+  /** Returns what it has seen, if that says more than the name. Throws `Violation`, or `NotOffered`. */
+  run(subject: Subject): Promise<string | undefined>;
+}
+
+export interface CheckResult {
+  readonly name: string;
+  readonly result: "passed" | "failed" | "skipped";
+  readonly detail: string | null;
+}
+
+/** The instance did not do what the contract says. */
+export class Violation extends Error {
+  override readonly name = "Violation";
+}
+
+/** The environment does not offer what is checked, which it need not. */
+export class NotOffered extends Error {
+  override readonly name = "NotOffered";
+}
+
+/** Runs the checks one after the other; `onResult` gets each at once. */
+export async function runChecks(
+  checks: readonly Check[],
+  subject: Subject,
+  onResult: (result: CheckResult) => void,
+  signal: AbortSignal,
+): Promise<readonly CheckResult[]> {
+  const results: CheckResult[] = [];
+  for (const check of checks) {
+    signal.throwIfAborted();
+    const result = await runCheck(check, subject);
+    onResult(result);
+    results.push(result);
+  }
+  return results;
+}
+
+async function runCheck({ name, run }: Check, subject: Subject): Promise<CheckResult> {
+  try {
+    return { name, result: "passed", detail: (await run(subject)) ?? null };
+  } catch (error) {
+    if (error instanceof NotOffered) return { name, result: "skipped", detail: error.message };
+    return { name, result: "failed", detail: (error as Error).message };
+  }
+}
+
+/** The abilities of an environment that has this one. */
+export function need(
+  subject: Subject,
+  ability: "prompt" | "reply" | "hear" | "status" | "stepRewards" | "digest" | "oracle",
+): EpisodeAbilities {
+  const abilities = needEpisodes(subject);
+  if (!abilities[ability]) throw new NotOffered(`GET /episode says "${ability}": false`);
+  return abilities;
+}
+
+export function needEpisodes({ abilities }: Subject): EpisodeAbilities {
+  if (abilities === null) throw new NotOffered("it has no GET /episode, so it is a plain tool server");
+  return abilities;
+}
