@@ -75,6 +75,7 @@ async function test(where: string, options: Options, terminal: Terminal): Promis
     passReward,
     maxTasks,
     abilities: null,
+    withoutEpisodes: "it has no GET /episode, so it is a plain tool server",
     tools: [],
     tasks: [],
   };

@@ -7,8 +7,10 @@ export interface Subject {
   readonly health: string;
   readonly passReward: number;
   readonly maxTasks: number;
-  /** Null for a plain tool server, which has no episodes. */
+  /** Null for an environment without episodes that can be begun again. */
   abilities: EpisodeAbilities | null;
+  /** Why `abilities` is null. */
+  withoutEpisodes: string;
   tools: readonly ToolDescriptor[];
   /** Those that are played: some of each split. */
   tasks: readonly Task[];
@@ -73,7 +75,7 @@ export function need(
   return abilities;
 }
 
-export function needEpisodes({ abilities }: Subject): EpisodeAbilities {
-  if (abilities === null) throw new NotOffered("it has no GET /episode, so it is a plain tool server");
+export function needEpisodes({ abilities, withoutEpisodes }: Subject): EpisodeAbilities {
+  if (abilities === null) throw new NotOffered(withoutEpisodes);
   return abilities;
 }

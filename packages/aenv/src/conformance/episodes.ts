@@ -26,7 +26,8 @@ export const episodeChecks: readonly Check[] = [
       const probe = await subject.wire.send("POST", instanceRoutes.reset.path, {});
       if (probe.status === 501) {
         subject.abilities = null;
-        return "it cannot be reset, so it has one episode only";
+        subject.withoutEpisodes = "it cannot be reset, so it has one episode only";
+        return subject.withoutEpisodes;
       }
       const has = Object.entries(subject.abilities).flatMap(([name, value]) => (value === true ? [name] : []));
       return has.length === 0 ? "none of the optional ones" : has.join(", ");
