@@ -50,5 +50,6 @@ export const {
   serve,
   setDataRoot,
   systemClock,
+  toReward,
   tool,
 } = await import("../src/index.ts");

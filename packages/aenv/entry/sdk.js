@@ -28,4 +28,5 @@ export const {
   fetchTransport,
   isPlatformError,
   systemClock,
+  toReward,
 } = await import("../src/sdk.ts");

@@ -1,4 +1,5 @@
 import type { EpisodeAbilities, Task, ToolDescriptor } from "@aenv/contract";
+import { NotOffered } from "./violation.ts";
 import type { Wire } from "./wire.ts";
 
 /** What the checks know of the instance. Earlier checks fill it. */
@@ -27,16 +28,6 @@ export interface CheckResult {
   readonly name: string;
   readonly result: "passed" | "failed" | "skipped";
   readonly detail: string | null;
-}
-
-/** The instance did not do what the contract says. */
-export class Violation extends Error {
-  override readonly name = "Violation";
-}
-
-/** The environment does not offer what is checked, which it need not. */
-export class NotOffered extends Error {
-  override readonly name = "NotOffered";
 }
 
 /** Runs the checks one after the other; `onResult` gets each at once. */

@@ -1,6 +1,7 @@
 import { digestAnswer, type OracleAction, oracleAnswer, problemsOf, type ResetResult, resetResult, type Task } from "@aenv/contract";
 import type { z } from "zod";
-import { type Subject, Violation } from "./check.ts";
+import type { Subject } from "./check.ts";
+import { Violation } from "./violation.ts";
 import { cut, type Wire } from "./wire.ts";
 
 export const SEED = 7;

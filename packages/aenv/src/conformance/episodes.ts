@@ -12,8 +12,9 @@ import {
   taskPage,
 } from "@aenv/contract";
 import { toReward } from "@aenv/sdk";
-import { type Check, NotOffered, need, needEpisodes, type Subject, Violation } from "./check.ts";
+import { type Check, need, needEpisodes, type Subject } from "./check.ts";
 import { act, digestOf, oracleOf, parsed, reset, SEED } from "./episode.ts";
+import { NotOffered, Violation } from "./violation.ts";
 import { cut, shown } from "./wire.ts";
 
 export const episodeChecks: readonly Check[] = [

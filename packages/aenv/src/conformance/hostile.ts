@@ -1,5 +1,6 @@
 import { connect } from "node:net";
-import { type Check, Violation } from "./check.ts";
+import type { Check } from "./check.ts";
+import { Violation } from "./violation.ts";
 import type { Wire } from "./wire.ts";
 
 const DEEP = 20_000;

@@ -1,7 +1,8 @@
 import { hostRoutes, instancePrefix, isObject } from "@aenv/contract";
 import { z } from "zod";
-import { type Check, NotOffered, type Subject, Violation } from "./check.ts";
+import type { Check, Subject } from "./check.ts";
 import { act, digestOf, oracleOf, parsed, reset } from "./episode.ts";
+import { NotOffered, Violation } from "./violation.ts";
 import type { Wire } from "./wire.ts";
 
 const created = z.looseObject({ id: z.string() });

@@ -1,7 +1,8 @@
 import { isObject, type OracleAction, type Task } from "@aenv/contract";
 import { toReward } from "@aenv/sdk";
-import { type Check, NotOffered, need, needEpisodes, type Subject, Violation } from "./check.ts";
+import { type Check, need, needEpisodes, type Subject } from "./check.ts";
 import { act, digestOf, oracleOf, reset, SEED } from "./episode.ts";
+import { NotOffered, Violation } from "./violation.ts";
 import { cut } from "./wire.ts";
 
 /** Reward and state after each action of an episode. */

@@ -1,6 +1,7 @@
 import { toolDescriptor } from "@aenv/contract";
-import { type Check, NotOffered, Violation } from "./check.ts";
+import type { Check } from "./check.ts";
 import { digestOf, parsed } from "./episode.ts";
+import { NotOffered, Violation } from "./violation.ts";
 import { cut } from "./wire.ts";
 
 export const toolChecks: readonly Check[] = [

@@ -1,5 +1,5 @@
 import { isErrorCode, isObject, sandboxEnvelope, tryJson } from "@aenv/contract";
-import { Violation } from "./check.ts";
+import { Violation } from "./violation.ts";
 
 export interface WireOptions {
   /** Where the routes of the instance begin. */
