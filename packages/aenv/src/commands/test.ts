@@ -66,7 +66,11 @@ async function test(where: string, options: Options, terminal: Terminal): Promis
     const settings = { ...own, onOutput: (line: string) => void output.push(line) };
     return withSpinner(terminal, `Starting ${project.config.name}`, () => openTarget(project, settings, terminal, stop));
   };
-  await using target = await start();
+  const showOutput = () => output.slice(-OUTPUT_LINES).forEach((line) => void terminal.stderr.write(`${line}\n`));
+  await using target = await start().catch((error: unknown) => {
+    showOutput();
+    throw error;
+  });
   const { apiKey, timeout: timeoutMs, passReward, tasks: maxTasks } = options;
   const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   const subject: Subject = {
@@ -87,7 +91,7 @@ async function test(where: string, options: Options, terminal: Terminal): Promis
   summarise(results, ownTests, printer);
   printer.json({ environment: project?.config.name ?? where, ownTests, results });
   if (failed === 0 && ownTests !== false) return;
-  for (const line of output.slice(-OUTPUT_LINES)) terminal.stderr.write(`${line}\n`);
+  showOutput();
   throw new Failure([], { exit: "failed" });
 }
 

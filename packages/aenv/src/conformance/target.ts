@@ -70,7 +70,8 @@ async function serveModule(
   };
   const port = await relay.listen("127.0.0.1", 0);
   try {
-    const options = { root: project.root, host: "127.0.0.1", socketPath, loadTimeoutMs };
+    const onUnhealthy = (reason: string) => onOutput(`it is not healthy yet: ${reason}`);
+    const options = { root: project.root, host: "127.0.0.1", socketPath, loadTimeoutMs, onUnhealthy };
     const started = await SandboxProcess.start({ ...options, onLine: (_, line) => onOutput(line), onCrash: onCrash(onOutput) }, signal);
     relay.use(socketPath);
     return {
