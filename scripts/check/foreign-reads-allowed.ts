@@ -78,6 +78,7 @@ export const allowedReads: readonly ReadAllowance[] = [
     because: "A program that the user develops or starts on the own machine prints these lines, which are shown as they arrive.",
     reads: {
       "packages/aenv/src/bundle/catalogue.ts": ['.on("data", onOutput)'],
+      "packages/aenv/src/conformance/project-tests.ts": ['stream.setEncoding("utf8").on("data", write)'],
       "packages/aenv/src/dev/command-process.ts": ['"node:readline"'],
       "packages/aenv/src/dev/inspector.ts": ['stream.on("data"'],
       "packages/aenv/src/dev/sandbox-process.ts": ['"node:readline"', "JSON.parse(line.slice(at))"],

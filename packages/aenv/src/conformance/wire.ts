@@ -1,4 +1,4 @@
-import { isErrorCode, isObject, sandboxEnvelope, tryJson } from "@aenv/contract";
+import { isErrorCode, isObject, readBoundedText, sandboxEnvelope, tryJson } from "@aenv/contract";
 import { Violation } from "./violation.ts";
 
 export interface WireOptions {
@@ -24,6 +24,8 @@ export interface Refusal {
   readonly message: string;
 }
 
+/** Of an answer: more than a page of tasks or a state of any environment. */
+const MAX_BYTES = 64 * 1_024 ** 2;
 const PROTOCOL = "2025-06-18";
 
 /** Requests to one instance exactly as they are written, without the tolerance of the SDK. */
@@ -56,7 +58,7 @@ export class Wire {
         ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
         signal: AbortSignal.timeout(timeoutMs),
       });
-      const text = await response.text();
+      const text = await readBoundedText(response.body, { maxBytes: MAX_BYTES });
       return { status: response.status, headers: response.headers, text, json: tryJson(text) };
     } catch (error) {
       const { name, cause, message } = error as Error & { cause?: Error };
