@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { type Mallory, startMallory } from "aenvironment/hostile-tests";
 import { clientOf } from "aenvironment/platform-tests";
 import { answerParent } from "../processes/answer.ts";
@@ -8,6 +9,9 @@ export interface AttackerOptions {
   readonly dataUrl: string;
   readonly headers: { readonly authorization: string };
 }
+
+/** A wave begins at this interval, so that as many honest rollouts are played as hostile ones, unless a wave takes longer. */
+const WAVE_MS = 2_000;
 
 export type Conduct = "hostile" | "honest";
 
@@ -31,7 +35,7 @@ async function open({ headers, ...urls }: AttackerOptions): Promise<void> {
   parties = { hostile, honest };
 }
 
-/** Begins to play, one wave after the other. */
+/** Begins to play one wave after the other. */
 function start(conduct: Conduct): void {
   isStopping = false;
   playing = play(conduct);
@@ -47,10 +51,12 @@ async function play(conduct: Conduct): Promise<number> {
   const expected = conduct === "hostile" ? "unscored" : "scored";
   let rollouts = 0;
   do {
+    const next = performance.now() + WAVE_MS;
     const results = await parties[conduct].play();
     const wrong = results.find(({ outcome }) => outcome.kind !== expected);
     if (wrong !== undefined) throw new Error(`the ${conduct} rollout ${wrong.id} is not ${expected}: ${JSON.stringify(wrong.outcome)}`);
     rollouts += results.length;
+    while (!isStopping && performance.now() < next) await pause(10);
   } while (!isStopping);
   return rollouts;
 }

@@ -34,34 +34,25 @@ export const hostile: Suite = {
         return sample;
       };
     await load.measure(target, BUSY.job, WARM_UP);
-    const samples = await takeTurns(ROUNDS, {
-      busyAlone: beside(null, BUSY),
-      busyHostile: beside("hostile", BUSY),
-      quietAlone: beside(null, QUIET),
-      quietHonest: beside("honest", QUIET),
-      quietHostile: beside("hostile", QUIET),
-    });
+    for (const [name, kind] of Object.entries({ "200 tool calls a second": QUIET, "tool calls, concurrency 64,": BUSY })) {
+      report.progress(`${name} beside hostile and honest parties`);
+      const samples = await takeTurns(ROUNDS, {
+        alone: beside(null, kind),
+        honest: beside("honest", kind),
+        hostile: beside("hostile", kind),
+      });
+      const honest = p99(samples.honest);
+      report.add({
+        name: `p99 of ${name} beside hostile parties`,
+        value: p99(samples.hostile),
+        unit: "ms",
+        beside: { what: "beside as many honest rollouts of the same owner", value: honest },
+        aim: { of: "ratio", is: "at most", limit: 2 },
+      });
+      const beforeThat = { what: "with nobody else", value: p99(samples.alone) };
+      report.add({ name: `p99 of ${name} beside honest parties`, value: honest, unit: "ms", beside: beforeThat });
+    }
     report.progress(`${rollouts} rollouts beside the calls; those of hostile parties have no score`);
-    report.add({
-      name: "p99 of tool calls beside hostile parties, concurrency 64",
-      value: p99(samples.busyHostile),
-      unit: "ms",
-      beside: { what: "without them", value: p99(samples.busyAlone) },
-      aim: { of: "ratio", is: "at most", limit: 2 },
-    });
-    report.add({
-      name: "p99 of 200 tool calls a second beside hostile parties",
-      value: p99(samples.quietHostile),
-      unit: "ms",
-      beside: { what: "beside honest ones, with rollouts of the same owner", value: p99(samples.quietHonest) },
-      aim: { of: "ratio", is: "at most", limit: 2 },
-    });
-    report.add({
-      name: "p99 of 200 tool calls a second beside honest parties",
-      value: p99(samples.quietHonest),
-      unit: "ms",
-      beside: { what: "without them", value: p99(samples.quietAlone) },
-    });
     report.add({
       name: "peak memory of the server beside hostile parties",
       value: (await server.peakBytes()) / 1_024 ** 2,
