@@ -547,7 +547,7 @@ async function acceptedAll(url: string): Promise<void> {
   const asked = request(url, { agent: false });
   asked.on("response", (response) => response.resume()).on("error", () => {});
   asked.end();
-  await once(asked, "close");
+  await new Promise((resolve) => asked.once("close", resolve));
 }
 
 function filesIn(folder: string): string[] {
