@@ -32,6 +32,8 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   // Its commands need a cluster; interop/helm installs, upgrades and uninstalls the chart.
   "docs/guides/kubernetes.md": [],
   "docs/guides/network-and-secrets.md": [],
+  // Its commands need a program: examples/python-program has a test that runs them.
+  "docs/guides/programs.md": [],
   "docs/guides/run-a-benchmark.md": [],
   "docs/guides/run-a-server.md": [project],
   "docs/guides/sandboxes.md": [],
@@ -45,6 +47,8 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   // Its code needs a sandbox and rows of the benchmark.
   "environments/swebench/README.md": [],
   "environments/tau2/README.md": ["npx aenvironment server"],
+  // Its commands need Python: its own test runs them.
+  "examples/python-program/README.md": [],
 };
 
 /** Those with commands that need the data of tau2, which is not part of the project: their blocks about tau2 are run with it. */

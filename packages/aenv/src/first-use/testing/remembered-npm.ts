@@ -8,7 +8,7 @@ import { delimiter, join } from "node:path";
 export function withRememberedNpm(home: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const bin = join(home, "remembered");
   mkdirSync(bin, { recursive: true });
-  const real = `PATH=$(printf %s "$PATH" | sed 's|^${bin}:||')`;
+  const real = `PATH=$(printf %s "$PATH" | sed 's|${bin}:||')`;
   writeFileSync(join(bin, "npx"), npx(real), { mode: 0o755 });
   writeFileSync(join(bin, "npm"), npm(real, join(home, "installed")), { mode: 0o755 });
   return { ...env, PATH: `${bin}${delimiter}${env.PATH}` };
