@@ -1,4 +1,7 @@
 export { type NewAdmin, resetAdmin } from "./access/reset-admin.ts";
+export { type BackupOptions, backUp } from "./backup/backup.ts";
+export type { BackupManifest } from "./backup/format.ts";
+export { type RestoreOptions, restore } from "./backup/restore.ts";
 export { clusterAccess } from "./cluster-access.ts";
 export { fileVariableOf, readServerConfig, type ServerConfig, serverConfig, shownConfig, variableOf } from "./config.ts";
 export { destroySandboxes, imageLimits } from "./engine.ts";

@@ -22,7 +22,7 @@ export interface Blob {
 }
 
 /** The content of the `.json`: the blob, and the name of its file. */
-interface BlobRecord extends Blob {
+export interface BlobRecord extends Blob {
   readonly file: string;
 }
 

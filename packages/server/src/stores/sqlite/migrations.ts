@@ -79,7 +79,7 @@ export function migrate(db: Database, steps: readonly Migration[] = migrations):
 }
 
 /** 0 for a new file. */
-function versionOf(db: Database): number {
+export function versionOf(db: Database): number {
   const isOurs = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'versions'").get() !== undefined;
   return isOurs ? (db.prepare<[], number>("SELECT coalesce(max(version), 0) FROM versions").pluck().get() ?? 0) : 0;
 }
