@@ -27,6 +27,7 @@ const commands: Readonly<Record<string, { summary: string; alias?: string; isHid
   build: { summary: "bundle the environment into one archive, or build its image", load: () => import("./commands/build.ts") },
   image: { summary: "load images into a server's store", load: () => import("./commands/image/index.ts") },
   server: { summary: "start the platform: hub, instances and gateway", alias: "up", load: () => import("./commands/server.ts") },
+  status: { summary: "show what a server does, for administrators", load: () => import("./commands/status.ts") },
   backup: { summary: "back up a server's data while it runs", load: () => import("./commands/backup.ts") },
   restore: { summary: "restore a backup into an empty home", load: () => import("./commands/restore.ts") },
   push: { summary: "publish the environment of this folder", load: () => import("./commands/push.ts") },
