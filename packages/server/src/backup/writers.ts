@@ -14,7 +14,7 @@ export interface Source {
 /** The content of an open file, which does not change. */
 export async function contentOf(file: FileHandle): Promise<Source> {
   const { size } = await file.stat();
-  return { size, chunks: file.createReadStream({ start: 0, autoClose: false, highWaterMark: 1 << 20 }) };
+  return { size, chunks: file.createReadStream({ autoClose: false, highWaterMark: 1 << 20 }) };
 }
 
 export function textOf(text: string): Source {
