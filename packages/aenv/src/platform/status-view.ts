@@ -36,7 +36,7 @@ export function statusPage(status: ServerStatus, before: ServerStatus | null, ou
         ["Starts", `${totals.started} running${failed(totals.failedStarts)}${perSecond("started")}`],
         ["Calls", `${totals.calls}${failed(totals.failedCalls)}${perSecond("calls")}`],
         ["Rollouts", `${rollouts.running} running${done.length === 0 ? "" : `, done: ${done.join(", ")}`}`],
-        ["Server", `${bytesText(status.memoryBytes)} of memory, ${status.workers} serving the data port${cpuText(status, before)}`],
+        ["Server", `${bytesText(status.memoryBytes)} of memory, workers: ${status.workers}${cpuText(status, before)}`],
       ],
       output,
     ),
