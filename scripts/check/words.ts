@@ -22,7 +22,7 @@ const replaced: Readonly<Record<string, string>> = {
 const exceptions: readonly { readonly files: RegExp; readonly words: RegExp; readonly reason: string }[] = [
   { files: /^environments\/tau2\//, words: /^(?:seat|door|shelf)/, reason: "data and tools of the benchmark: seats of a flight, a shelf" },
   {
-    files: /^packages\/server\/src\/operations\/(?:call-)?metrics/,
+    files: /^(?:packages\/server\/src\/operations\/(?:call-)?metrics|deploy\/grafana\/)/,
     words: /^door$/,
     reason: "a label of published metrics, which dashboards use",
   },

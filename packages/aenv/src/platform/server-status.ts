@@ -1,4 +1,4 @@
-import { type InstanceRecord, isObject, PlatformError, tryJson } from "@aenv/contract";
+import { type InstanceRecord, isObject, messageOf, PlatformError, readBoundedText, tryJson } from "@aenv/contract";
 import { MetricsText } from "./metrics-text.ts";
 import type { Platform } from "./platform.ts";
 
@@ -33,11 +33,14 @@ interface PoolSize {
   readonly target: number;
 }
 
-export interface Group {
+interface Counts {
+  starting: number;
+  running: number;
+  failed: number;
+}
+
+export interface Group extends Readonly<Counts> {
   readonly name: string;
-  readonly starting: number;
-  readonly running: number;
-  readonly failed: number;
 }
 
 interface Failed {
@@ -52,7 +55,7 @@ interface Failed {
 export async function readStatus({ url, apiKey, scheduler }: Platform, now: () => Date): Promise<ServerStatus> {
   // First, because its refusal says which role is needed.
   const metrics = new MetricsText(await readText(url, "/metrics", apiKey));
-  const [readiness, records] = await Promise.all([readReadiness(url), all(scheduler.eachInstance())]);
+  const [readiness, counted] = await Promise.all([readReadiness(url), count(scheduler.eachInstance())]);
   const pool = (kind: string) => ({ ready: metrics.sum(`aenv_pool_${kind}_ready`), target: metrics.sum(`aenv_pool_${kind}_target`) });
   return {
     url,
@@ -80,33 +83,39 @@ export async function readStatus({ url, apiKey, scheduler }: Platform, now: () =
     memoryBytes: metrics.sum("process_resident_memory_bytes"),
     workers: metrics.sum("aenv_workers"),
     rollouts: { running: metrics.sum("aenv_rollouts_running"), done: metrics.by("aenv_rollouts_total", "outcome") },
-    environments: grouped(records, environmentOf),
-    owners: grouped(records, ownerOf),
-    failures: records
-      .filter(({ status }) => status === "Failed")
-      .map((one) => ({
-        id: one.id,
-        environment: environmentOf(one),
-        owner: ownerOf(one),
-        at: one.updated_at,
-        reason: typeof one.reason === "string" ? one.reason : "",
-      }))
-      .sort((one, other) => (one.at < other.at ? 1 : -1)),
+    ...counted,
   };
 }
 
-/** The busiest first. */
-function grouped(records: readonly InstanceRecord[], nameOf: (one: InstanceRecord) => string): Group[] {
-  const groups = new Map<string, { starting: number; running: number; failed: number }>();
-  for (const one of records) {
-    const name = nameOf(one);
-    const group = groups.get(name) ?? { starting: 0, running: 0, failed: 0 };
-    groups.set(name, group);
-    if (one.status === "Running") group.running++;
-    else if (one.status === "Failed") group.failed++;
-    else group.starting++;
-  }
-  const size = ({ running, starting, failed }: Omit<Group, "name">) => running + starting + failed;
+/** More failures than anybody reads; the counts have all of them. */
+const FAILURES_KEPT = 1_000;
+
+/** Counts instances as their pages arrive: a store may list hundreds of thousands. */
+async function count(records: AsyncIterable<InstanceRecord>): Promise<Pick<ServerStatus, "environments" | "owners" | "failures">> {
+  const [environments, owners] = [new Map<string, Counts>(), new Map<string, Counts>()];
+  const failures: Failed[] = [];
+  const note = (one: InstanceRecord) => {
+    const [environment, owner] = [environmentOf(one), one.owner ?? ""];
+    add(environments, environment, one.status);
+    add(owners, owner, one.status);
+    if (one.status !== "Failed" || failures.length >= FAILURES_KEPT) return;
+    failures.push({ id: one.id, environment, owner, at: one.updated_at, reason: typeof one.reason === "string" ? one.reason : "" });
+  };
+  for await (const one of records) note(one);
+  failures.sort((one, other) => (one.at < other.at ? 1 : -1));
+  return { environments: busiestFirst(environments), owners: busiestFirst(owners), failures };
+}
+
+function add(groups: Map<string, Counts>, name: string, status: string): void {
+  const group = groups.get(name) ?? { starting: 0, running: 0, failed: 0 };
+  groups.set(name, group);
+  if (status === "Running") group.running++;
+  else if (status === "Failed") group.failed++;
+  else group.starting++;
+}
+
+function busiestFirst(groups: ReadonlyMap<string, Counts>): Group[] {
+  const size = ({ running, starting, failed }: Counts) => running + starting + failed;
   return [...groups].map(([name, group]) => ({ name, ...group })).sort((one, other) => size(other) - size(one));
 }
 
@@ -114,40 +123,36 @@ function environmentOf({ environment, env }: InstanceRecord): string {
   return typeof environment === "string" ? environment : `${env?.name}@${env?.version}`;
 }
 
-function ownerOf({ owner }: InstanceRecord): string {
-  return owner ?? "";
-}
-
-async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = [];
-  for await (const one of items) found.push(one);
-  return found;
-}
-
 async function readReadiness(url: string): Promise<Pick<ServerStatus, "ready" | "store" | "disk">> {
-  const response = await ask(url, "/ready", {});
-  const answer = tryJson(await response.text());
+  const { isOk, text } = await ask(url, "/ready", {});
+  const answer = tryJson(text);
   const textOf = (key: string) => (isObject(answer) && typeof answer[key] === "string" ? answer[key] : "unknown");
-  return { ready: response.ok, store: textOf("store"), disk: textOf("disk") };
+  return { ready: isOk, store: textOf("store"), disk: textOf("disk") };
 }
 
 async function readText(url: string, path: string, apiKey: string): Promise<string> {
-  const response = await ask(url, path, apiKey === "" ? {} : { authorization: `Bearer ${apiKey}` });
-  const text = await response.text();
-  if (response.ok) return text;
+  const { isOk, status, text } = await ask(url, path, apiKey === "" ? {} : { authorization: `Bearer ${apiKey}` });
+  if (isOk) return text;
   const answer = tryJson(text);
-  const message =
-    isObject(answer) && typeof answer.message === "string" ? answer.message : `it answered with the status ${response.status}`;
-  const code = response.status === 401 ? "access.unauthenticated" : response.status === 403 ? "access.denied" : "network.failed";
+  const message = isObject(answer) && typeof answer.message === "string" ? answer.message : `it answered with the status ${status}`;
+  const code = status === 401 ? "access.unauthenticated" : status === 403 ? "access.denied" : "network.failed";
   throw new PlatformError(code, `could not read ${url}${path}: ${message}`);
 }
 
 const TIMEOUT_MS = 10_000;
+const MAX_BYTES = 16 * 1024 ** 2;
 
-async function ask(url: string, path: string, headers: Readonly<Record<string, string>>): Promise<Response> {
+interface Answer {
+  readonly isOk: boolean;
+  readonly status: number;
+  readonly text: string;
+}
+
+async function ask(url: string, path: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
   try {
-    return await fetch(url + path, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const response = await fetch(url + path, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return { isOk: response.ok, status: response.status, text: await readBoundedText(response.body, { maxBytes: MAX_BYTES }) };
   } catch (cause) {
-    throw new PlatformError("network.failed", `could not reach ${url}${path}`, { cause });
+    throw new PlatformError("network.failed", `could not read ${url}${path}: ${messageOf(cause)}`, { cause });
   }
 }

@@ -1,6 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { PlatformError } from "@aenv/contract";
 import Database from "better-sqlite3";
+import { decode } from "../row.ts";
 import { damaged, explain } from "./errors.ts";
 import { migrations, versionOf } from "./migrations.ts";
 
@@ -50,7 +51,7 @@ export class DatabaseReader implements Disposable {
   /** The values of all rows of a kind. */
   *values<T>(kind: string): Generator<T> {
     const rows = this.#db.prepare<[string], string>("SELECT value FROM rows WHERE kind = ?").pluck();
-    for (const value of rows.iterate(kind)) yield JSON.parse(value) as T;
+    for (const value of rows.iterate(kind)) yield decode<T>(value);
   }
 
   [Symbol.dispose](): void {
