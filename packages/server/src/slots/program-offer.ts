@@ -48,7 +48,7 @@ export async function readProgram(pool: Pool, signal: AbortSignal): Promise<Meta
 }
 
 async function readFunctions(pool: Pool, signal: AbortSignal): Promise<Catalogue> {
-  const answer: unknown = parseBoundedJson((await ask(pool, instanceRoutes.listFunctions.path, signal)).text);
+  const answer: unknown = parseBoundedJson((await ask(pool, instanceRoutes.listFunctions.path, signal, responseLimits.offer)).text);
   return catalogue.parse(isObject(answer) ? answer.data : null);
 }
 
@@ -56,7 +56,7 @@ async function readFunctions(pool: Pool, signal: AbortSignal): Promise<Catalogue
 async function readTasks(pool: Pool, signal: AbortSignal): Promise<Pick<Metadata, "taskCount" | "tasksProblem">> {
   const { path } = instanceRoutes.listTasks;
   try {
-    const { status, text } = await ask(pool, `${path}?limit=1`, signal);
+    const { status, text } = await ask(pool, `${path}?limit=1`, signal, responseLimits.reset);
     if (status === 404 || status === 405) return { taskCount: null };
     const { success, data, error } = sandboxEnvelope.parse(parseBoundedJson(text));
     if (success) return { taskCount: taskPage.parse(data).total, tasksProblem: null };
@@ -72,10 +72,15 @@ async function isHost(pool: Pool, signal: AbortSignal): Promise<boolean> {
   return isObject(answer) && isObject(answer.data) && answer.data.keepsStateInModules === false;
 }
 
-async function ask(pool: Pool, path: string, signal: AbortSignal): Promise<{ readonly status: number; readonly text: string }> {
+async function ask(
+  pool: Pool,
+  path: string,
+  signal: AbortSignal,
+  maxBytes: number = responseLimits.instance,
+): Promise<{ readonly status: number; readonly text: string }> {
   using limit = new TimedSignal(ASK_MS, signal);
   const { statusCode, body } = await pool.request({ method: "GET", path, signal: limit.signal });
-  return { status: statusCode, text: await readBoundedText(body, { maxBytes: responseLimits.offer }) };
+  return { status: statusCode, text: await readBoundedText(body, { maxBytes }) };
 }
 
 /** Requests of the SDK to a sandbox, also at a unix socket. */
