@@ -79,6 +79,38 @@ describeNeeding("python-rl", "the Python client", () => {
       expect(await running()).toEqual([]);
     });
 
+    it("answers with records: mappings with attributes, named statuses and short reprs", LONG, async () => {
+      const prefix = kind === "sync" ? "" : "Async";
+      expect(await report(kind, "records")).toEqual({
+        // before: the status was only the server's index.
+        status: ["Verified", 5, "Verified"],
+        key: true,
+        mapping: [true, true, true],
+        camel: true,
+        left_out: null,
+        done: false,
+        record: ["Running", "echo-shared@1.0.0", "greet"],
+        reprs: [
+          "Environment(name='echo-shared', version='1.0.0', status='Verified', visibility='private', tags=['example'], ...)",
+          `Task(id='greet', split='train', instruction="Echo the word 'hello'.", ...)`,
+          "Tool(name='echo', description='Says the text back.', ...)",
+          "EpisodeStatus(done=False, reason=None)",
+          `ToolResult('${"x".repeat(77)}'..., status=EpisodeStatus(done=False, reason=None))`,
+        ],
+        handles: [
+          `${prefix}Instance('ID', environment='echo-shared@1.0.0', task='greet', seed=4)`,
+          `${prefix}Session('ID', environment='echo-shared@1.0.0', task='greet')`,
+          `${prefix}Client('URL')`,
+        ],
+        listed: "InstanceRecord(id='ID', environment='echo-shared@1.0.0', status='Running', task='greet', seed=4, labels={}, ...)",
+        unknown: "Task has no field 'instrution'; it has: id, instruction, split, goal",
+        read_only: "set record['split'] instead: the attributes of a record only read its fields",
+        secret: [false, "sesame"],
+        rollout: ["RolloutResult(id='one', outcome=Outcome(kind='scored', reward=1), num_turns=2, ...)", 1, 1],
+        error: "NotFound('no such instance', code='instance.not_found')",
+      });
+    });
+
     it("narrows the connections of an instance, and gives it a secret of its owner", LONG, async () => {
       expect(await report(kind, "access")).toEqual({
         value: "sesame",

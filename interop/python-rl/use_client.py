@@ -1,14 +1,16 @@
 """Uses the client, synchronous or asynchronous: use_client.py URL sync|async PART [ARGUMENT]. Prints one JSON report."""
 
 import asyncio
+import copy
 import inspect
 import json
+import pickle
 import sys
 from dataclasses import asdict
 
 import httpx
 
-from aenv_client import AsyncClient, Client, PlatformError, reward_of, Unscored
+from aenv_client import AsyncClient, Client, NotFound, PlatformError, reward_of, RolloutResult, Token, Unscored
 
 URL, KIND, PART, *REST = sys.argv[1:]
 ECHO = "echo-shared@1.0.0"
@@ -63,8 +65,8 @@ async def methods(client):
     copies = await of(instance.fork(2))
     await of(copies[0].call_tool("remember", {"name": "color", "text": "red"}))
     report["forks"] = [(await of(one.call_tool("remember", {"name": "color"}))).json()["text"] for one in copies]
-    for copy in copies:
-        await of(copy.delete())
+    for one in copies:
+        await of(one.delete())
     await of(instance.call_tool("echo", {"text": "more"}))
     report["changed"] = await of(instance.digest()) != digest
     await of(instance.restore(snapshot))
@@ -95,6 +97,45 @@ async def methods(client):
     await of(instance.delete())
     await of(instance.delete())
     report["deleted"] = await error_of(lambda: client.instances.get("echo-none"))
+    return report
+
+
+async def records(client):
+    """Fields as attributes and as keys, and the texts of `repr`."""
+    environment = await of(client.environments.get(ECHO))
+    instance = await of(client.instances.create(ECHO, task="greet", seed=4))
+    tool, task = (await of(instance.tools()))[0], (await of(instance.tasks()))[0]
+    result = await of(instance.call_tool("echo", {"text": "x" * 200}))
+    listed = [one for one in await items(client.instances.list()) if one["id"] == instance.id][0]
+    status = await of(instance.status())
+    session = await of(client.sessions.create(ECHO, "greet"))
+    report = {
+        "status": [environment.status, environment["status"], (await of(client.environments.versions("echo-shared")))[0].status],
+        "key": environment["name"] == environment.name == (await of(client.environments.list(name="echo-shared")))[0].name,
+        "mapping": [json.loads(json.dumps(environment)) == dict(environment), isinstance(environment, dict), pickle.loads(pickle.dumps(listed)) == listed],
+        "camel": tool.input_schema == tool["inputSchema"],
+        "left_out": task.prompt,
+        "done": status.done,
+        "record": [instance.record.status, listed.environment, (await of(instance.reset())).task.id],
+        "reprs": [repr(one) for one in (environment, task, tool, status, result)],
+        "handles": [repr(one).replace(one.id, "ID") for one in (instance, session)] + [repr(client).replace(URL, "URL")],
+        "listed": repr(listed).replace(listed.id, "ID"),
+    }
+    try:
+        task.instrution
+    except AttributeError as error:
+        report["unknown"] = str(error)
+    try:
+        task.split = "test"
+    except AttributeError as error:
+        report["read_only"] = str(error)
+    await of(session.close())
+    await of(instance.delete())
+    made = Token({"id": "1", "owner": "ada", "roles": ["trainer"], "token": "sesame"})
+    report["secret"] = ["sesame" in repr(made), made.token]
+    played = RolloutResult({"id": "one", "outcome": {"kind": "scored", "reward": 1}, "num_turns": 2, "turns": [{"text": "x" * 5000}]})
+    report["rollout"] = [repr(played), played.outcome.reward, copy.deepcopy(played).outcome.reward]
+    report["error"] = repr(NotFound("no such instance", code="instance.not_found"))
     return report
 
 

@@ -20,6 +20,9 @@ class PlatformError(AEnvError):
         self.status = status
         self.request_id = request_id
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.message!r}, code={self.code!r})"
+
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), self.args, self.__dict__)
 
@@ -69,6 +72,9 @@ class Unscored(AEnvError):
 
     def __str__(self) -> str:
         return f"unscored ({self.cause}, at {self.stage}): {self.message}"
+
+    def __repr__(self) -> str:
+        return f"Unscored({self.message!r}, cause={self.cause!r}, stage={self.stage!r}, retryable={self.retryable!r})"
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), self.args, self.__dict__)

@@ -6,6 +6,7 @@ import os
 from types import TracebackType
 
 from .. import _wire as wire
+from ..records import described
 from .hub import AsyncEnvironments, AsyncTokens
 from .http import AsyncHttp
 from .instances import AsyncInstances
@@ -30,6 +31,9 @@ class AsyncClient:
         self.sessions = AsyncSessions(self._http)
         self.snapshots = AsyncSnapshots(self._http)
         self.tokens = AsyncTokens(self._http)
+
+    def __repr__(self) -> str:
+        return described(type(self).__name__, self.url)
 
     @property
     def url(self) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, AsyncIterator, List, Sequence
+from typing import AsyncIterator, List, Sequence
 
 from .. import _wire as wire
 from .._wire import Call
-from ..types import Task
+from ..records import records
+from ..types import Environment, Identity, Task, Token
 from .http import AsyncHttp
 
 
@@ -16,18 +17,17 @@ class AsyncEnvironments:
 
     async def list(
         self, *, name: str | None = None, tag: str | None = None, query: str | None = None, limit: int = 100, offset: int = 0
-    ) -> List[dict[str, Any]]:
+    ) -> List[Environment]:
         params = {"limit": limit, "offset": offset, "name": name, "tag": tag, "q": query}
-        return await self._http.send(Call("list environments", "GET", "/env/", params=params)) or []
+        return records(Environment, await self._http.send(Call("list environments", "GET", "/env/", params=params)))
 
-    async def get(self, ref: str) -> dict[str, Any]:
+    async def get(self, ref: str) -> Environment:
         """A version; for a name without a version the newest."""
-        found: dict[str, Any] = await self._http.send(Call(f"get environment '{ref}'", "GET", wire.environment_path(ref)))
-        return found
+        return Environment(await self._http.send(Call(f"get environment '{ref}'", "GET", wire.environment_path(ref))))
 
-    async def versions(self, name: str) -> List[dict[str, Any]]:
+    async def versions(self, name: str) -> List[Environment]:
         """A name's versions, newest first."""
-        return await self._http.send(Call(f"list the versions of '{name}'", "GET", f"/env/{wire.segment(name)}")) or []
+        return records(Environment, await self._http.send(Call(f"list the versions of '{name}'", "GET", f"/env/{wire.segment(name)}")))
 
     async def tasks(self, ref: str, *, split: str | None = None) -> List[Task]:
         """All tasks of an environment, or those of one split. No instance is needed."""
@@ -41,7 +41,7 @@ class AsyncEnvironments:
             path = f"/environments/{wire.segment(ref)}/tasks"
             # The server may have to start the environment to ask it for its tasks.
             page = await self._http.send(Call(f"list the tasks of '{ref}'", "GET", path, params=params, timeout=300.0))
-            for task in page["tasks"]:
+            for task in records(Task, page["tasks"]):
                 yield task
             after = page.get("next")
             if after is None:
@@ -63,19 +63,17 @@ class AsyncTokens:
         scopes: Sequence[str] | None = None,
         expires_at: str | None = None,
         max_instances: int | None = None,
-    ) -> dict[str, Any]:
+    ) -> Token:
         """The secret is the field `token` of this answer; it cannot be read later. `expires_at` is a time such as 2030-01-31T00:00:00Z."""
         fields = {"owner": owner, "roles": roles, "note": note, "scopes": scopes, "expiresAt": expires_at, "maxInstanceCount": max_instances}
-        made: dict[str, Any] = await self._http.send(Call("create a token", "POST", "/token", wire.without_none(fields), rule="once"))
-        return made
+        return Token(await self._http.send(Call("create a token", "POST", "/token", wire.without_none(fields), rule="once")))
 
-    async def list(self, *, owner: str | None = None) -> List[dict[str, Any]]:
-        return await self._http.send(Call("list tokens", "GET", "/token", params={"owner": owner})) or []
+    async def list(self, *, owner: str | None = None) -> List[Token]:
+        return records(Token, await self._http.send(Call("list tokens", "GET", "/token", params={"owner": owner})))
 
     async def revoke(self, id: str) -> None:
         await self._http.send(Call(f"revoke token '{id}'", "DELETE", f"/token/{wire.segment(id)}"))
 
-    async def whoami(self) -> dict[str, Any]:
+    async def whoami(self) -> Identity:
         """Owner and roles of the token in use."""
-        identity: dict[str, Any] = await self._http.send(Call("look up this token's owner", "GET", "/whoami"))
-        return identity
+        return Identity(await self._http.send(Call("look up this token's owner", "GET", "/whoami")))

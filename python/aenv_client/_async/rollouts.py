@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, AsyncIterator, Iterable, List, Mapping, cast
+from typing import Any, AsyncIterator, Iterable, List, Mapping
 
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import NetworkError
-from ..types import RolloutResult
+from ..types import RolloutPage, RolloutResult
 from .http import AsyncHttp
 
 #: The server sends a ping every 15 s; a stream that is silent for longer is broken.
@@ -83,8 +83,7 @@ class AsyncRollouts:
             params={"wait": f"{wait:g}" if wait else None, "fields": _with_outcome(fields)},
             timeout=self._http.timeout + wait,
         )
-        found: RolloutResult = await self._http.send(call)
-        return found
+        return RolloutResult(await self._http.send(call))
 
     async def result(self, id: str, *, fields: str | None = None) -> RolloutResult:
         """Waits until the rollout has ended."""
@@ -93,10 +92,9 @@ class AsyncRollouts:
             if "outcome" in found:
                 return found
 
-    async def list(self, *, run: str | None = None, after: str | None = None) -> dict[str, Any]:
+    async def list(self, *, run: str | None = None, after: str | None = None) -> RolloutPage:
         """One page of rollouts."""
-        page: dict[str, Any] = await self._http.send(Call("list rollouts", "GET", "/rollouts", params={"run": run, "after": after}))
-        return page
+        return RolloutPage(await self._http.send(Call("list rollouts", "GET", "/rollouts", params={"run": run, "after": after})))
 
     async def cancel(self, id: str) -> None:
         """Cancels at once. A rollout that has ended keeps its result."""
@@ -114,4 +112,4 @@ def _read_line(line: str) -> RolloutResult | None:
         value = json.loads(line)
     except ValueError:
         return None
-    return cast(RolloutResult, value) if isinstance(value, dict) and "outcome" in value else None
+    return RolloutResult(value) if isinstance(value, dict) and "outcome" in value else None

@@ -6,7 +6,8 @@ from typing import Any, List, Mapping, Sequence
 
 from .. import _wire as wire
 from .._wire import Call
-from ..types import CommandResult
+from ..records import records
+from ..types import CommandResult, FileInfo
 from .http import AsyncHttp
 
 #: Added to the timeout of a command, so that the server reports the timeout and not the client.
@@ -86,14 +87,12 @@ class AsyncSandboxFiles:
         data = content.encode() if isinstance(content, str) else content
         await self._http.send(self._call(f"write '{path}'", "PUT", "", params, content=data, rule="once"))
 
-    async def list(self, path: str = ".", *, recursive: bool = False) -> List[dict[str, Any]]:
+    async def list(self, path: str = ".", *, recursive: bool = False) -> List[FileInfo]:
         params = {"path": path, "recursive": "true" if recursive else None}
-        found: List[dict[str, Any]] = (await self._http.send(self._call(f"list '{path}'", "GET", "/list", params)))["files"]
-        return found
+        return records(FileInfo, (await self._http.send(self._call(f"list '{path}'", "GET", "/list", params)))["files"])
 
-    async def stat(self, path: str) -> dict[str, Any]:
-        found: dict[str, Any] = await self._http.send(self._call(f"describe '{path}'", "GET", "/stat", {"path": path}))
-        return found
+    async def stat(self, path: str) -> FileInfo:
+        return FileInfo(await self._http.send(self._call(f"describe '{path}'", "GET", "/stat", {"path": path})))
 
     async def mkdir(self, path: str) -> None:
         """Creates a folder and those above it. An existing one is no error."""

@@ -8,7 +8,8 @@ from typing import Any, Mapping
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import PlatformError, raise_unscored, reward_of
-from ..types import Reward, Step
+from ..records import described, records
+from ..types import Reward, Step, Task, Tool
 from .http import AsyncHttp
 
 
@@ -52,8 +53,12 @@ class AsyncSession:
         self.observation: Any = record.get("observation")
         #: The messages that an agent begins with.
         self.messages: list[dict[str, Any]] = list(record.get("messages") or [])
-        self.tools: list[dict[str, Any]] = list(record.get("tools") or [])
-        self.task: dict[str, Any] | None = record.get("task")
+        self.tools: list[Tool] = records(Tool, record.get("tools"))
+        self.task: Task | None = Task(record["task"]) if record.get("task") else None
+
+    def __repr__(self) -> str:
+        task = {} if self.task is None else {"task": self.task.id}
+        return described(type(self).__name__, self.id, environment=self.environment, **task)
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Step:
         """Calls a tool, once. A tool that fails gives a step with `is_error`; only a failure of the platform raises."""

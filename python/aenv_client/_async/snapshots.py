@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, AsyncIterator
+from typing import AsyncIterator
 
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import NotFound
+from ..records import records
+from ..types import SnapshotRecord
 from .http import AsyncHttp
 
 
@@ -14,21 +16,20 @@ class AsyncSnapshots:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
-    async def list(self) -> AsyncIterator[dict[str, Any]]:
+    async def list(self) -> AsyncIterator[SnapshotRecord]:
         """The records of all snapshots by name, requested page by page."""
         after: str | None = None
         while True:
             page = await self._http.send(Call("list snapshots", "GET", "/snapshots", params={"limit": 1000, "after": after}))
-            for record in page["items"]:
+            for record in records(SnapshotRecord, page["items"]):
                 yield record
             after = page.get("next")
             if after is None:
                 return
 
-    async def get(self, name: str) -> dict[str, Any]:
+    async def get(self, name: str) -> SnapshotRecord:
         """By name or id."""
-        record: dict[str, Any] = await self._http.send(Call(f"get snapshot '{name}'", "GET", f"/snapshots/{wire.segment(name)}"))
-        return record
+        return SnapshotRecord(await self._http.send(Call(f"get snapshot '{name}'", "GET", f"/snapshots/{wire.segment(name)}")))
 
     async def delete(self, name: str) -> None:
         """By name or id. Instances that were started from it go on. Deleting twice is allowed."""

@@ -7,6 +7,7 @@ import os
 from types import TracebackType
 
 from .. import _wire as wire
+from ..records import described
 from .hub import Environments, Tokens
 from .http import Http
 from .instances import Instances
@@ -31,6 +32,9 @@ class Client:
         self.sessions = Sessions(self._http)
         self.snapshots = Snapshots(self._http)
         self.tokens = Tokens(self._http)
+
+    def __repr__(self) -> str:
+        return described(type(self).__name__, self.url)
 
     @property
     def url(self) -> str:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, Sequence
+from typing import Iterator, List, Sequence
 
 from .. import _wire as wire
 from .._wire import Call
-from ..types import Task
+from ..records import records
+from ..types import Environment, Identity, Task, Token
 from .http import Http
 
 
@@ -17,18 +18,17 @@ class Environments:
 
     def list(
         self, *, name: str | None = None, tag: str | None = None, query: str | None = None, limit: int = 100, offset: int = 0
-    ) -> List[dict[str, Any]]:
+    ) -> List[Environment]:
         params = {"limit": limit, "offset": offset, "name": name, "tag": tag, "q": query}
-        return self._http.send(Call("list environments", "GET", "/env/", params=params)) or []
+        return records(Environment, self._http.send(Call("list environments", "GET", "/env/", params=params)))
 
-    def get(self, ref: str) -> dict[str, Any]:
+    def get(self, ref: str) -> Environment:
         """A version; for a name without a version the newest."""
-        found: dict[str, Any] = self._http.send(Call(f"get environment '{ref}'", "GET", wire.environment_path(ref)))
-        return found
+        return Environment(self._http.send(Call(f"get environment '{ref}'", "GET", wire.environment_path(ref))))
 
-    def versions(self, name: str) -> List[dict[str, Any]]:
+    def versions(self, name: str) -> List[Environment]:
         """A name's versions, newest first."""
-        return self._http.send(Call(f"list the versions of '{name}'", "GET", f"/env/{wire.segment(name)}")) or []
+        return records(Environment, self._http.send(Call(f"list the versions of '{name}'", "GET", f"/env/{wire.segment(name)}")))
 
     def tasks(self, ref: str, *, split: str | None = None) -> List[Task]:
         """All tasks of an environment, or those of one split. No instance is needed."""
@@ -42,7 +42,7 @@ class Environments:
             path = f"/environments/{wire.segment(ref)}/tasks"
             # The server may have to start the environment to ask it for its tasks.
             page = self._http.send(Call(f"list the tasks of '{ref}'", "GET", path, params=params, timeout=300.0))
-            for task in page["tasks"]:
+            for task in records(Task, page["tasks"]):
                 yield task
             after = page.get("next")
             if after is None:
@@ -64,19 +64,17 @@ class Tokens:
         scopes: Sequence[str] | None = None,
         expires_at: str | None = None,
         max_instances: int | None = None,
-    ) -> dict[str, Any]:
+    ) -> Token:
         """The secret is the field `token` of this answer; it cannot be read later. `expires_at` is a time such as 2030-01-31T00:00:00Z."""
         fields = {"owner": owner, "roles": roles, "note": note, "scopes": scopes, "expiresAt": expires_at, "maxInstanceCount": max_instances}
-        made: dict[str, Any] = self._http.send(Call("create a token", "POST", "/token", wire.without_none(fields), rule="once"))
-        return made
+        return Token(self._http.send(Call("create a token", "POST", "/token", wire.without_none(fields), rule="once")))
 
-    def list(self, *, owner: str | None = None) -> List[dict[str, Any]]:
-        return self._http.send(Call("list tokens", "GET", "/token", params={"owner": owner})) or []
+    def list(self, *, owner: str | None = None) -> List[Token]:
+        return records(Token, self._http.send(Call("list tokens", "GET", "/token", params={"owner": owner})))
 
     def revoke(self, id: str) -> None:
         self._http.send(Call(f"revoke token '{id}'", "DELETE", f"/token/{wire.segment(id)}"))
 
-    def whoami(self) -> dict[str, Any]:
+    def whoami(self) -> Identity:
         """Owner and roles of the token in use."""
-        identity: dict[str, Any] = self._http.send(Call("look up this token's owner", "GET", "/whoami"))
-        return identity
+        return Identity(self._http.send(Call("look up this token's owner", "GET", "/whoami")))

@@ -10,7 +10,8 @@ from typing import Any, Iterator, List, Mapping, Sequence
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import AccessDenied, NotFound, PlatformError, ServerError
-from ..types import Reset, Reward, Task, Tool, ToolResult
+from ..records import described, records
+from ..types import EpisodeStatus, FunctionInfo, InstanceRecord, Reply, Reset, Reward, SnapshotRecord, Task, Tool, ToolResult
 from .http import Http
 from .mcp import Mcp
 from .sandbox import Sandbox
@@ -77,13 +78,13 @@ class Instances:
         """A handle of an instance that exists already."""
         return Instance(self._http, self._http.send(Call(f"get instance '{id}'", "GET", _path(id))))
 
-    def list(self, *, environment: str | None = None, status: str | None = None) -> Iterator[dict[str, Any]]:
+    def list(self, *, environment: str | None = None, status: str | None = None) -> Iterator[InstanceRecord]:
         """The records of all matching instances, requested page by page."""
         after: str | None = None
         while True:
             params = {"envName": environment, "status": status, "limit": 1000, "after": after}
             page = self._http.send(Call("list instances", "GET", "/env-instance/list", params=params))
-            for record in page["items"]:
+            for record in records(InstanceRecord, page["items"]):
                 yield record
             after = page.get("next")
             if after is None:
@@ -104,7 +105,8 @@ class Instance:
 
     def __init__(self, http: Http, record: dict[str, Any]) -> None:
         self._http = http
-        self.record = record
+        #: What the server said when the instance was created, opened or renewed.
+        self.record = InstanceRecord(record)
         self.id = str(record["id"])
         self.environment = str(record.get("environment") or "")
         data_url = wire.data_url(http.url, record.get("data_url"))
@@ -119,6 +121,10 @@ class Instance:
         self._mcp = Mcp(http, f"{self._url}/mcp", self._headers)
         #: Commands, files and ports of its own sandbox.
         self.sandbox = Sandbox(http, self.id)
+
+    def __repr__(self) -> str:
+        episode = {name: self.record.get(name) for name in ("task", "seed") if self.record.get(name) is not None}
+        return described(type(self).__name__, self.id, environment=self.environment, **episode)
 
     @property
     def agent_url(self) -> str | None:
@@ -138,7 +144,7 @@ class Instance:
         while True:
             params = {"offset": len(tasks), "limit": _TASKS_PER_PAGE, "split": split}
             page = self._send("list the tasks", "GET", "/task/list", params=params)
-            tasks.extend(page["items"])
+            tasks.extend(records(Task, page["items"]))
             if not page["items"] or len(tasks) >= page["total"]:
                 return tasks
 
@@ -146,16 +152,14 @@ class Instance:
         """Begins a new episode; what is left out keeps its value. Returns the task, the seed and the first observation."""
         # Sent once: a reset that arrives after its repetition would discard an episode that has begun.
         body = wire.without_none({"task": task, "seed": seed})
-        found: Reset = self._send("reset the instance", "POST", "/task/reset", body, rule="once")
-        return found
+        return Reset(self._send("reset the instance", "POST", "/task/reset", body, rule="once"))
 
     def score(self, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Reward:
         """The reward of the episode so far. Raises if there is none; it never counts as 0."""
         return wire.read_reward(self._send("compute the reward", "POST", "/task/reward", dict(arguments or {}), rule="once", timeout=timeout))
 
-    def functions(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = (self._send("list the functions", "GET", "/functions/list"))["functions"]
-        return found
+    def functions(self) -> list[FunctionInfo]:
+        return records(FunctionInfo, (self._send("list the functions", "GET", "/functions/list"))["functions"])
 
     def call_function(self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Any:
         """Calls a function at the path and by the method that the environment declares."""
@@ -186,7 +190,7 @@ class Instance:
         """The state as a value, for `restore`, or for the `snapshot` of a new instance."""
         return self._send("take a snapshot", "POST", "/state/snapshot", {})
 
-    def store(self, name: str | None = None, fidelity: str = "state", *, include_secrets: bool = False) -> dict[str, Any]:
+    def store(self, name: str | None = None, fidelity: str = "state", *, include_secrets: bool = False) -> SnapshotRecord:
         """
         Stores a snapshot on the platform, and returns its record. New instances start from it by `snapshot=name`. With the fidelity `files`
         it also has the files of the sandbox, with `memory` its processes and their memory. Of an instance that got secrets, which may be in
@@ -194,8 +198,7 @@ class Instance:
         """
         body = wire.without_none({"name": name, "fidelity": fidelity, "include_secrets": include_secrets or None})
         call = Call(f"take a snapshot of instance '{self.id}'", "POST", f"{_path(self.id)}/snapshot", body, rule="once", timeout=_STORE_SECONDS)
-        record: dict[str, Any] = self._http.send(call)
-        return record
+        return SnapshotRecord(self._http.send(call))
 
     def restore(self, snapshot: Any) -> None:
         self._send("restore a snapshot", "POST", "/state/restore", {"snapshot": snapshot}, rule="once")
@@ -209,16 +212,14 @@ class Instance:
         found: list[dict[str, Any]] = (self._send("get the prompt", "GET", "/episode/prompt"))["messages"]
         return found
 
-    def reply(self, text: str, *, timeout: float | None = None) -> dict[str, Any]:
-        """What the environment answers when the agent speaks: `{"messages", "status"}`."""
+    def reply(self, text: str, *, timeout: float | None = None) -> Reply:
+        """What the environment answers when the agent speaks: `messages` and `status`."""
         body = {"message": {"role": "assistant", "content": text}}
-        found: dict[str, Any] = self._send("get the reply", "POST", "/episode/reply", body, rule="once", timeout=timeout)
-        return found
+        return Reply(self._send("get the reply", "POST", "/episode/reply", body, rule="once", timeout=timeout))
 
-    def status(self) -> dict[str, Any]:
-        """Whether the episode is over: `{"done", "reason"}`."""
-        found: dict[str, Any] = self._send("get the status of the episode", "GET", "/episode/status")
-        return found
+    def status(self) -> EpisodeStatus:
+        """Whether the episode is over: `done` and `reason`."""
+        return EpisodeStatus(self._send("get the status of the episode", "GET", "/episode/status"))
 
     def fork(self, count: int = 1, fidelity: str | None = None) -> list[Instance]:
         """Copies that continue from the current state; each is an instance of its own and must be deleted.
@@ -241,7 +242,7 @@ class Instance:
 
     def renew(self, ttl: str) -> None:
         """The instance ends after this time from now, such as `30m`."""
-        self.record = self._http.send(Call(f"renew instance '{self.id}'", "POST", f"{_path(self.id)}/renew", {"ttl": ttl}))
+        self.record = InstanceRecord(self._http.send(Call(f"renew instance '{self.id}'", "POST", f"{_path(self.id)}/renew", {"ttl": ttl})))
 
     def port_url(self, port: int, *, minutes: float = 5) -> str:
         """A link to a port inside the sandbox, for HTTP and WebSocket. It works without a token until it expires."""

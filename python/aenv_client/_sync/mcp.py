@@ -9,7 +9,8 @@ from typing import Any, Mapping
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import InvalidRequest, NetworkError, NotFound
-from ..types import Tool, ToolResult
+from ..records import records
+from ..types import EpisodeStatus, Tool, ToolResult
 from .http import Http, events
 
 _PROTOCOL = "2025-11-25"
@@ -34,7 +35,7 @@ class Mcp:
         cursor: str | None = None
         while True:
             page = self._request("list the tools", "tools/list", wire.without_none({"cursor": cursor}), "idempotent", None)
-            tools.extend(page.get("tools", []))
+            tools.extend(records(Tool, page.get("tools")))
             cursor = page.get("nextCursor")
             if not cursor:
                 return tools
@@ -43,6 +44,7 @@ class Mcp:
         params = {"name": name, "arguments": dict(arguments)}
         result = self._request(f"call tool '{name}'", "tools/call", params, "once", timeout)
         status = (result.get("_meta") or {}).get(_STATUS_META)
+        status = EpisodeStatus(status) if isinstance(status, dict) else None
         return ToolResult(list(result.get("content") or []), bool(result.get("isError", False)), result.get("structuredContent"), status)
 
     def _request(self, doing: str, method: str, params: dict[str, Any], rule: str, timeout: float | None) -> Any:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import time
 import json
-from typing import Any, Iterator, Iterable, List, Mapping, cast
+from typing import Any, Iterator, Iterable, List, Mapping
 
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import NetworkError
-from ..types import RolloutResult
+from ..types import RolloutPage, RolloutResult
 from .http import Http
 
 #: The server sends a ping every 15 s; a stream that is silent for longer is broken.
@@ -84,8 +84,7 @@ class Rollouts:
             params={"wait": f"{wait:g}" if wait else None, "fields": _with_outcome(fields)},
             timeout=self._http.timeout + wait,
         )
-        found: RolloutResult = self._http.send(call)
-        return found
+        return RolloutResult(self._http.send(call))
 
     def result(self, id: str, *, fields: str | None = None) -> RolloutResult:
         """Waits until the rollout has ended."""
@@ -94,10 +93,9 @@ class Rollouts:
             if "outcome" in found:
                 return found
 
-    def list(self, *, run: str | None = None, after: str | None = None) -> dict[str, Any]:
+    def list(self, *, run: str | None = None, after: str | None = None) -> RolloutPage:
         """One page of rollouts."""
-        page: dict[str, Any] = self._http.send(Call("list rollouts", "GET", "/rollouts", params={"run": run, "after": after}))
-        return page
+        return RolloutPage(self._http.send(Call("list rollouts", "GET", "/rollouts", params={"run": run, "after": after})))
 
     def cancel(self, id: str) -> None:
         """Cancels at once. A rollout that has ended keeps its result."""
@@ -115,4 +113,4 @@ def _read_line(line: str) -> RolloutResult | None:
         value = json.loads(line)
     except ValueError:
         return None
-    return cast(RolloutResult, value) if isinstance(value, dict) and "outcome" in value else None
+    return RolloutResult(value) if isinstance(value, dict) and "outcome" in value else None

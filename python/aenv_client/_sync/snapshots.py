@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import Iterator
 
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import NotFound
+from ..records import records
+from ..types import SnapshotRecord
 from .http import Http
 
 
@@ -15,21 +17,20 @@ class Snapshots:
     def __init__(self, http: Http) -> None:
         self._http = http
 
-    def list(self) -> Iterator[dict[str, Any]]:
+    def list(self) -> Iterator[SnapshotRecord]:
         """The records of all snapshots by name, requested page by page."""
         after: str | None = None
         while True:
             page = self._http.send(Call("list snapshots", "GET", "/snapshots", params={"limit": 1000, "after": after}))
-            for record in page["items"]:
+            for record in records(SnapshotRecord, page["items"]):
                 yield record
             after = page.get("next")
             if after is None:
                 return
 
-    def get(self, name: str) -> dict[str, Any]:
+    def get(self, name: str) -> SnapshotRecord:
         """By name or id."""
-        record: dict[str, Any] = self._http.send(Call(f"get snapshot '{name}'", "GET", f"/snapshots/{wire.segment(name)}"))
-        return record
+        return SnapshotRecord(self._http.send(Call(f"get snapshot '{name}'", "GET", f"/snapshots/{wire.segment(name)}")))
 
     def delete(self, name: str) -> None:
         """By name or id. Instances that were started from it go on. Deleting twice is allowed."""
