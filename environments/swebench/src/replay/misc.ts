@@ -1,7 +1,7 @@
 import { insertBeforeTests } from "../eval-script/script.ts";
 import { imageName } from "../images/name.ts";
 import { classifyFailure } from "../infrastructure/classes.ts";
-import { byInstance, readPredictions } from "../predictions/predictions.ts";
+import { byInstance, predictionsExtension, readPredictions } from "../predictions/predictions.ts";
 import { isList, isObject, type Json, type JsonObject } from "../python/json-reader.ts";
 import { makeRunReport, printRunReport, reportedModel, writeRunReport } from "../report/run-report.ts";
 import { instanceFolder, runReportPath } from "../runs/paths.ts";
@@ -51,7 +51,7 @@ const KINDS: Readonly<Record<string, (input: Json) => unknown>> = {
     return failure === null ? null : [failure.reason, failure.tier];
   },
   predictions: withObject((input) => {
-    const extension = textAt(input, "ext") === "jsonl" ? "jsonl" : "json";
+    const extension = predictionsExtension(`predictions.${textAt(input, "ext")}`);
     return readPredictions(textAt(input, "text"), extension).map(({ all }) => ordered(all));
   }),
   run_report: withObject(runReport),

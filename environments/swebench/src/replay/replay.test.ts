@@ -32,6 +32,12 @@ describe("vectors", () => {
     expect(replay(JSON.stringify([parser, classify], null, 2)).allMatch).toBe(true);
   });
 
+  it("of predictions in a file that is neither .json nor .jsonl raise", () => {
+    const predictions = (ext: string, outcome: object) => ({ kind: "predictions", input: { ext, text: "[]" }, ...outcome });
+    // before: a .txt file was read as JSON, the one miss of 3,829 checks.
+    expect(replay(lines(predictions("txt", { error: "ValueError" }), predictions("json", { output: [] }))).allMatch).toBe(true);
+  });
+
   it("that differ are shown with both values", () => {
     const tally = replay(lines({ ...parser, map: [["A", "FAILED"]] }, parser));
     expect(tally.allMatch).toBe(false);

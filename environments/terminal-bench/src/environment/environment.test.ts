@@ -135,10 +135,19 @@ describe("a score", () => {
     });
   });
 
+  it("is the first of several rewards without the key reward, beside all of them", async () => {
+    const task = await loadExample("harbor/workdir");
+    expect(scoreOf(task, "t", report({ accuracy: 0.75, speed: 2 }), "")).toMatchObject({
+      reward: 0.75,
+      score: 0.75,
+      rewards: { accuracy: 0.75, speed: 2 },
+    });
+  });
+
   it("is an error if there is none, and a failure of the platform keeps its code", async () => {
     const task = await loadExample("harbor/workdir");
     expect(() => scoreOf(task, "t", report(null), "")).toThrow("gave no reward");
-    expect(() => scoreOf(task, "t", report({ a: 1, b: 2 }), "")).toThrow("several rewards (a, b)");
+    expect(() => scoreOf(task, "t", report({}), "")).toThrow("gave no reward");
     const lost = Object.assign(new Error("gone"), { code: "sandbox.lost" });
     expect(() => scoreOf(task, "t", report(null, new Error("tests", { cause: lost })), "")).toThrow(lost);
   });

@@ -24,14 +24,7 @@ export function scoreOf(task: Task, taskId: string, report: TrialReport, output:
   if (failure !== null && !isCausedByAgent(failure)) throw causeOf(failure);
   const rewards = failure === null ? report.rewards : rewardsWithZeros(task, report.steps);
   const reward = scalarReward(rewards);
-  if (rewards === null || reward === null) {
-    const keys = Object.keys(rewards ?? {});
-    throw new Error(
-      keys.length === 0
-        ? "the verifier gave no reward"
-        : `the verifier gave several rewards (${keys.join(", ")}), and none is called 'reward'`,
-    );
-  }
+  if (rewards === null || reward === null) throw new Error("the verifier gave no reward");
   const share = report.steps.at(-1)?.verification?.tb1?.score;
   return {
     reward,

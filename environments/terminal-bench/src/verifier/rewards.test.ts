@@ -56,7 +56,8 @@ describe("rewards", () => {
     fc.assert(fc.property(fc.string(), (content) => typeof text(content).ok === "boolean" && typeof json(content).ok === "boolean"));
   });
 
-  it("have one number: the key reward, or the only key", () => {
-    expect([{ reward: 1, a: 0 }, { a: 0.5 }, { a: 1, b: 1 }, {}, null].map(scalarReward)).toEqual([1, 0.5, null, null, null]);
+  it("have one number, as Harbor chooses it: the key reward, or the first key", () => {
+    // before: several rewards without the key `reward` had none, so that the episode was unscored.
+    expect([{ a: 0, reward: 1 }, { a: 0.5 }, { b: 0.25, a: 1 }, {}, null].map(scalarReward)).toEqual([1, 0.5, 0.25, null, null]);
   });
 });

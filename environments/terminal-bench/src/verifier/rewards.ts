@@ -31,12 +31,11 @@ export function readRewards(files: RewardFiles, options: { readonly lenient?: bo
   return { ok: true, rewards: { ...rewards, ...(added !== null && { reward: added }) }, integers };
 }
 
-/** The one number of a reward: the key `reward`, or the only key; null if there is none. */
+/** The one number of a trial's rewards, as Harbor chooses it: the key `reward`, or else the first one; null if there is none. */
 export function scalarReward(rewards: Readonly<Record<string, number>> | null): number | null {
   if (rewards === null) return null;
-  const values = Object.values(rewards);
   if (Object.hasOwn(rewards, "reward")) return rewards.reward ?? null;
-  return values.length === 1 ? (values[0] ?? null) : null;
+  return Object.values(rewards)[0] ?? null;
 }
 
 /** What the reference answers for one file: its rewards, null for none, or the name of its exception. */
