@@ -1,3 +1,6 @@
+/** Domains whose data can be prepared, but which the environment cannot play yet. They are prepared only by name. */
+export const unplayableDomains: readonly string[] = ["banking_knowledge"];
+
 /** The required parts of a domain in a checkout: the classes of its tools and its data files. */
 export interface DomainLayout {
   assistant: string;

@@ -53,6 +53,14 @@ describe("preparing a data directory", () => {
     expect(json("hashes.json")).toEqual(hashes);
   });
 
+  it("leaves out a domain that cannot be played, unless it is named", async () => {
+    // before: `bench data` listed banking_knowledge as prepared.
+    writeFiles(from, { "data/tau2/domains/banking_knowledge/db.json": "{}" });
+    expect((await prepareData({ from, to })).domains).toEqual(["mock"]);
+    expect(existsSync(join(to, "banking_knowledge"))).toBe(false);
+    await expect(prepareData({ from, to, domains: ["banking_knowledge"] })).rejects.toThrow("declares no class KnowledgeTools");
+  });
+
   it("lists tools in the toolkit's order, inherited ones last, with their decorators' flags", async () => {
     await prepareData({ from, to });
     const marks = (json("schemas/mock.json") as ToolSchema[]).map((tool) => [

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { findPrompt, promptNames } from "../prompts/prompts.ts";
 import { type Checkout, openCheckout } from "./checkout/checkout.ts";
 import { readHashes, replaceDirectory } from "./directory.ts";
-import { type DomainLayout, domainLayouts } from "./domains.ts";
+import { type DomainLayout, domainLayouts, unplayableDomains } from "./domains.ts";
 import { knownHashes, knownRevision } from "./known-hashes.ts";
 import { readPrompts } from "./prompts.ts";
 import { Project, type Scope } from "./python/project.ts";
@@ -13,7 +13,7 @@ export interface PrepareOptions {
   from: string;
   /** The data directory. Other domains in it are kept; a directory with other contents is refused. */
   to: string;
-  /** The domains to prepare; if not given, all domains of the checkout. */
+  /** The domains to prepare; if not given, all of the checkout that the environment can play. */
   domains?: readonly string[];
   /** Expected sha256 by path in the data directory, such as `airline/db.json`. */
   hashes?: Readonly<Record<string, string>>;
@@ -94,9 +94,12 @@ function chooseDomains(checkout: Checkout, wanted: readonly string[] | undefined
   if (present.length === 0) {
     throw new Error(`${checkout.from} is not a checkout of the benchmark: it has no ${DATA}/domains with any of ${known.join(", ")}`);
   }
+  const playable = present.filter((domain) => !unplayableDomains.includes(domain));
+  if (!wanted && playable.length === 0)
+    throw new Error(`${checkout.from} has only domains that cannot be played yet: ${present.join(", ")}`);
   const missing = wanted?.filter((domain) => !present.includes(domain)) ?? [];
   if (missing.length > 0) throw new Error(`${checkout.from} has no data of ${missing.join(", ")} (${DATA}/domains/${missing[0]})`);
-  return wanted ? [...wanted] : present;
+  return wanted ? [...wanted] : playable;
 }
 
 function collectData(checkout: Checkout, domains: readonly string[]): Map<string, Buffer> {
