@@ -18,13 +18,14 @@ export interface SandboxOptions {
   onLine(stream: "stdout" | "stderr", line: string): void;
   /** The process ended without being stopped. */
   onCrash(how: string): void;
-  /** The environment has loaded, and its health check does not pass yet. Called for each new reason. */
+  /** The environment has loaded, and its health check does not pass yet. Called at once, and then every two seconds at most if the reason changes. */
   onUnhealthy(reason: string): void;
 }
 
 const KILL_AFTER_MS = 15_000;
 const HEALTH_TIMEOUT_MS = 30_000;
 const HEALTH_INTERVAL_MS = 50;
+const REPORT_INTERVAL_MS = 2_000;
 
 /** A process that runs one version of the environment's code. */
 export class SandboxProcess {
@@ -101,11 +102,18 @@ export class SandboxProcess {
     const late = AbortSignal.timeout(HEALTH_TIMEOUT_MS);
     const either = AbortSignal.any([signal, late]);
     let reason = "it does not answer";
+    let reported = "";
+    let reportAt = 0;
     try {
       for (;;) {
         const { status, body } = await getHealth(this.target, either);
         if (status === 200) return;
-        if (body !== reason) onUnhealthy(body);
+        // A reason may name the time, and be another one at each check.
+        if (body !== reported && performance.now() >= reportAt) {
+          onUnhealthy(body);
+          reported = body;
+          reportAt = performance.now() + REPORT_INTERVAL_MS;
+        }
         reason = body;
         await pause(HEALTH_INTERVAL_MS, undefined, { signal: either });
       }

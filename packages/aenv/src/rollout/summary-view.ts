@@ -1,4 +1,5 @@
 import type { MeanWithInterval, RunSummary } from "@aenv/rollout";
+import { plain } from "../terminal/plain.ts";
 import { facts, table } from "../terminal/table.ts";
 import type { Output } from "../terminal/terminal.ts";
 
@@ -38,7 +39,7 @@ export function summaryText(summary: RunSummary, output: Output): string {
 /** The parts of the reward; none if there is one part only, which is the reward itself. */
 function componentRows({ components = {} }: RunSummary): string[][] {
   const all = Object.entries(components);
-  return all.length < 2 ? [] : all.map(([name, { mean, episodes }]) => [name, number(mean), String(episodes)]);
+  return all.length < 2 ? [] : all.map(([name, { mean, episodes }]) => [plain(name), number(mean), String(episodes)]);
 }
 
 export function meanText(reward: MeanWithInterval | null): string {

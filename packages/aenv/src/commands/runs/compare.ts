@@ -15,6 +15,7 @@ import { examples } from "../../options/examples.ts";
 import { addOutputOption, type FormatOptions, printerFor } from "../../options/format.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../../rollout/run-option.ts";
 import { meanText, moneyText } from "../../rollout/summary-view.ts";
+import { plain } from "../../terminal/plain.ts";
 import { facts, table, truncate } from "../../terminal/table.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
@@ -65,7 +66,7 @@ async function compare(one: string, other: string, options: Options, terminal: T
   printer.print(table(["", one, other], numbersOf(first, second), output));
   if (options.components) {
     const parts = componentsOf(first.summary, second.summary).map(([name, a, b]) => [
-      name,
+      plain(name),
       a?.toFixed(3) ?? "-",
       b?.toFixed(3) ?? "-",
       a === undefined || b === undefined ? "" : colored(b - a),
