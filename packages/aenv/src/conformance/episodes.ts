@@ -235,7 +235,7 @@ async function listTasks(subject: Subject): Promise<string | undefined> {
 /** The reward takes arguments, there is none, or there is none yet. The oracle's episode has to have one. */
 const NO_SCORE: ReadonlySet<string> = new Set(["request.invalid", "reward.missing", "reward.failed"]);
 
-/** Of a long list, the first tasks are looked at. */
+/** Only the first tasks of a long list are looked at. */
 const READ_TASKS = 500;
 
 function needTasks(subject: Subject): void {

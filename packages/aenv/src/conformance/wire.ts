@@ -24,7 +24,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Of an answer: more than a page of tasks or a state of any environment. */
+/** Limit of an answer: more than a page of tasks or a state of any environment. */
 const MAX_BYTES = 64 * 1_024 ** 2;
 const PROTOCOL = "2025-06-18";
 

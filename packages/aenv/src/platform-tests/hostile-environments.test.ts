@@ -22,7 +22,7 @@ const attacks = [
   "bad-values",
   "headers",
 ] as const;
-/** Of each kind one; the others are read by the same code. */
+/** A request of each kind; the others are read by the same code. */
 const fewAttacks: readonly (typeof attacks)[number][] = ["endless-body", "endless-error", "deep", "bad-values", "headers"];
 const attacksOn = (route: string) => (route === "/mcp" ? attacks : fewAttacks);
 

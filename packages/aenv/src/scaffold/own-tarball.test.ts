@@ -16,7 +16,7 @@ describe("the tarball of an installed package", () => {
   it("is refused with the reason if the file is gone, and none is needed for a package of a registry", () => {
     using gone = temporaryTree(installedFrom("file:../aenvironment-0.1.0-abc.tgz"));
     expect(() => installedTarball(gone.path)).toThrow(/aenvironment-0\.1\.0-abc\.tgz, which does not exist any more/);
-    using published = temporaryTree(installedFrom("https://registry.example/aenvironment-0.1.0.tgz"));
+    using published = temporaryTree(installedFrom("https://packages.example/aenvironment-0.1.0.tgz"));
     expect(installedTarball(published.path)).toBeNull();
     using other = temporaryTree({ "package.json": {} });
     expect(installedTarball(other.path)).toBeNull();

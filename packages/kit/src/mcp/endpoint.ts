@@ -19,7 +19,7 @@ export interface McpOptions {
   readonly useFastPath: boolean;
 }
 
-/** Of JSON-RPC. */
+/** The code of JSON-RPC for a request that is refused. */
 const INVALID_REQUEST = -32_600;
 
 /** The agent API: MCP over Streamable HTTP, for every instance of the process. */

@@ -23,7 +23,7 @@ export type ModelAnswer = AsyncIterable<Uint8Array>;
 
 /** The largest answer that is read of an endpoint: a hundred thousand tokens with ids and log-probabilities are about 10 MB. */
 export const MAX_ANSWER_BYTES = 32 * 1_024 ** 2;
-/** Of an error's body, only the beginning is read, and less of it is shown. */
+/** Only the beginning of an error's body is read, and less of it is shown. */
 const MAX_ERROR_BYTES = 64 * 1_024;
 const MAX_MESSAGE_CHARACTERS = 500;
 

@@ -124,7 +124,7 @@ function componentsOf(scores: readonly EpisodeScore[]): Record<string, Component
   return Object.fromEntries(named.map(([name, own]) => [name, { mean: sum(own) / own.length, episodes: own.length }]));
 }
 
-/** Of sorted values, because a sum of floats depends on its order. */
+/** Sorts the values, because a sum of floats depends on its order. */
 function sum(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b).reduce((total, value) => total + value, 0);
 }

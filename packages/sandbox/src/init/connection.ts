@@ -24,7 +24,7 @@ const protocol = 1;
 const END_MS = 1_000;
 /** Data waits when so much was sent that the init has not read. */
 const MAX_UNSENT_BYTES = 1 << 20;
-/** Of one connection, as in the init. Connections of programs to a port that a client listens on count too. */
+/** Streams of one connection, as in the init. Connections of programs to a port that a client listens on count too. */
 const MAX_STREAMS = 1_024;
 /** A line that names a connection. */
 const MAX_LINE = 32;

@@ -32,7 +32,7 @@ export interface ListOptions {
   readonly onEntry?: (bytes: number) => void;
 }
 
-/** Of a list without a limit. */
+/** Limit of a list for which none was given. */
 const MAX_ENTRIES = 100_000;
 
 export interface FileChange {

@@ -3,7 +3,7 @@ import { PlatformError } from "@aenv/contract";
 /** What a registry knows its client by. */
 export type Credentials =
   | { readonly kind: "password"; readonly username: string; readonly password: string }
-  /** Of `docker login` with an identity token: the token server exchanges it for a token. */
+  /** `docker login` stored an identity token: the token server exchanges it for a token. */
   | { readonly kind: "identity"; readonly token: string };
 
 /** Docker's own registry has this name in files of `docker login`. */

@@ -1,11 +1,11 @@
 /** What is accepted of an image from a registry. Sizes are those of the download; layers are larger when they are unpacked. */
 export interface DownloadLimits {
-  /** Of a manifest or an index. Registries store no larger ones. */
+  /** Limit of a manifest or an index. Registries store no larger ones. */
   readonly manifestBytes: number;
   readonly configBytes: number;
   readonly layers: number;
   readonly layerBytes: number;
-  /** Of all layers of one image. */
+  /** Limit of all layers of one image together. */
   readonly imageBytes: number;
   /** A download fails when the disk has less free space than this. */
   readonly freeDiskBytes: number;

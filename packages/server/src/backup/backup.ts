@@ -15,7 +15,7 @@ export interface BackupOptions {
   readonly config: Pick<ServerConfig, "home" | "store">;
   /** A file whose name ends in `.tar`, or else a folder. It does not exist yet. */
   readonly target: string;
-  /** Of this `aenv`. */
+  /** The version of this `aenv`. */
   readonly version: string;
   readonly now?: () => Date;
 }

@@ -30,7 +30,7 @@ export interface PublicationsOptions {
  */
 export class BuiltInPublications {
   readonly #options: PublicationsOptions;
-  /** By owner and name: instances of a batch ask for the same one at once. */
+  /** Publications that run, by owner and name: instances of a batch ask for the same one at once. */
   readonly #running = new Map<string, Promise<unknown>>();
 
   constructor(options: PublicationsOptions) {

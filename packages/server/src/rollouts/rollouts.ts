@@ -18,7 +18,7 @@ import { RolloutWorker, type RolloutWorkerOptions } from "./worker.ts";
 interface Wanted {
   readonly key: string;
   readonly request: RolloutRequest;
-  /** Of the request and its run, to detect the same id with another request. */
+  /** Digest of the request and its run, to detect the same id with another request. */
   readonly digest: string;
   readonly bytes: number;
 }

@@ -42,7 +42,7 @@ export interface RolloutRow {
   readonly state: RolloutState;
   /** Null when the rollout is done. */
   readonly work: StoredWork | null;
-  /** Of the row with a large request. The row of the rollout names it until it is removed, so a crash leaves no request behind. */
+  /** Key of the row with a large request. The row of the rollout names it until it is removed, so a crash leaves no request behind. */
   readonly requestKey?: string | null;
   /** The size of the request. A row of an earlier version of the server has none; its request is in the row, whatever its size. */
   readonly requestBytes?: number;

@@ -31,7 +31,7 @@ export interface RolloutWorkerOptions {
 const MAX_LOSSES = 3;
 /** How long a shutdown waits until what is played has stopped. */
 const CLOSE_MS = 10_000;
-/** For how long a server may be accepting a rollout. */
+/** The longest time in which a server accepts a rollout. */
 const ACCEPTING_MS = 60_000;
 /** Queued rows that a server looks at in one round, and of these at once. */
 const PAGES = 10;

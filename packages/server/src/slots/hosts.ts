@@ -220,7 +220,7 @@ function leastAwaited({ starting }: Group): StartingHost | null {
   return best;
 }
 
-/** Of processes that load a bundle. Stored in rows, so that the next server puts new instances only into hosts in which they belong. */
+/** Group of processes that load a bundle. It is stored in rows, so that the next server puts new instances only into hosts in which they belong. */
 export function bundleGroup({
   owner,
   digest,

@@ -24,7 +24,7 @@ export interface ProgramEpisodesOptions {
 /** The state of a program, as it reports it. */
 export interface ProgramState {
   readonly snapshot: unknown;
-  /** Of this state; undefined if the program computes none. */
+  /** Digest of this state; undefined if the program computes none. */
   readonly digest: string | undefined;
 }
 

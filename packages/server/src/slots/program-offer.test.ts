@@ -10,9 +10,10 @@ const PIECE = Buffer.alloc(1024 ** 2, "a");
 /** Sends for as long as somebody reads, and counts the bytes. */
 async function pour(response: ServerResponse, count: (bytes: number) => void): Promise<void> {
   response.writeHead(200, { "content-type": "application/json" });
+  const closed = new Promise((resolve) => response.once("close", resolve));
   while (!response.destroyed) {
     count(PIECE.length);
-    if (!response.write(PIECE)) await Promise.race([once(response, "drain"), once(response, "close")]);
+    if (!response.write(PIECE)) await Promise.race([new Promise((resolve) => response.once("drain", resolve)), closed]);
   }
 }
 

@@ -28,7 +28,7 @@ export async function sendContent(stream: ServerHttp2Stream, content: AsyncItera
   }
 }
 
-/** For the end of a request that was answered before its end. */
+/** Time for the end of a request that was answered before its end. */
 const END_MS = 10_000;
 
 /** Ends an answer. A request that goes on after it, or an answer that is not read, does not stay open. */

@@ -32,7 +32,7 @@ export const GO_ARCHITECTURES = { x64: "amd64", arm64: "arm64" } as const satisf
 const INDEXES = ["application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json"];
 const MAX_NESTING = 4;
 
-/** Of an index, a manifest or a configuration. Registries accept no larger ones. */
+/** Limit of an index, a manifest or a configuration. Registries accept no larger ones. */
 const MAX_JSON_BYTES = 4 * 2 ** 20;
 const JSON_LIMITS = { maxDepth: 32, maxValues: 100_000 };
 /** Linux mounts no more than 500 on each other, and snapshots come on top. */

@@ -118,7 +118,7 @@ function startTar(folder: string, alive?: number) {
   return { input, ended, kill: () => child.kill("SIGKILL") };
 }
 
-/** By the first bytes: media types of images are not reliable. */
+/** The first bytes say how it is compressed: media types of images are not reliable. */
 async function openBlob(blob: string): Promise<{ readonly plain: NodeJS.ReadWriteStream; readonly size: number }> {
   await using file = await open(blob).catch((cause: unknown) => {
     throw new LayerError("bundle.invalid", "the image is incomplete: the content of this layer is missing", { cause });
