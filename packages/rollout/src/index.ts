@@ -1,14 +1,3 @@
-export type {
-  Agent,
-  AgentMessage,
-  AgentStart,
-  Player,
-  ProgramAgent,
-  ProgramPlace,
-  ProgramStart,
-  TurnAgent,
-  TurnOptions,
-} from "./agents/agent.ts";
 export { type CommandOptions, commandAgent } from "./agents/command.ts";
 export { type InsideOptions, insideAgent } from "./agents/inside.ts";
 export { type Model, modelAgent, type TokenSupport } from "./agents/model.ts";
@@ -30,18 +19,29 @@ export { tokenRows } from "./data/token-rows.ts";
 export type { Artifacts } from "./episode/artifacts.ts";
 export { Capacity } from "./episode/capacity.ts";
 export { Episode, type EpisodeOptions } from "./episode/episode.ts";
-export { AgentError, ModelError } from "./episode/failure.ts";
 export { Forks } from "./episode/forks.ts";
 export { type GradedArguments, gradeEpisode } from "./episode/grade.ts";
-export type { EpisodeInstance, EpisodeSandbox } from "./episode/instance.ts";
 export { Instances, type InstancesOptions } from "./episode/instances.ts";
-export { LimitReached, type Limits } from "./episode/limits.ts";
 export { EpisodeDeadline, type EpisodeSpec, type Lease, type PlayOptions, playEpisode } from "./episode/play.ts";
 export { digestOf } from "./journal/digest.ts";
 export { readTrajectories, TrajectoryWriter } from "./journal/trajectories.ts";
 export { ModelHttp, type ModelHttpOptions } from "./models/http.ts";
 export { costOfTurns, type Prices, prices } from "./models/prices.ts";
 export { mergeTurns } from "./models/sequences.ts";
+export type {
+  Agent,
+  AgentMessage,
+  AgentStart,
+  Player,
+  ProgramAgent,
+  ProgramPlace,
+  ProgramStart,
+  TurnAgent,
+  TurnOptions,
+} from "./player/agent.ts";
+export { AgentError, ModelError } from "./player/failure.ts";
+export type { EpisodeInstance, EpisodeSandbox } from "./player/instance.ts";
+export { LimitReached, type Limits } from "./player/limits.ts";
 export { type RecordedAddresses, RecordingServer, type UpstreamModel } from "./recorder/server.ts";
 export { type Difference, differences } from "./replay/difference.ts";
 export { type Divergence, divergenceText, type ReplayResult, replay } from "./replay/replay.ts";
@@ -49,13 +49,13 @@ export { canBeRescored, type RescoreResult, rescore } from "./replay/rescore.ts"
 export { comparable } from "./replay/same.ts";
 export { ArtifactFiles } from "./run/artifact-files.ts";
 export { type Drift, driftOf } from "./run/drift.ts";
-export { type Spent, withEarlierAttempts } from "./run/earlier-attempts.ts";
 export { listRuns, RunFolder } from "./run/folder.ts";
 export { planEpisodes, planSize } from "./run/plan.ts";
 export { agentDigestOf, configDigestOf } from "./run/provenance-digests.ts";
 export { type Rescored, type RescoreRunOptions, readRescored, rescoreRun } from "./run/rescore.ts";
 export { playRun, type RunOptions, type RunProgress, type RunResult } from "./run/run.ts";
 export { type RunSettings, runNameOf, withoutSecrets } from "./run/settings.ts";
+export { type Spent, withEarlierAttempts } from "./stats/earlier-attempts.ts";
 export { type MeanWithInterval, meanOfGroups } from "./stats/mean.ts";
 export { passAtK, passHatK } from "./stats/pass.ts";
 export { type EpisodeScore, type RunSummary, scoreOf, summarise, type TaskSummary } from "./stats/summary.ts";

@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { AgentError } from "../episode/failure.ts";
 import { digestOfFile } from "../journal/digest.ts";
-import type { ProgramAgent } from "./agent.ts";
+import type { ProgramAgent } from "../player/agent.ts";
+import { AgentError } from "../player/failure.ts";
 import { GRACE_MS, lastLine, reportOf, Tail, variablesOf } from "./program.ts";
 
 export interface CommandOptions {

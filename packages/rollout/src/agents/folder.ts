@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, TAR_BLOCK, tarPadding, writeTarHeader } from "@aenv/contract";
-import { AgentError } from "../episode/failure.ts";
+import { AgentError } from "../player/failure.ts";
 
 /** A folder as a tar archive. Links are followed. */
 export async function* archiveOf(folder: string): AsyncGenerator<Uint8Array> {

@@ -1,6 +1,4 @@
 import { type ChatMessage, isObject, parseBoundedJson, ReadLimitExceeded, readBoundedText, type ToolDescriptor } from "@aenv/contract";
-import { ModelError } from "../episode/failure.ts";
-import { LimitReached } from "../episode/limits.ts";
 import { chatDialect } from "../models/chat/dialect.ts";
 import type { Dialect, ModelApi } from "../models/dialect.ts";
 import { type ModelAnswer, type ModelHttp, RefusedByModel } from "../models/http.ts";
@@ -8,7 +6,9 @@ import { messagesDialect } from "../models/messages/dialect.ts";
 import { responsesDialect } from "../models/responses/dialect.ts";
 import { serverSentEvents } from "../models/server-sent-events.ts";
 import { hasTokens, noTokens } from "../models/tokens.ts";
-import type { AgentMessage, Player, TurnAgent, TurnOptions } from "./agent.ts";
+import type { AgentMessage, Player, TurnAgent, TurnOptions } from "../player/agent.ts";
+import { ModelError } from "../player/failure.ts";
+import { LimitReached } from "../player/limits.ts";
 
 /** A model behind an HTTP endpoint. */
 export interface Model {

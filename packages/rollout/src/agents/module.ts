@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isObject, messageOf } from "@aenv/contract";
-import { AgentError } from "../episode/failure.ts";
 import { digestOfFile } from "../journal/digest.ts";
-import { type Agent, isProgram, type ProgramAgent, type ProgramStart } from "./agent.ts";
+import { type Agent, isProgram, type ProgramAgent, type ProgramStart } from "../player/agent.ts";
+import { AgentError } from "../player/failure.ts";
 
 /** What a module may export as its default: a function that plays a whole episode, or an agent. */
 export type AgentModule = ((start: ProgramStart) => Promise<string | null | undefined> | string | null | undefined) | Agent;

@@ -1,5 +1,5 @@
 import { textOf } from "@aenv/contract";
-import type { ProgramStart } from "./agent.ts";
+import type { ProgramStart } from "../player/agent.ts";
 
 /** How long a program may take to end after it was asked to. */
 export const GRACE_MS = 2_000;

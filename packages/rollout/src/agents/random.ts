@@ -1,5 +1,5 @@
 import type { ToolDescriptor } from "@aenv/contract";
-import type { AgentMessage, Player, TurnAgent } from "./agent.ts";
+import type { AgentMessage, Player, TurnAgent } from "../player/agent.ts";
 import { pick, randomValue, seededRandom } from "./random-value.ts";
 
 export interface RandomAgentOptions {

@@ -1,5 +1,5 @@
 import type { ChatMessage, Step, Trajectory } from "@aenv/contract";
-import type { AgentMessage, Player, TurnAgent } from "./agent.ts";
+import type { AgentMessage, Player, TurnAgent } from "../player/agent.ts";
 
 /** Writes the messages again that an agent wrote in a trajectory. For a program, which has its own messages, it makes the same calls. */
 export function replayAgent({ id, messages, steps }: Pick<Trajectory, "id" | "messages" | "steps">): TurnAgent {

@@ -1,6 +1,6 @@
 import type { ChatMessage, OracleAction } from "@aenv/contract";
-import { AgentError } from "../episode/failure.ts";
-import type { AgentMessage, Player, TurnAgent } from "./agent.ts";
+import type { AgentMessage, Player, TurnAgent } from "../player/agent.ts";
+import { AgentError } from "../player/failure.ts";
 
 /** Plays the same actions in every episode, then stops. */
 export function scriptedAgent(actions: readonly OracleAction[]): TurnAgent {

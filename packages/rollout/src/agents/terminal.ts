@@ -1,9 +1,9 @@
 import { type ChatMessage, type ToolDescriptor, textOf } from "@aenv/contract";
-import { AgentError } from "../episode/failure.ts";
-import { LimitReached } from "../episode/limits.ts";
 import { digestOf } from "../journal/digest.ts";
 import type { ModelHttp } from "../models/http.ts";
-import type { AgentMessage, AgentStart, Player, TurnAgent, TurnOptions } from "./agent.ts";
+import type { AgentMessage, AgentStart, Player, TurnAgent, TurnOptions } from "../player/agent.ts";
+import { AgentError } from "../player/failure.ts";
+import { LimitReached } from "../player/limits.ts";
 import { type Model, modelAgent } from "./model.ts";
 
 /*

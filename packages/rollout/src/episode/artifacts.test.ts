@@ -3,8 +3,8 @@ import { Environment } from "@aenv/sdk";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { noopAgent } from "../agents/scripted.ts";
 import { digestOf } from "../journal/digest.ts";
+import type { EpisodeInstance } from "../player/instance.ts";
 import { type Artifacts, readArtifacts } from "./artifacts.ts";
-import type { EpisodeInstance } from "./instance.ts";
 import { playEpisode } from "./play.ts";
 
 const text = (...paths: string[]) => ({ files: Object.fromEntries(paths.map((path) => [path, { text: path }])) });

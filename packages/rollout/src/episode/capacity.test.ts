@@ -2,8 +2,8 @@ import { PlatformError } from "@aenv/contract";
 import { describe, expect, it } from "vitest";
 import { noopAgent } from "../agents/scripted.ts";
 import { digestOf } from "../journal/digest.ts";
+import type { EpisodeInstance } from "../player/instance.ts";
 import { Capacity } from "./capacity.ts";
-import type { EpisodeInstance } from "./instance.ts";
 import { type PlayOptions, playEpisode } from "./play.ts";
 
 const never = new AbortController().signal;

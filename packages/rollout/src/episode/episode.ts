@@ -15,15 +15,15 @@ import {
   textOf,
 } from "@aenv/contract";
 import { parseArguments } from "@aenv/sdk/adapters";
-import type { AgentMessage, Player } from "../agents/agent.ts";
 import { isCut, noTokenCount } from "../models/tokens.ts";
+import type { AgentMessage, Player } from "../player/agent.ts";
+import { asWritten } from "../player/arguments.ts";
+import { ModelError } from "../player/failure.ts";
+import type { EpisodeInstance } from "../player/instance.ts";
+import { LimitReached, type Limits, Meter } from "../player/limits.ts";
 import type { RecordedToolCall } from "../recorder/mcp.ts";
 import type { RecordedExchange } from "../recorder/model.ts";
-import { asWritten } from "./arguments.ts";
 import { elapsedMs } from "./elapsed.ts";
-import { ModelError } from "./failure.ts";
-import type { EpisodeInstance } from "./instance.ts";
-import { LimitReached, type Limits, Meter } from "./limits.ts";
 import { EpisodeRecord } from "./record.ts";
 import { TimeLimit } from "./time-limit.ts";
 import { failedResult, messageOfResult, type StepResult, toStepResult } from "./tool-message.ts";

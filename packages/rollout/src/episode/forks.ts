@@ -1,7 +1,7 @@
 import { isPlatformError, messageOf, PlatformError, type StopReason, type Trajectory } from "@aenv/contract";
-import { isProgram, type Player, type TurnAgent } from "../agents/agent.ts";
+import { isProgram, type Player, type TurnAgent } from "../player/agent.ts";
+import { AgentError, ModelError } from "../player/failure.ts";
 import { Episode } from "./episode.ts";
-import { AgentError, ModelError } from "./failure.ts";
 import { EpisodeDeadline, type EpisodeSpec, type Lease, type PlayOptions, playFrom } from "./play.ts";
 
 /** What the forks of a group have in common: an episode that was played to a step and waits there. */

@@ -7,13 +7,13 @@ import { defineEnvironment, type EnvironmentDefinition, loadEnvironment, type Se
 import { Environment } from "@aenv/sdk";
 import { scriptedOpenAi } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Agent } from "../agents/agent.ts";
 import { modelAgent } from "../agents/model.ts";
 import { noopAgent, oracleAgent, scriptedAgent } from "../agents/scripted.ts";
 import { digestOf } from "../journal/digest.ts";
 import { ModelHttp } from "../models/http.ts";
+import type { Agent } from "../player/agent.ts";
+import type { Limits } from "../player/limits.ts";
 import { replay } from "../replay/replay.ts";
-import type { Limits } from "./limits.ts";
 import { type PlayOptions, playEpisode } from "./play.ts";
 
 const never = new AbortController().signal;

@@ -9,15 +9,15 @@ import {
   type Trajectory,
   type Turn,
 } from "@aenv/contract";
-import { type Agent, isProgram } from "../agents/agent.ts";
+import { type Agent, isProgram } from "../player/agent.ts";
+import { AgentError, DeadlineError, unscoredBy } from "../player/failure.ts";
+import type { EpisodeInstance } from "../player/instance.ts";
+import type { Limits } from "../player/limits.ts";
 import type { RecordingServer } from "../recorder/server.ts";
 import { type Artifacts, noArtifacts, takeArtifacts } from "./artifacts.ts";
 import { type Capacity, isNoCapacity } from "./capacity.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { Episode } from "./episode.ts";
-import { AgentError, DeadlineError, unscoredBy } from "./failure.ts";
-import type { EpisodeInstance } from "./instance.ts";
-import type { Limits } from "./limits.ts";
 import { type ProgramOptions, playProgram } from "./program.ts";
 
 /** An episode to be played. */

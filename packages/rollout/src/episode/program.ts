@@ -1,12 +1,12 @@
 import { PlatformError, type StopReason } from "@aenv/contract";
-import type { ProgramAgent } from "../agents/agent.ts";
 import { hasTokens, isCut, noTokenCount, noTokens } from "../models/tokens.ts";
+import type { ProgramAgent } from "../player/agent.ts";
+import type { ModelError } from "../player/failure.ts";
+import type { EpisodeSandbox } from "../player/instance.ts";
+import { LimitReached } from "../player/limits.ts";
 import type { RecordedExchange } from "../recorder/model.ts";
 import type { RecordingServer, UpstreamModel } from "../recorder/server.ts";
 import type { Episode } from "./episode.ts";
-import type { ModelError } from "./failure.ts";
-import type { EpisodeSandbox } from "./instance.ts";
-import { LimitReached } from "./limits.ts";
 
 export interface ProgramOptions {
   readonly recorder: RecordingServer;

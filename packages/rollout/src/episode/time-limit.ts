@@ -1,5 +1,5 @@
 import { clampDelayMs } from "@aenv/contract";
-import { LimitReached } from "./limits.ts";
+import { LimitReached } from "../player/limits.ts";
 
 /** 24 days. A longer timer would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -1,6 +1,6 @@
 import type { ChatMessage, ContentBlock, EpisodeStatus } from "@aenv/contract";
 import { modelText } from "@aenv/sdk/adapters";
-import type { InstanceToolResult } from "./instance.ts";
+import type { InstanceToolResult } from "../player/instance.ts";
 
 /** The result of one tool call as a trajectory keeps it. */
 export interface StepResult {

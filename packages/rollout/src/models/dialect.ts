@@ -1,7 +1,7 @@
 import { type ChatMessage, type Conversation, isObject, problemsOf, type ToolDescriptor, type Turn, toolDescriptor } from "@aenv/contract";
 import type * as z from "zod";
-import type { AgentMessage } from "../agents/agent.ts";
-import { ModelError } from "../episode/failure.ts";
+import type { AgentMessage } from "../player/agent.ts";
+import { ModelError } from "../player/failure.ts";
 
 /** The APIs by which models are called. */
 export type ModelApi = "chat" | "responses" | "messages";

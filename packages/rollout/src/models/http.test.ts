@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { queryObjects } from "node:v8";
 import { readBoundedText } from "@aenv/contract";
 import { afterEach, describe, expect, it } from "vitest";
-import { LimitReached } from "../episode/limits.ts";
+import { LimitReached } from "../player/limits.ts";
 import { ModelHttp } from "./http.ts";
 
 const never = new AbortController().signal;

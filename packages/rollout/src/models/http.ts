@@ -2,8 +2,8 @@ import type { LookupFunction } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { boundedChunks, messageOf, parseBoundedJson, parseRetryAfter, ReadLimitExceeded, TimedSignal } from "@aenv/contract";
 import { Agent, buildConnector, request } from "undici";
-import { ModelError } from "../episode/failure.ts";
-import { LimitReached } from "../episode/limits.ts";
+import { ModelError } from "../player/failure.ts";
+import { LimitReached } from "../player/limits.ts";
 
 export interface ModelHttpOptions {
   /** Attempts after the first that failed for a reason that may pass: no connection, a cut answer, a status of 5xx. */

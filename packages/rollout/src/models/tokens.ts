@@ -1,5 +1,5 @@
-import type { AgentMessage } from "../agents/agent.ts";
-import { ModelError } from "../episode/failure.ts";
+import type { AgentMessage } from "../player/agent.ts";
+import { ModelError } from "../player/failure.ts";
 
 /** Whether a trainer can use the tokens of a message: all three arrays are there. */
 export function hasTokens({ turn }: AgentMessage): boolean {

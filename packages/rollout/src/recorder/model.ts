@@ -1,11 +1,11 @@
 import { type Conversation, isObject, messageOf, parseBoundedJson } from "@aenv/contract";
-import type { AgentMessage } from "../agents/agent.ts";
-import { ModelError } from "../episode/failure.ts";
 import { chatDialect, TOKEN_FIELDS } from "../models/chat/dialect.ts";
 import type { Dialect } from "../models/dialect.ts";
 import { Busy, failureOf, RefusedByModel, refusal } from "../models/http.ts";
 import { messagesDialect } from "../models/messages/dialect.ts";
 import { responsesDialect } from "../models/responses/dialect.ts";
+import type { AgentMessage } from "../player/agent.ts";
+import { ModelError } from "../player/failure.ts";
 import type { AnswerHeaders, ExchangeEnding, ExchangeRecorder } from "./forward.ts";
 import { eventsOf } from "./json-events.ts";
 

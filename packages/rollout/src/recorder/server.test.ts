@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request as requestOf, type ServerRe
 import type { AddressInfo } from "node:net";
 import { scriptedOpenAi } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ModelError } from "../episode/failure.ts";
+import type { ModelError } from "../player/failure.ts";
 import type { RecordedToolCall } from "./mcp.ts";
 import type { RecordedExchange } from "./model.ts";
 import { RecordingServer, type UpstreamModel } from "./server.ts";

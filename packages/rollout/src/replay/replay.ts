@@ -1,8 +1,8 @@
 import type { Step, Trajectory } from "@aenv/contract";
 import { isOfProgram, replayAgent } from "../agents/replay.ts";
 import { Episode } from "../episode/episode.ts";
-import type { EpisodeInstance } from "../episode/instance.ts";
-import type { Limits } from "../episode/limits.ts";
+import type { EpisodeInstance } from "../player/instance.ts";
+import type { Limits } from "../player/limits.ts";
 import { type Difference, differences } from "./difference.ts";
 
 /** Where a replay first went another way. */

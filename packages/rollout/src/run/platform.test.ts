@@ -3,10 +3,10 @@ import type { Trajectory } from "@aenv/contract";
 import { type Tree, temporaryTree } from "@aenv/testing";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Agent } from "../agents/agent.ts";
 import { oracleAgent } from "../agents/scripted.ts";
 import { playEpisode } from "../episode/play.ts";
 import { instancesOn, playOptionsOf, runSettingsOf } from "../fixtures/run.ts";
+import type { Agent } from "../player/agent.ts";
 import { RunFolder } from "./folder.ts";
 import { playRun } from "./run.ts";
 

@@ -1,6 +1,6 @@
-import type { Agent } from "../agents/agent.ts";
-import type { Limits } from "../episode/limits.ts";
 import { digestOf } from "../journal/digest.ts";
+import type { Agent } from "../player/agent.ts";
+import type { Limits } from "../player/limits.ts";
 import { withoutSecrets } from "./settings.ts";
 
 /** The digests of a provenance are made here only, so that those of a command and those of the service can be compared. */

@@ -1,7 +1,7 @@
 import type { Outcome, Provenance, Trajectory } from "@aenv/contract";
 import * as z from "zod";
-import { unscoredBy } from "../episode/failure.ts";
 import { EpisodeDeadline, type Lease } from "../episode/play.ts";
+import { unscoredBy } from "../player/failure.ts";
 import { type Divergence, divergenceText } from "../replay/replay.ts";
 import { canBeRescored, rescore } from "../replay/rescore.ts";
 import type { RunFolder } from "./folder.ts";

@@ -1,7 +1,7 @@
 import type { Trajectory, UnscoredCause } from "@aenv/contract";
 import type { EpisodeSpec } from "../episode/play.ts";
+import { type Spent, withEarlierAttempts } from "../stats/earlier-attempts.ts";
 import type { Concurrency } from "./concurrency.ts";
-import { type Spent, withEarlierAttempts } from "./earlier-attempts.ts";
 import type { PlannedEpisode } from "./plan.ts";
 
 export interface RunnerOptions {

@@ -1,5 +1,5 @@
 import type { Trajectory, UnscoredCause } from "@aenv/contract";
-import { costOfAttempts, tokensOfAttempts } from "../run/earlier-attempts.ts";
+import { costOfAttempts, tokensOfAttempts } from "./earlier-attempts.ts";
 import { type MeanWithInterval, meanOfGroups } from "./mean.ts";
 import { passAtK, passHatK } from "./pass.ts";
 

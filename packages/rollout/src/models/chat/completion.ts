@@ -1,7 +1,7 @@
 import { chatMessage, isObject, type WeightSpan, weightSpan } from "@aenv/contract";
 import * as z from "zod";
-import type { AgentMessage } from "../../agents/agent.ts";
-import { ModelError } from "../../episode/failure.ts";
+import type { AgentMessage } from "../../player/agent.ts";
+import { ModelError } from "../../player/failure.ts";
 import { readAnswer, reported, tokenDetails } from "../dialect.ts";
 
 // Checked as a whole: a schema for each element would report a problem for each of a hundred thousand bad ones.

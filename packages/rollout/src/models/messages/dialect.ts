@@ -1,8 +1,8 @@
 import { type ChatMessage, type Conversation, isObject, parseBoundedJson, textOf } from "@aenv/contract";
 import { parseArguments } from "@aenv/sdk/adapters";
 import * as z from "zod";
-import type { AgentMessage } from "../../agents/agent.ts";
-import { withNotation } from "../../episode/arguments.ts";
+import type { AgentMessage } from "../../player/agent.ts";
+import { withNotation } from "../../player/arguments.ts";
 import {
   chatContent,
   type Dialect,

@@ -1,6 +1,6 @@
 import { isObject, parseBoundedJson, ReadLimitExceeded } from "@aenv/contract";
-import { withNotation } from "../../episode/arguments.ts";
-import { ModelError } from "../../episode/failure.ts";
+import { withNotation } from "../../player/arguments.ts";
+import { ModelError } from "../../player/failure.ts";
 import type { StreamReader } from "../dialect.ts";
 
 type Loose = Record<string, unknown>;

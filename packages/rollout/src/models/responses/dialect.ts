@@ -1,7 +1,7 @@
 import { type ChatMessage, type Conversation, isObject, parseBoundedJson, textOf } from "@aenv/contract";
 import * as z from "zod";
-import type { AgentMessage } from "../../agents/agent.ts";
-import { ModelError } from "../../episode/failure.ts";
+import type { AgentMessage } from "../../player/agent.ts";
+import { ModelError } from "../../player/failure.ts";
 import {
   chatContent,
   type Dialect,

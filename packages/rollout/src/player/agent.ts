@@ -1,5 +1,5 @@
 import type { ChatMessage, Conversation, OracleAction, ToolDescriptor, Turn } from "@aenv/contract";
-import type { EpisodeSandbox } from "../episode/instance.ts";
+import type { EpisodeSandbox } from "./instance.ts";
 
 /** A message that an agent writes, and the model's turn behind it if there was one. */
 export interface AgentMessage {
