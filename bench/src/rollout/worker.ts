@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { headers as names, type Trajectory } from "@aenv/contract";
 import {
-  digestOf,
   Instances,
   type PlayOptions,
   playEpisode,
@@ -53,8 +52,7 @@ async function play({ episodes, concurrency }: Queries["play"]): Promise<Spent> 
     deadlineMs: 10 * 60_000,
     recordsDigests: false,
     acquire: (spec, signal) => instances.acquire(spec, signal),
-    provenance: { agent: agent.name, agent_digest: null, model: null, client_version: "0" },
-    digestOf,
+    provenance: { model: null, client_version: "0" },
     costOf: () => null,
     cancel,
     now: () => performance.now(),

@@ -5,7 +5,6 @@ import {
   Capacity,
   configDigestOf,
   costOfTurns,
-  digestOf,
   type EpisodeSpec,
   Forks,
   type GradedArguments,
@@ -90,8 +89,7 @@ export class Episodes implements AsyncDisposable {
       recordsDigests,
       rewardArgs,
       acquire: (wanted, signal) => this.#instances.acquire(wanted, signal, deadlineMs),
-      provenance: provenanceOf(source, agent, limits, modelName),
-      digestOf,
+      provenance: originOf(source, modelName),
       costOf: (turns) => (prices === null ? null : costOfTurns(turns, prices)),
       ...(onArtifacts && { onArtifacts }),
       capacity: this.#capacity,
@@ -117,12 +115,14 @@ export function provenanceOf(
   return {
     environment: source.environment,
     environment_digest: source.digest,
-    config_digest: sourceConfigDigestOf(source),
     agent: agent.name,
     agent_digest: agentDigestOf(agent, limits),
-    model,
-    client_version: ownPackage().version,
+    ...originOf(source, model),
   };
+}
+
+function originOf(source: Source, model: string | null): PlayOptions["provenance"] {
+  return { config_digest: sourceConfigDigestOf(source), model, client_version: ownPackage().version };
 }
 
 export function sourceConfigDigestOf({ deployConfig, options }: Source): string {

@@ -6,7 +6,6 @@ import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod";
 import { playEpisode } from "../episode/play.ts";
-import { digestOf } from "../journal/digest.ts";
 import { ModelHttp } from "../models/http.ts";
 import { shortened, type TerminalAgentOptions, terminalAgent } from "./terminal.ts";
 
@@ -58,8 +57,7 @@ async function play(script: Script, options: TerminalAgentOptions = {}, url = se
         const provenance = { environment: "count@1.0.0", environment_digest: null, engine: null, isolation: null, server_version: null };
         return { instance, provenance, release: () => instance.release() };
       },
-      provenance: { agent: agent.name, agent_digest: null, model: "m", client_version: "0" },
-      digestOf,
+      provenance: { model: "m", client_version: "0" },
       costOf: () => null,
       cancel: never,
       now: () => performance.now(),

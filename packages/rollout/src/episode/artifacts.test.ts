@@ -2,7 +2,6 @@ import { defineEnvironment, type Served, serve } from "@aenv/kit";
 import { Environment } from "@aenv/sdk";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { noopAgent } from "../agents/scripted.ts";
-import { digestOf } from "../journal/digest.ts";
 import type { EpisodeInstance } from "../player/instance.ts";
 import { type Artifacts, readArtifacts } from "./artifacts.ts";
 import { playEpisode } from "./play.ts";
@@ -82,8 +81,7 @@ describe("an episode", () => {
           const provenance = { environment: "logs@1.0.0", environment_digest: null, engine: null, isolation: null, server_version: null };
           return { instance, provenance, release: () => instance.release() };
         },
-        provenance: { agent: "noop", agent_digest: null, model: null, client_version: "0" },
-        digestOf,
+        provenance: { model: null, client_version: "0" },
         costOf: () => null,
         ...(wants && { onArtifacts: async (_, files) => void kept.push(files) }),
         cancel: new AbortController().signal,

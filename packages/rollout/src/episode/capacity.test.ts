@@ -1,7 +1,6 @@
 import { PlatformError } from "@aenv/contract";
 import { describe, expect, it } from "vitest";
 import { noopAgent } from "../agents/scripted.ts";
-import { digestOf } from "../journal/digest.ts";
 import type { EpisodeInstance } from "../player/instance.ts";
 import { Capacity } from "./capacity.ts";
 import { type PlayOptions, playEpisode } from "./play.ts";
@@ -43,8 +42,7 @@ function play(server: Pick<ReturnType<typeof serverWith>, "acquire">, own: Parti
       deadlineMs: 60_000,
       recordsDigests: false,
       acquire: server.acquire,
-      provenance: { agent: "noop", agent_digest: null, model: null, client_version: "0" },
-      digestOf,
+      provenance: { model: null, client_version: "0" },
       costOf: () => null,
       cancel: never,
       now: () => performance.now(),

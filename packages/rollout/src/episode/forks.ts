@@ -1,4 +1,5 @@
 import { isPlatformError, messageOf, PlatformError, type StopReason, type Trajectory } from "@aenv/contract";
+import { digestOf } from "../journal/digest.ts";
 import { isProgram, type Player, type TurnAgent } from "../player/agent.ts";
 import { AgentError, ModelError } from "../player/failure.ts";
 import { Episode } from "./episode.ts";
@@ -108,7 +109,7 @@ export class Forks implements AsyncDisposable {
       });
       const { messages, steps, turns } = episode.record;
       // Named by its content: a trunk that was played again is another parent.
-      const digest = this.#options.digestOf({ messages, steps: steps.map(({ call, result }) => [call, result]) });
+      const digest = digestOf({ messages, steps: steps.map(({ call, result }) => [call, result]) });
       const id = `${group}-trunk-${digest.slice("sha256:".length, "sha256:".length + 8)}`;
       return { lease, episode, player, reason, parent: { id, steps: steps.length, messages: messages.length, turns: turns.length } };
     } catch (error) {

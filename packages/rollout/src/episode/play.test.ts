@@ -9,7 +9,6 @@ import { scriptedOpenAi } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { modelAgent } from "../agents/model.ts";
 import { noopAgent, oracleAgent, scriptedAgent } from "../agents/scripted.ts";
-import { digestOf } from "../journal/digest.ts";
 import { ModelHttp } from "../models/http.ts";
 import type { Agent } from "../player/agent.ts";
 import type { Limits } from "../player/limits.ts";
@@ -41,8 +40,7 @@ function play(agent: Agent, own: { task?: string; limits?: Limits; seed?: number
         const provenance = { environment: "echo@1.0.0", environment_digest: null, engine: null, isolation: null, server_version: null };
         return { instance, provenance, release: () => instance.release() };
       },
-      provenance: { agent: agent.name, agent_digest: null, model: null, client_version: "0" },
-      digestOf,
+      provenance: { model: null, client_version: "0" },
       costOf: () => null,
       cancel: never,
       now: () => performance.now(),

@@ -9,6 +9,7 @@ import {
   type Trajectory,
   type Turn,
 } from "@aenv/contract";
+import { digestOf } from "../journal/digest.ts";
 import { type Agent, isProgram } from "../player/agent.ts";
 import { AgentError, DeadlineError, unscoredBy } from "../player/failure.ts";
 import type { EpisodeInstance } from "../player/instance.ts";
@@ -54,8 +55,9 @@ export interface PlayOptions {
   /** Arguments of the reward, which the trainer chooses. */
   readonly rewardArgs?: Readonly<Record<string, unknown>> | undefined;
   readonly acquire: (spec: EpisodeSpec, signal: AbortSignal) => Promise<Lease>;
-  readonly provenance: Omit<Provenance, keyof Lease["provenance"] | "tools_digest" | "reward_digest">;
-  readonly digestOf: (value: unknown) => string;
+  /** What only the caller knows of where an episode comes from. */
+  readonly provenance: Omit<Provenance, keyof Lease["provenance"] | `${string}_digest` | "agent" | "agent_settings"> &
+    Pick<Provenance, "config_digest">;
   readonly costOf: (turns: readonly Turn[]) => number | null;
   /** Where episodes wait for which the server has no room; without it they fail. */
   readonly capacity?: Capacity;
@@ -97,10 +99,15 @@ export async function playFrom(beginning: Beginning, spec: EpisodeSpec, options:
   }
 }
 
+/** The digest is made here only, so that those of a command and those of the service can be compared. */
+export function agentDigestOf({ name, settings }: Pick<Agent, "name" | "settings">, limits: Limits): string {
+  return digestOf({ name, settings, limits });
+}
+
 /** Null if the server has no room for the episode, which is then worth waiting for. */
 async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOptions): Promise<Trajectory | null> {
   const { beginEpisode } = beginning;
-  const { now } = options;
+  const { agent, now } = options;
   const from = now();
   const started = options.date().toISOString();
   using deadline = new EpisodeDeadline(options.deadlineMs, options.cancel);
@@ -169,9 +176,11 @@ async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOp
     },
     provenance: {
       ...options.provenance,
-      agent_settings: options.agent.settings,
+      agent: agent.name,
+      agent_digest: agentDigestOf(agent, options.limits),
+      agent_settings: agent.settings,
       ...(lease?.provenance ?? { environment: "", environment_digest: null, engine: null, isolation: null, server_version: null }),
-      tools_digest: tools.length === 0 ? null : options.digestOf(tools),
+      tools_digest: tools.length === 0 ? null : digestOf(tools),
       reward_digest: episode?.rewardDigest ?? null,
     } as Provenance,
     metadata: {

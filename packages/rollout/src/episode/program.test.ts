@@ -13,7 +13,6 @@ import { commandAgent } from "../agents/command.ts";
 import { insideAgent } from "../agents/inside.ts";
 import { moduleAgent } from "../agents/module.ts";
 import { scriptedAgent } from "../agents/scripted.ts";
-import { digestOf } from "../journal/digest.ts";
 import { mergeTurns } from "../models/sequences.ts";
 import type { Agent, ProgramAgent } from "../player/agent.ts";
 import { RecordingServer } from "../recorder/server.ts";
@@ -121,8 +120,7 @@ async function play(agent: Agent, own: Partial<PlayOptions> = {}): Promise<Traje
       deadlineMs: 30_000,
       recordsDigests: false,
       acquire: (spec, signal) => instances.acquire(spec, signal),
-      provenance: { agent: agent.name, agent_digest: null, model: null, client_version: "0" },
-      digestOf,
+      provenance: { model: null, client_version: "0" },
       costOf: () => null,
       cancel: never,
       now: () => performance.now(),

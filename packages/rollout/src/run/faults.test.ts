@@ -58,7 +58,7 @@ it(`accounts for each of ${TASKS * SAMPLES} episodes exactly once while one in t
   const options = playOptionsOf(agent, instances, {
     deadlineMs: 60_000,
     recordsDigests: false,
-    provenance: { agent: agent.name, agent_digest: null, model: "m", client_version: "0" },
+    provenance: { model: "m", client_version: "0" },
     cancel,
   });
   const settings = runSettingsOf(environment, agent, {

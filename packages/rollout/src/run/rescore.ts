@@ -4,6 +4,7 @@ import { EpisodeDeadline, type Lease } from "../episode/play.ts";
 import { unscoredBy } from "../player/failure.ts";
 import { type Divergence, divergenceText } from "../replay/replay.ts";
 import { canBeRescored, rescore } from "../replay/rescore.ts";
+import { playAttempts } from "./attempts.ts";
 import type { RunFolder } from "./folder.ts";
 import type { PlannedEpisode } from "./plan.ts";
 import { playRun, type RunOptions, type RunResult } from "./run.ts";
@@ -66,12 +67,13 @@ export async function rescoreRun(options: RescoreRunOptions): Promise<RunResult>
     onDone: ({ id }) => void waiting.delete(id),
     play: async ({ id }) => {
       const trajectory = waiting.get(id) as Trajectory;
-      for (let attempt = 0; ; attempt++) {
-        const rescored = await rescoreOne(trajectory, options);
-        const { outcome } = rescored;
-        if (outcome.kind === "unscored" && outcome.retryable && attempt < retries && !cancel.aborted) continue;
-        return { ...rescored, id, run: folder.name, attempt, ...familyOf(trajectory, folder.name) };
-      }
+      const own = { id, run: folder.name, ...familyOf(trajectory, folder.name) };
+      const { last } = await playAttempts({ retries, cancel }, async (attempt) => ({
+        ...(await rescoreOne(trajectory, options)),
+        ...own,
+        attempt,
+      }));
+      return last;
     },
   });
 }

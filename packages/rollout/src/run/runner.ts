@@ -1,21 +1,17 @@
-import type { Trajectory, UnscoredCause } from "@aenv/contract";
+import type { Trajectory } from "@aenv/contract";
 import type { EpisodeSpec } from "../episode/play.ts";
-import { type Spent, withEarlierAttempts } from "../stats/earlier-attempts.ts";
+import { withEarlierAttempts } from "../stats/earlier-attempts.ts";
+import { playAttempts, type RetryPolicy } from "./attempts.ts";
 import type { Concurrency } from "./concurrency.ts";
 import type { PlannedEpisode } from "./plan.ts";
 
-export interface RunnerOptions {
+export interface RunnerOptions extends RetryPolicy {
   readonly run: string | null;
   readonly concurrency: Concurrency;
-  /** Further attempts after an outcome that is unscored and retryable. */
-  readonly retries: number;
-  /** Other numbers for some causes. */
-  readonly retriesOf?: Readonly<Partial<Record<UnscoredCause, number>>>;
   readonly play: (spec: EpisodeSpec) => Promise<Trajectory>;
   /** Takes the last attempt of each episode; the next begins when it has been taken. */
   readonly onEpisode: (trajectory: Trajectory, planned: PlannedEpisode) => Promise<void>;
   readonly metadata?: Readonly<Record<string, unknown>>;
-  readonly cancel: AbortSignal;
 }
 
 /**
@@ -53,15 +49,9 @@ export async function runEpisodes(plan: Iterable<PlannedEpisode> | AsyncIterable
 }
 
 async function playPlanned(planned: PlannedEpisode, options: RunnerOptions): Promise<void> {
-  const { run, retries, retriesOf = {}, play, onEpisode, metadata = {}, cancel } = options;
+  const { run, play, onEpisode, metadata = {}, cancel } = options;
   const { id, task, group, seed } = planned;
-  const earlier: Spent[] = [];
-  for (let attempt = 0; ; attempt++) {
-    const trajectory = await play({ id, run, attempt, task, group, seed, metadata });
-    const { outcome } = trajectory;
-    if (cancel.aborted && outcome.kind === "unscored") return;
-    const isLast = outcome.kind === "scored" || !outcome.retryable || attempt >= (retriesOf[outcome.cause] ?? retries);
-    if (isLast) return onEpisode(withEarlierAttempts(trajectory, earlier), planned);
-    earlier.push({ usage: trajectory.usage, cost: trajectory.cost });
-  }
+  const { last, earlier } = await playAttempts(options, (attempt) => play({ id, run, attempt, task, group, seed, metadata }));
+  if (cancel.aborted && last.outcome.kind === "unscored") return;
+  await onEpisode(withEarlierAttempts(last, earlier), planned);
 }

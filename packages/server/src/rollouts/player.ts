@@ -1,14 +1,5 @@
-import type { Outcome, Trajectory } from "@aenv/contract";
-import {
-  agentDigestOf,
-  digestOf,
-  type EpisodeSpec,
-  type Limits,
-  type PlayOptions,
-  playEpisode,
-  type Spent,
-  withEarlierAttempts,
-} from "@aenv/rollout";
+import type { Trajectory } from "@aenv/contract";
+import { type EpisodeSpec, type Limits, type PlayOptions, playAttempts, playEpisode, withEarlierAttempts } from "@aenv/rollout";
 import type { RolloutAgents } from "./agents.ts";
 import { Capacities } from "./capacities.ts";
 import type { HeldPool, InstancePools } from "./instance-pools.ts";
@@ -51,14 +42,13 @@ export class RolloutPlayer {
     );
     using held = this.#capacities.hold(row.owner);
     const { capacity } = held;
-    const earlier: Spent[] = [];
-    for (let { attempt } = row; ; attempt++) {
+    const play = async (attempt: number) => {
       if (attempt > row.attempt && !(await beginAttempt(attempt))) return null;
-      const trajectory = await this.#attempt(attempt, row, work, { pool, capacity, deadlineMs, cancel });
-      if (cancel.aborted || !isWorthRetrying(trajectory.outcome) || attempt - row.losses >= request.retries)
-        return withEarlierAttempts(trajectory, earlier);
-      earlier.push({ usage: trajectory.usage, cost: trajectory.cost });
-    }
+      return this.#attempt(attempt, row, work, { pool, capacity, deadlineMs, cancel });
+    };
+    // Attempts that were lost with their server are not among the retries.
+    const attempts = await playAttempts({ retries: request.retries + row.losses, cancel }, play, row.attempt);
+    return attempts && withEarlierAttempts(attempts.last, attempts.earlier);
   }
 
   async #attempt(
@@ -91,14 +81,11 @@ export class RolloutPlayer {
       rewardArgs: request.reward_args,
       acquire: (episode, signal) => pool.acquire(episode, task, signal),
       provenance: {
-        agent: agent.name,
-        agent_digest: agentDigestOf(agent, limits),
         ...(work.configDigest !== undefined && { config_digest: work.configDigest }),
         model: model?.name ?? null,
         client_version: this.#options.version,
         ...(model && { sampling: model.sampling }),
       },
-      digestOf,
       costOf: () => null,
       now: () => performance.now(),
       date: this.#options.now,
@@ -107,8 +94,4 @@ export class RolloutPlayer {
     const { environment, environmentDigest } = work;
     return { ...trajectory, provenance: { ...trajectory.provenance, environment, environment_digest: environmentDigest } };
   }
-}
-
-function isWorthRetrying(outcome: Outcome): boolean {
-  return outcome.kind === "unscored" && outcome.retryable;
 }
