@@ -37,3 +37,23 @@ export const environment = z.looseObject({
   updated_at: z.string(),
 });
 export type EnvironmentRecord = z.infer<typeof environment>;
+
+/** One event of a version's history. */
+export const historyEvent = z.looseObject({ at: z.string(), by: z.string(), what: z.string(), detail: z.string().optional() });
+
+/** One version of an environment, with its history. Only an AEnv hub reports it. */
+export const versionRecord = z.looseObject({
+  name: z.string(),
+  version: z.string(),
+  owner: z.string(),
+  publisher: z.string(),
+  status: z.enum(environmentStatuses),
+  visibility: z.enum(visibilities),
+  sharedWith: z.array(z.string()),
+  description: z.string(),
+  bundleDigest: z.string().nullable(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  history: z.array(historyEvent),
+});
+export type VersionRecord = z.infer<typeof versionRecord>;

@@ -39,7 +39,10 @@ export {
   type EnvironmentStatus,
   environment,
   environmentStatuses,
+  historyEvent,
+  type VersionRecord,
   type Visibility,
+  versionRecord,
   visibilities,
 } from "./environment.ts";
 export {
@@ -71,9 +74,11 @@ export {
   type ForkFidelity,
   forkFidelities,
   forkRequest,
+  type InstanceEvent,
   type InstanceRecord,
   type InstanceStatus,
   instance,
+  instanceEvent,
   instanceStatuses,
   type ResetRequest,
   type ResetResult,
@@ -116,6 +121,7 @@ export {
   type UnscoredCause,
   unscoredCauses,
 } from "./outcome.ts";
+export { pageOf } from "./page.ts";
 export {
   CALLERS_LABEL,
   type FrameChannel,
@@ -232,6 +238,7 @@ export {
   taskSandboxConfig,
 } from "./task-sandboxes.ts";
 export { TimedSignal } from "./timed-signal.ts";
+export { type Identity, identity, type NewTokenRecord, newTokenRecord, type Role, roles, type TokenRecord, tokenRecord } from "./token.ts";
 export { type CallToolResult, type ContentBlock, callToolResult, contentBlock, type ToolDescriptor, toolDescriptor } from "./tool.ts";
 export {
   type Conversation,

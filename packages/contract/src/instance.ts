@@ -47,6 +47,10 @@ export const instance = z.looseObject({
 });
 export type InstanceRecord = z.infer<typeof instance>;
 
+/** One event of an instance's history. */
+export const instanceEvent = z.looseObject({ at: z.string(), what: z.string() });
+export type InstanceEvent = z.infer<typeof instanceEvent>;
+
 /** A DNS label, so that it can also be the name of a pod. */
 const instanceId = z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "must be 1 to 63 lower-case letters, digits and '-'");
 

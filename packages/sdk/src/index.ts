@@ -8,6 +8,8 @@ export {
   type EnvironmentStatus,
   type ErrorCode,
   type ForkFidelity,
+  type Identity,
+  type InstanceEvent,
   type InstanceRecord,
   type InstanceStatus,
   isPlatformError,
@@ -15,11 +17,14 @@ export {
   PlatformError,
   type ResetResult,
   type Reward,
+  type Role,
   type SnapshotRecord,
   type SnapshotRef,
   type StartedFrom,
   type Task,
+  type TokenRecord,
   type ToolDescriptor,
+  type VersionRecord,
   type Visibility,
 } from "@aenv/contract";
 export { type Clock, systemClock } from "./async/clock.ts";
@@ -60,11 +65,9 @@ export {
   type Publication,
   type PublishOptions,
   type TransferOptions,
-  type VersionInfo,
 } from "./platform/hub-client.ts";
 export {
   type CreateOptions,
-  type InstanceEvent,
   type InstanceFilter,
   type InstancePage,
   type LogOptions,
@@ -77,7 +80,7 @@ export {
 } from "./platform/scheduler-client.ts";
 export { ServiceClient } from "./platform/service-client.ts";
 export { SnapshotClient, type SnapshotPage } from "./platform/snapshot-client.ts";
-export { type Identity, type NewToken, type Role, TokenClient, type TokenInfo } from "./platform/token-client.ts";
+export { type NewToken, TokenClient } from "./platform/token-client.ts";
 export type { SandboxFileChange, SandboxFiles } from "./sandbox/files.ts";
 export type { OnConnection, SandboxListener } from "./sandbox/listen.ts";
 export type { SandboxProcess } from "./sandbox/process.ts";

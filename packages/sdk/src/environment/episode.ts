@@ -17,7 +17,7 @@ import {
   type Reward,
 } from "@aenv/contract";
 import type { z } from "zod";
-import { ValidationError } from "../errors/errors.ts";
+import { readAnswer } from "../http/read-answer.ts";
 import type { CallOptions, SandboxClient } from "./sandbox-client.ts";
 import { toReward } from "./score.ts";
 
@@ -95,8 +95,7 @@ export class EpisodeClient {
     options: CallOptions,
   ): Promise<z.infer<S>> {
     const { sandbox, options: own } = await this.#open(`episode.${name}`, options);
-    const parsed = schema.safeParse(await sandbox.callEpisode(instanceRoutes[name], doing, body, own));
-    if (parsed.success) return parsed.data;
-    throw new ValidationError(`could not ${doing} of '${this.#envName}': the answer has an unexpected shape: ${parsed.error.message}`);
+    const data = await sandbox.callEpisode(instanceRoutes[name], doing, body, own);
+    return readAnswer(schema, data, `could not ${doing} of '${this.#envName}': the answer`);
   }
 }

@@ -8,7 +8,6 @@ import {
   isObject,
   isPlatformError,
   parseBoundedJson,
-  problemsOf,
   ReadLimitExceeded,
   type ResetResult,
   type Route,
@@ -23,7 +22,8 @@ import { networkError } from "../errors/network-failure.ts";
 import type { RetryRule } from "../errors/retry.ts";
 import { describeUnexpected, isGatewayHealth } from "../errors/unexpected-answer.ts";
 import { type JsonClient, withQuery } from "../http/json-client.ts";
-import { readReset } from "../platform/read-reset.ts";
+import { readAnswer } from "../http/read-answer.ts";
+import { readReset } from "../platform/records.ts";
 
 export interface SandboxOptions {
   readonly envName: string;
@@ -69,10 +69,7 @@ export class SandboxClient {
 
   async listFunctions(options: CallOptions = {}): Promise<Catalogue> {
     const data = await this.#callOwnRoute(instanceRoutes.listFunctions, "list the functions", "idempotent", undefined, options);
-    const parsed = catalogue.safeParse(data);
-    if (!parsed.success)
-      throw new ValidationError(`the list of functions has an unexpected shape: ${problemsOf(parsed.error, "the list")}`);
-    return parsed.data;
+    return readAnswer(catalogue, data, "the list of functions");
   }
 
   /** Calls the function at the path and by the method that the environment declares. */
@@ -133,11 +130,10 @@ export class SandboxClient {
     for (let pages = 1; ; pages++) {
       const path = withQuery(instanceRoutes.listTasks.path, { offset: tasks.length, limit: TASKS_PER_PAGE, split });
       const data = await this.#callOwnRoute({ ...instanceRoutes.listTasks, path }, "list the tasks", "idempotent", undefined, options);
-      const page = taskPage.safeParse(data);
-      if (!page.success) throw new ValidationError(`the list of tasks has an unexpected shape: ${problemsOf(page.error, "the page")}`);
-      for (const task of page.data.items) tasks.push(task);
-      if (page.data.items.length === 0 || tasks.length >= page.data.total) return tasks;
-      length += JSON.stringify(page.data.items).length;
+      const { items, total } = readAnswer(taskPage, data, "the list of tasks");
+      for (const task of items) tasks.push(task);
+      if (items.length === 0 || tasks.length >= total) return tasks;
+      length += JSON.stringify(items).length;
       const exceeded =
         length > maxAnswerBytes
           ? new ReadLimitExceeded("bytes", maxAnswerBytes)

@@ -11,7 +11,7 @@ import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import { readFailure } from "../errors/failure.ts";
 import { StatusError } from "../errors/http-errors.ts";
 import { randomId } from "./ids.ts";
-import { readInstance } from "./read-instance.ts";
+import { readInstance } from "./records.ts";
 
 /** The result of one request of a batch. */
 export type CreateResult = { readonly instance: InstanceRecord; readonly error: null } | { readonly instance: null; readonly error: Error };

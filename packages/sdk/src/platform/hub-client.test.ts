@@ -139,9 +139,23 @@ describe("an AEnv hub", () => {
   });
 
   it("lists versions, deletes one or all, and changes the visibility", async () => {
-    await using server = await hubServer(({ method }) => ({ data: method === "POST" ? true : ["1.0.0"] }));
+    const version = {
+      name: "weather-demo",
+      version: "1.0.0",
+      owner: "ada",
+      publisher: "ada",
+      status: "Released",
+      visibility: "private",
+      sharedWith: [],
+      description: "",
+      bundleDigest: null,
+      createdAt: "2026-01-01T00:00:00Z",
+      updatedAt: "2026-01-01T00:00:00Z",
+      history: [{ at: "2026-01-01T00:00:00Z", by: "ada", what: "published" }],
+    };
+    await using server = await hubServer(({ method }) => ({ data: { GET: [version], DELETE: ["1.0.0"] }[method] ?? true }));
     const hub = new HubClient(server.url);
-    await hub.versions("weather-demo");
+    expect(await hub.versions("weather-demo")).toEqual([version]);
     expect(await hub.delete("weather-demo")).toEqual(["1.0.0"]);
     expect(await hub.delete(ref)).toEqual(["1.0.0"]);
     await hub.setVisibility(ref, { visibility: "shared", sharedWith: ["bob"] });

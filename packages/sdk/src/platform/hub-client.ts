@@ -11,10 +11,14 @@ import {
   messageOf,
   parseRef,
   splitRef,
+  type VersionRecord,
   type Visibility,
+  versionRecord,
 } from "@aenv/contract";
+import * as z from "zod";
 import { ValidationError } from "../errors/errors.ts";
 import { withQuery } from "../http/json-client.ts";
+import { readAnswer } from "../http/read-answer.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 
@@ -31,19 +35,6 @@ export interface EnvironmentFilter {
   readonly tag?: string;
   /** Text to find in the name or the description. */
   readonly query?: string;
-}
-
-/** One version of an environment, with its history. Only an AEnv hub reports it. */
-export interface VersionInfo {
-  readonly version: string;
-  readonly status: EnvironmentStatus;
-  readonly visibility: Visibility;
-  readonly sharedWith: readonly string[];
-  readonly publisher: string;
-  readonly description: string;
-  readonly bundleDigest: string | null;
-  readonly createdAt: string;
-  readonly history: readonly { readonly at: string; readonly by: string; readonly what: string; readonly detail?: string }[];
 }
 
 export interface PublishOptions extends RequestOptions {
@@ -88,8 +79,7 @@ export class HubClient {
     // With the slash: the original redirects the path without it.
     const data = await this.#send("GET", withQuery("/env/", { limit, offset, name, tag, q }), "list environments", options);
     if (data === null || data === undefined) return [];
-    if (!Array.isArray(data)) throw unexpected("list", data);
-    return data.map((one) => readEnvironment(one, "list"));
+    return readAnswer(z.array(environment), data, "the list of environments");
   }
 
   /** Publishes a version. Throws with the code `environment.exists` if it exists. */
@@ -115,10 +105,9 @@ export class HubClient {
   }
 
   /** A name's versions, newest first. */
-  async versions(name: string, options: RequestOptions = {}): Promise<VersionInfo[]> {
+  async versions(name: string, options: RequestOptions = {}): Promise<VersionRecord[]> {
     const data = await this.#send("GET", `/env/${encodeURIComponent(name)}`, `list the versions of '${name}'`, options);
-    if (!Array.isArray(data)) throw unexpected(name, data);
-    return data as VersionInfo[];
+    return readAnswer(z.array(versionRecord), data, `the list of versions of '${name}'`);
   }
 
   /** Deletes a version. For a name without a version it deletes all versions, or none. Returns the deleted ones. */

@@ -6,10 +6,14 @@ import {
   type ForkFidelity,
   fillPath,
   headers,
+  type InstanceEvent,
   type InstanceRecord,
   type InstanceStatus,
+  instance,
+  instanceEvent,
   isObject,
   isPlatformError,
+  pageOf,
   type ResetRequest,
   type ResetResult,
   type Route,
@@ -17,18 +21,18 @@ import {
   type SnapshotRequest,
   splitRef,
 } from "@aenv/contract";
+import * as z from "zod";
 import { poll } from "../async/polling.ts";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import { preview } from "../errors/failure.ts";
 import { MAX_ANSWER_BYTES } from "../http/http.ts";
 import { withQuery } from "../http/json-client.ts";
+import { readAnswer } from "../http/read-answer.ts";
 import { SseDecoder } from "../http/sse.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
 import { randomId } from "./ids.ts";
-import { readInstance } from "./read-instance.ts";
-import { readReset } from "./read-reset.ts";
-import { readSnapshot } from "./read-snapshot.ts";
+import { readInstance, readReset, readSnapshot } from "./records.ts";
 
 export interface SchedulerClientOptions extends ControlClientOptions {
   /**
@@ -67,12 +71,6 @@ export interface InstancePage {
   readonly items: readonly InstanceRecord[];
   /** Cursor of the next page; null at the end. */
   readonly next: string | null;
-}
-
-/** One event of an instance's history. */
-export interface InstanceEvent {
-  readonly at: string;
-  readonly what: string;
 }
 
 export interface LogOptions extends RequestOptions {
@@ -174,8 +172,8 @@ export class SchedulerClient {
     const label = Object.entries(labels).map(([key, value]) => `label=${encodeURIComponent(`${key}=${value}`)}`);
     const path = withQuery([controlRoutes.pageInstances.path, label.join("&")].filter(Boolean).join("?"), { envName, ...rest });
     const data = await this.#list(path, options);
-    if (!isObject(data) || !Array.isArray(data.items)) throw new ValidationError("the page of instances is not a list");
-    return { items: data.items.map(readInstance), next: typeof data.next === "string" ? data.next : null };
+    const { items, next = null } = readAnswer(pageOf(instance), data, "the page of instances");
+    return { items, next };
   }
 
   /** All matching instances, requested page by page. */
@@ -193,12 +191,10 @@ export class SchedulerClient {
     const path = fillPath(controlRoutes.listInstances, { ref: filter.ref ?? "*" });
     const data = await this.#list(path, options);
     const items = isObject(data) ? data.items : data;
-    if (items !== null && items !== undefined && !Array.isArray(items)) throw new ValidationError("the list of instances is not a list");
     const { version } = splitRef(filter.ref ?? "");
-    return (items ?? [])
-      .map(readInstance)
-      .filter((one: InstanceRecord) => version === "" || !one.env?.version || one.env.version === version)
-      .filter((one: InstanceRecord) => filter.status === undefined || one.status === filter.status);
+    return readAnswer(z.array(instance), items ?? [], "the list of instances")
+      .filter((one) => version === "" || !one.env?.version || one.env.version === version)
+      .filter((one) => filter.status === undefined || one.status === filter.status);
   }
 
   /** False if there was no such instance. */
@@ -225,8 +221,7 @@ export class SchedulerClient {
   /** The instance's history, with the reason of a failure. */
   async listEvents(id: string, options: RequestOptions = {}): Promise<InstanceEvent[]> {
     const data = await this.#send(controlRoutes.listEvents, id, `read the events of instance '${id}'`, "idempotent", options);
-    if (!Array.isArray(data)) throw new ValidationError(`the events of '${id}' are not a list`);
-    return data as InstanceEvent[];
+    return readAnswer(z.array(instanceEvent), data, `the list of events of '${id}'`);
   }
 
   /** The output of its sandbox, line by line. */
@@ -286,8 +281,7 @@ export class SchedulerClient {
       body: { count, ...(options.fidelity !== undefined && { fidelity: options.fidelity }) },
       notFound: "instance.unsupported",
     });
-    if (!Array.isArray(data)) throw new ValidationError(`the response to forking '${id}' is not a list of instances`);
-    return data.map(readInstance);
+    return readAnswer(z.array(instance), data, `the response to forking '${id}'`);
   }
 
   /** Stores a snapshot of the instance, which goes on. Only an AEnv platform has this route. */

@@ -5,13 +5,13 @@ import {
   isPlatformError,
   type Route,
   type ServiceRecord,
-  service,
   serviceRoutes,
   type UpdateServiceRequest,
 } from "@aenv/contract";
 import { ValidationError } from "../errors/errors.ts";
 import { withQuery } from "../http/json-client.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
+import { readService } from "./records.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 
 /**
@@ -83,10 +83,4 @@ export class ServiceClient {
       rule,
     });
   }
-}
-
-function readService(data: unknown): ServiceRecord {
-  const parsed = service.safeParse(data);
-  if (parsed.success) return parsed.data;
-  throw new ValidationError(`the server described a service in an unexpected shape: ${parsed.error.message}`);
 }

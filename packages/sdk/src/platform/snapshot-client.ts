@@ -1,8 +1,8 @@
-import { fillPath, isObject, isPlatformError, type SnapshotRecord, snapshotRoutes } from "@aenv/contract";
-import { ValidationError } from "../errors/errors.ts";
+import { fillPath, isPlatformError, pageOf, type SnapshotRecord, snapshotRecord, snapshotRoutes } from "@aenv/contract";
 import { withQuery } from "../http/json-client.ts";
+import { readAnswer } from "../http/read-answer.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
-import { readSnapshot } from "./read-snapshot.ts";
+import { readSnapshot } from "./records.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
 
 export interface SnapshotPage {
@@ -32,8 +32,8 @@ export class SnapshotClient {
   ): Promise<SnapshotPage> {
     const { method, path } = snapshotRoutes.pageSnapshots;
     const data = await this.#send(method, withQuery(path, { ...filter }), "list snapshots", options);
-    if (!isObject(data) || !Array.isArray(data.items)) throw new ValidationError("the page of snapshots is not a list");
-    return { items: data.items.map(readSnapshot), next: typeof data.next === "string" ? data.next : null };
+    const { items, next = null } = readAnswer(pageOf(snapshotRecord), data, "the page of snapshots");
+    return { items, next };
   }
 
   /** All of them, requested page by page. */

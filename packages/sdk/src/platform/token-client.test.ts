@@ -6,9 +6,21 @@ function answering(answer: (seen: Seen) => unknown) {
   return httpServer((seen, response) => sendJson(response, { success: true, code: 0, message: "", data: answer(seen) }));
 }
 
+const record = {
+  id: "0a",
+  owner: "ada",
+  roles: ["trainer"],
+  note: "",
+  createdAt: "2026-01-01T00:00:00Z",
+  expiresAt: null,
+  lastUsedAt: null,
+  maxInstanceCount: 5,
+  scopes: [],
+};
+
 describe("TokenClient", () => {
   it("creates a token with roles, scopes and an expiry", async () => {
-    await using server = await answering(() => ({ id: "0a", owner: "ada", roles: ["trainer"], token: "aenv_0a_secret" }));
+    await using server = await answering(() => ({ ...record, token: "aenv_0a_secret" }));
     const expiresAt = new Date("2027-01-01T00:00:00Z");
     const made = await new TokenClient(server.url, { apiKey: "k" }).create({
       owner: "ada",
@@ -32,6 +44,15 @@ describe("TokenClient", () => {
       "DELETE /token/0a%2Fb ",
       "GET /whoami ",
     ]);
+  });
+
+  it("refuses a list whose tokens it cannot read, and does not repeat a secret", async () => {
+    await using server = await answering(() => [{ ...record, roles: ["king"], token: "aenv_0a_secret" }]);
+    const failure = await new TokenClient(server.url).list().catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      message: expect.stringMatching(/^the list of tokens has an unexpected shape: 0\.roles\.0 must be one of/),
+    });
+    expect(String(failure)).not.toContain("secret");
   });
 
   it("distinguishes a missing token from other failures", async () => {

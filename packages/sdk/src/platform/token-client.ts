@@ -1,10 +1,8 @@
-import { isObject } from "@aenv/contract";
-import { ValidationError } from "../errors/errors.ts";
+import { type Identity, identity, type NewTokenRecord, newTokenRecord, type Role, type TokenRecord, tokenRecord } from "@aenv/contract";
+import * as z from "zod";
+import { readAnswer } from "../http/read-answer.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import type { RequestOptions } from "./scheduler-client.ts";
-
-/** A role of a token. */
-export type Role = "admin" | "publisher" | "trainer" | "agent";
 
 export interface NewToken {
   readonly owner: string;
@@ -17,27 +15,6 @@ export interface NewToken {
   readonly expiresAt?: Date;
   /** Limit of the owner's live instances; the server's default if absent. */
   readonly maxInstances?: number;
-}
-
-/** A token without its secret. */
-export interface TokenInfo {
-  readonly id: string;
-  readonly owner: string;
-  readonly roles: readonly Role[];
-  readonly note: string;
-  readonly scopes: readonly string[];
-  /** Limit of the owner's live instances; null for the server's default. */
-  readonly maxInstanceCount: number | null;
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly lastUsedAt: string | null;
-}
-
-export interface Identity {
-  readonly owner: string;
-  readonly roles: readonly Role[];
-  /** Null if the server requires no tokens. */
-  readonly token: string | null;
 }
 
 /**
@@ -54,23 +31,19 @@ export class TokenClient {
   }
 
   /** The token's secret is only in this response; it cannot be read later. */
-  async create(token: NewToken, options: RequestOptions = {}): Promise<TokenInfo & { readonly token: string }> {
+  async create(token: NewToken, options: RequestOptions = {}): Promise<NewTokenRecord> {
     const { maxInstances, expiresAt, ...rest } = token;
     const body = {
       ...rest,
       ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
       ...(maxInstances && { maxInstanceCount: maxInstances }),
     };
-    const data = await this.#send("POST", "/token", "create a token", options, body);
-    if (!isObject(data) || typeof data.token !== "string") throw unexpected(data);
-    return data as unknown as TokenInfo & { readonly token: string };
+    return readAnswer(newTokenRecord, await this.#send("POST", "/token", "create a token", options, body), "the new token");
   }
 
-  async list(filter: { readonly owner?: string } = {}, options: RequestOptions = {}): Promise<TokenInfo[]> {
+  async list(filter: { readonly owner?: string } = {}, options: RequestOptions = {}): Promise<TokenRecord[]> {
     const query = filter.owner === undefined ? "" : `?owner=${encodeURIComponent(filter.owner)}`;
-    const data = await this.#send("GET", `/token${query}`, "list tokens", options);
-    if (!Array.isArray(data)) throw unexpected(data);
-    return data as TokenInfo[];
+    return readAnswer(z.array(tokenRecord), await this.#send("GET", `/token${query}`, "list tokens", options), "the list of tokens");
   }
 
   /** The token is rejected from now on. */
@@ -80,17 +53,11 @@ export class TokenClient {
 
   /** Owner and roles of the token in use. */
   async whoAmI(options: RequestOptions = {}): Promise<Identity> {
-    const data = await this.#send("GET", "/whoami", "look up this token's owner", options);
-    if (!isObject(data) || typeof data.owner !== "string") throw unexpected(data);
-    return data as unknown as Identity;
+    return readAnswer(identity, await this.#send("GET", "/whoami", "look up this token's owner", options), "the answer about this token");
   }
 
   #send(method: string, path: string, doing: string, options: RequestOptions, body?: unknown): Promise<unknown> {
     const rule = method === "POST" ? "once" : "idempotent";
     return this.#control.send({ ...options, method, path, doing, rule, body, notFound: "access.token_not_found" });
   }
-}
-
-function unexpected(data: unknown): ValidationError {
-  return new ValidationError(`the server answered in an unexpected shape: ${(JSON.stringify(data) ?? "nothing").slice(0, 200)}`);
 }

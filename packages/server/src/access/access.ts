@@ -1,9 +1,9 @@
-import { isLoopback, PlatformError } from "@aenv/contract";
-import { type Caller, type Role, roles } from "./caller.ts";
+import { isLoopback, PlatformError, type Role, roles } from "@aenv/contract";
+import type { Caller } from "./caller.ts";
 import { Delegates } from "./delegates.ts";
 import type { Tokens } from "./tokens.ts";
 
-export { type Caller, type Role, roles } from "./caller.ts";
+export type { Caller } from "./caller.ts";
 
 /** The caller if access is off: all rights. */
 const LOCAL_CALLER: Caller = { owner: "default", roles: new Set(roles), tokenId: null, maxInstances: null };

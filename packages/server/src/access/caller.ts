@@ -1,5 +1,4 @@
-export const roles = ["admin", "publisher", "trainer", "agent"] as const;
-export type Role = (typeof roles)[number];
+import type { Role } from "@aenv/contract";
 
 /** The owner of a request and its rights. */
 export interface Caller {

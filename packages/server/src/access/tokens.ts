@@ -1,8 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, type Role, roles } from "@aenv/contract";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
-import { type Caller, type Role, roles } from "./caller.ts";
+import type { Caller } from "./caller.ts";
 import { parseScopes } from "./scopes.ts";
 
 /** A stored token: only its hash, never the token. */

@@ -1,6 +1,21 @@
-import { environment, environmentStatuses, errorTable, instance, resetResult, service, snapshotRecord, visibilities } from "@aenv/contract";
+import {
+  environment,
+  environmentStatuses,
+  errorTable,
+  historyEvent,
+  identity,
+  instance,
+  instanceEvent,
+  newTokenRecord,
+  pageOf,
+  resetResult,
+  service,
+  snapshotRecord,
+  tokenRecord,
+  versionRecord,
+  visibilities,
+} from "@aenv/contract";
 import { z } from "zod";
-import { roles } from "../access/access.ts";
 
 // Schemas of responses, for `/openapi.json`. A test compares real responses with that document.
 
@@ -17,7 +32,6 @@ const environmentRecord = environment.extend({
   content_digest: digest,
   bundle_digest: digest.nullable(),
 });
-const event = z.object({ at: time, by: z.string(), what: z.string(), detail: z.string().optional() });
 
 export const environments = {
   list: z.array(environmentRecord),
@@ -32,21 +46,9 @@ export const environments = {
       })
       .nullable()
       .describe("what the verification start reported; null if it was not verified"),
-    history: z.array(event),
+    history: z.array(historyEvent),
   }),
-  versions: z.array(
-    z.looseObject({
-      name: z.string(),
-      version: z.string(),
-      owner: z.string(),
-      publisher: z.string(),
-      status: z.enum(environmentStatuses),
-      visibility: z.enum(visibilities),
-      createdAt: time,
-      updatedAt: time,
-      history: z.array(event),
-    }),
-  ),
+  versions: z.array(versionRecord),
   deleted: z.array(z.string()).describe("the deleted versions"),
   exists: z.object({ exists: z.boolean(), status: z.int().optional() }),
   status: z.object({ status: z.enum(environmentStatuses) }),
@@ -75,7 +77,7 @@ const failedItem = z.object({
 export const instances = {
   one: instanceRecord,
   some: z.array(instanceRecord),
-  page: z.object({ items: z.array(instanceRecord), next: z.string().nullish() }),
+  page: pageOf(instanceRecord),
   listed: z.union([z.array(instanceRecord), z.object({ items: z.array(instanceRecord) })]),
   batch: z.object({
     items: z.array(z.union([z.object({ success: z.literal(true), data: instanceRecord }), failedItem])),
@@ -88,7 +90,7 @@ export const instances = {
     .describe(
       "the stored snapshot, or the state; pass its name, or the state, as `snapshot` when creating an instance to continue from it",
     ),
-  events: z.array(z.object({ at: time, what: z.string() })),
+  events: z.array(instanceEvent),
   link: z.object({
     url: z.url().describe("works for every client; a page that a browser opens there is sent to host_url"),
     host_url: z.url().nullable().describe("the link's own host name, which separates its pages from others; null if the server has none"),
@@ -99,7 +101,7 @@ export const instances = {
 
 export const snapshots = {
   one: snapshotRecord,
-  page: z.object({ items: z.array(snapshotRecord), next: z.string().nullable() }),
+  page: pageOf(snapshotRecord),
 };
 
 const ending = {
@@ -136,20 +138,8 @@ export const files = { one: file, list: z.object({ files: z.array(file), truncat
 const serviceRecord = service.extend({ environment: z.string().describe("name@version"), reason: z.string().nullable() });
 export const services = { one: serviceRecord, some: z.array(serviceRecord) };
 
-const tokenRecord = z.object({
-  id: z.string(),
-  owner: z.string(),
-  user: z.string(),
-  roles: z.array(z.enum(roles)),
-  note: z.string(),
-  createdAt: time,
-  expiresAt: time.nullable(),
-  lastUsedAt: time.nullable(),
-  maxInstanceCount: z.int().nullable(),
-  scopes: z.array(z.string()),
-});
 export const tokens = {
   some: z.array(tokenRecord),
-  made: tokenRecord.extend({ token: z.string().describe("returned only once") }),
-  whoami: z.object({ owner: z.string(), roles: z.array(z.enum(roles)), token: z.string().nullable().describe("its id") }),
+  made: newTokenRecord.extend({ token: z.string().describe("returned only once") }),
+  whoami: identity.extend({ token: z.string().nullable().describe("its id; null without access control") }),
 };

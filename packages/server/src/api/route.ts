@@ -1,6 +1,7 @@
+import type { Role } from "@aenv/contract";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { Caller, Role } from "../access/access.ts";
+import type { Caller } from "../access/access.ts";
 import type { Change } from "../operations/audit.ts";
 
 /** A validated request, and its caller. */

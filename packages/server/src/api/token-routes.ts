@@ -1,6 +1,5 @@
-import { fieldLimits, knownFields, PlatformError, text } from "@aenv/contract";
+import { fieldLimits, knownFields, PlatformError, roles, text } from "@aenv/contract";
 import { z } from "zod";
-import { roles } from "../access/access.ts";
 import type { TokenRow, Tokens } from "../access/tokens.ts";
 import * as answers from "./answers.ts";
 import { type ApiRoute, bodyLimits, route } from "./route.ts";

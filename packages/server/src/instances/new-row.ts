@@ -3,6 +3,7 @@ import {
   type CreateInstanceRequest,
   type EgressPolicy,
   type ForkFidelity,
+  type InstanceEvent,
   newInstanceId,
   newKey,
   PlatformError,
@@ -16,7 +17,7 @@ import type { RuntimePolicy } from "../slots/runtimes.ts";
 import type { SnapshotRow } from "../snapshots/row.ts";
 import { type TaskSandboxLimits, taskPolicyFor } from "../task-sandboxes/policy.ts";
 import { egressFor, egressHints } from "./egress.ts";
-import type { InstanceEvent, InstanceRow } from "./row.ts";
+import type { InstanceRow } from "./row.ts";
 import { sandboxOptionsOf, supportedOptions } from "./sandbox-options.ts";
 
 export interface NewRowOptions {

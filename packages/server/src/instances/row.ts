@@ -1,6 +1,7 @@
 import {
   type ErrorCode,
   type ForkFidelity,
+  type InstanceEvent,
   type InstanceStatus,
   PlatformError,
   type SandboxOptions,
@@ -11,11 +12,6 @@ import { Collection } from "../stores/collection.ts";
 import type { Indexes, Store } from "../stores/store.ts";
 import type { TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
 import type { InstanceEgress } from "./egress.ts";
-
-export interface InstanceEvent {
-  readonly at: string;
-  readonly what: string;
-}
 
 /** An instance in the store. Values of variables are not stored: they may be secrets, and only the sandbox needs them. */
 export interface InstanceRow {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { RolloutRequest, RolloutState, RolloutStatus } from "@aenv/contract";
-import type { Caller, Role } from "../access/access.ts";
+import type { Role, RolloutRequest, RolloutState, RolloutStatus } from "@aenv/contract";
+import type { Caller } from "../access/access.ts";
 import { isInScope } from "../access/scopes.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
