@@ -46,6 +46,7 @@ export const {
   passHatK,
   planEpisodes,
   planSize,
+  playAttempts,
   playEpisode,
   playRun,
   preferencePairs,
