@@ -101,7 +101,7 @@ async function assemble(terminal: Terminal, isWanted: (name: string, alias: stri
     .option("--debug", "the same as --verbose")
     .helpOption("-h, --help", "print help; also after a command: aenv run --help")
     .helpCommand("help [command]", "print help for a command")
-    .addHelpText("after", `${examples("aenv init my-env", "aenv run", "aenv call add n=3")}\n${exitCodeTable()}`);
+    .addHelpText("after", `${examples("aenv init my-env", "aenv rollout .", "aenv run", "aenv call add n=3")}\n${exitCodeTable()}`);
   for (const [name, { summary, alias, isHidden = false, load }] of Object.entries(commands)) {
     const command = program.command(name, { hidden: isHidden }).summary(summary).helpOption("-h, --help", "print this help");
     if (alias !== undefined) command.alias(alias);

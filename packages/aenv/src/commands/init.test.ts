@@ -23,7 +23,7 @@ describe("init", () => {
     expect(code).toBe(0);
     expect(stdout).toContain("Created my-env.\n");
     expect(stdout).toContain("└─ index.ts");
-    expect(stdout).toContain("Next:\n  cd my-env && npm install\n  npx aenvironment run\n");
+    expect(stdout).toContain("Next:\n  cd my-env && npm install\n  npx aenvironment rollout .\n  npx aenvironment run\n");
     const manifest = manifestOf(tree);
     expect(manifest).toMatchObject({ name: "my-env", version: "1.0.0", engines: { node: ">=24" } });
     expect(manifest.optionalDependencies).toBeUndefined();
@@ -57,9 +57,9 @@ describe("init", () => {
     expect(parseConfig(config)).toMatchObject({ name: "my-env", version: "2.1.0" });
     const { description, ...rest } = config;
     expect(description).not.toBe("");
-    // State is a value in these templates, so instances can share a process.
-    const more = template === "default" ? {} : { buildConfig: { data: ["data"] }, deployConfig: { isolation: "shared" } };
-    expect(rest).toEqual({ name: "my-env", version: "2.1.0", ...more });
+    const data = template === "default" ? {} : { buildConfig: { data: ["data"] } };
+    // The state is a value in all templates, so instances can share a process.
+    expect(rest).toEqual({ name: "my-env", version: "2.1.0", ...data, deployConfig: { isolation: "shared" } });
   });
 
   it.each(["banana", "", "1.0@2", "latest", "1.x"])("refuses the version %j and prints a valid one", async (version) => {
@@ -129,6 +129,32 @@ describe("init", () => {
       expect(stdout).toMatch(/^# pass [1-9]/m);
       writeFileSync(join(cwd, "src/index.ts"), 'import { registerTool } from "aenvironment";\nregisterTool({ nam: "x" }, () => 1);\n');
       await expect(mustRun("npm", ["run", "typecheck"], { cwd })).rejects.toThrow("nam");
+    },
+  );
+
+  it.each(Object.keys(templates))(
+    "makes a %s project whose solutions reach the full reward in the printed `rollout .`, and which passes `test`",
+    { timeout: 120_000 },
+    async (template) => {
+      using tree = installedTree();
+      const { stdout } = await aenv(["init", "my-env", "--template", template], { cwd: tree.path });
+      const [, argv = ""] = /^ {2}npx aenvironment (rollout .*)$/m.exec(stdout) ?? [];
+      const cwd = join(tree.path, "my-env");
+      const played = await aenv([...argv.split(" "), "--json"], { cwd, env: plainEnv() });
+      const { episodes, scored, reward } = JSON.parse(played.stdout);
+      expect([played.code, scored, reward.mean]).toEqual([0, episodes, 1]);
+      expect(episodes).toBeGreaterThanOrEqual(2);
+      const tested = await aenv(["test", "--no-own-tests", "--json"], { cwd, env: plainEnv() });
+      const { results } = JSON.parse(tested.stdout) as { results: readonly { readonly name: string; readonly result: string }[] };
+      expect(tested.code).toBe(0);
+      const passed = results.filter(({ result }) => result === "passed").map(({ name }) => name);
+      expect(passed).toEqual(
+        expect.arrayContaining([
+          "its oracle reaches the pass reward in every task that is played",
+          "an agent that does nothing stays below the pass reward",
+          "the same actions lead to the same digests and the same reward again",
+        ]),
+      );
     },
   );
 

@@ -73,7 +73,8 @@ async function init(givenName: string, options: Options, terminal: Terminal): Pr
   printer.print("Next:");
   const near = relative(terminal.cwd, folder);
   const path = near.startsWith("../..") ? folder : near;
-  for (const step of [`cd ${quoted(path)} && npm install`, "npx aenvironment run"]) printer.print(`  ${colors.cyan(step)}`);
+  const steps = [`cd ${quoted(path)} && npm install`, "npx aenvironment rollout .", "npx aenvironment run"];
+  for (const step of steps) printer.print(`  ${colors.cyan(step)}`);
 }
 
 /** Quoted for the shell, so that the line can be pasted. */

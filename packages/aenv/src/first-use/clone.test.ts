@@ -62,7 +62,7 @@ describeNeeding("npm-registry", "in a fresh clone, as printed", () => {
     ]);
     let next: string[] = [];
     for (const command of advice) next = commandsIn(await reader.command(command));
-    expect(next).toEqual(["cd ../my-env && npm install", "npx aenvironment run"]);
+    expect(next).toEqual(["cd ../my-env && npm install", "npx aenvironment rollout .", "npx aenvironment run"]);
     for (const command of [...next, "npm run typecheck", "npm test"]) await reader.command(command);
     expect(await reader.command("npx aenvironment call add n=3")).toContain("3");
     expect(await reader.command("pwd")).toBe(`${join(tree.path, "my-env")}\n`);

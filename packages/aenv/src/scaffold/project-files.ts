@@ -6,9 +6,9 @@ import type { Tarball } from "./own-tarball.ts";
 
 /** The files of a template are those of its layers; a later layer overwrites files of an earlier one. */
 export const templates = {
-  default: { layers: ["default"], does: "one file with register* functions", about: "Adds numbers up to a goal." },
-  stateful: { layers: ["stateful"], does: "explicit state, tasks, two weighted rewards", about: "A number guessing game." },
-  agent: { layers: ["stateful", "agent"], does: "the same, and an agent that plays it", about: "A number guessing game." },
+  default: { layers: ["default"], does: "state, tasks, a reward and solutions in one file", about: "Adds numbers up to a goal." },
+  stateful: { layers: ["stateful"], does: "a game: tasks in a file, seeds, two weighted rewards", about: "A number guessing game." },
+  agent: { layers: ["stateful", "agent"], does: "the same game, and an agent that plays it", about: "A number guessing game." },
 } as const satisfies Record<string, { layers: readonly string[]; does: string; about: string }>;
 export type Template = keyof typeof templates;
 
@@ -59,10 +59,9 @@ export function isEmptyOrMissing(folder: string): boolean {
 
 /** Only settings that have an effect; the guides describe the rest. */
 function configFor({ name, version, template }: Plan): EnvironmentConfig {
-  const config = { name, version, description: templates[template].about };
-  if (template === "default") return config;
-  // State is a value in these templates, so one process can have many instances, which start in milliseconds.
-  return { ...config, buildConfig: { data: ["data"] }, deployConfig: { isolation: "shared" } };
+  const buildConfig = template === "default" ? {} : { buildConfig: { data: ["data"] } };
+  // The state is a value, so one process can have many instances, which start in milliseconds.
+  return { name, version, description: templates[template].about, ...buildConfig, deployConfig: { isolation: "shared" } };
 }
 
 function packageFor({ name, version, bringsNode, tarball }: Plan): object {

@@ -1,31 +1,38 @@
-import { registerFunction, registerHealth, registerReward, registerTool } from "aenvironment";
+import { defineEnvironment } from "aenvironment";
 import * as z from "zod";
 
-// The state is a module variable, so a process can have only one instance. `--template stateful` keeps its state as a value instead.
-let total = 0;
+/** The state of one episode: a plain value, so that it can be reset, saved, copied and forked. */
+interface State {
+  readonly goal: number;
+  total: number;
+}
 
-// Tools are for the agent. It sees their names, descriptions and inputs over MCP.
-registerTool(
-  {
-    name: "add",
-    description: "Adds a number to the running total and answers the new total.",
-    input: z.object({ n: z.number().describe("what to add; may be negative") }),
-  },
-  ({ n }) => {
-    total += n;
-    return { total };
-  },
-);
+export default defineEnvironment({
+  // What agents are asked to do. They read the instruction; the other fields are for the code below.
+  tasks: () => [
+    { id: "three", split: "train", instruction: "Bring the total to 3.", goal: 3 },
+    { id: "ten", split: "test", instruction: "Bring the total to 10.", goal: 10 },
+  ],
 
-// Rewards, functions and health are for the trainer; agents cannot reach them.
-registerReward(
-  { name: "reached", description: "1 when the total is the goal.", input: z.object({ goal: z.number().default(3) }) },
-  ({ goal }) => (total === goal ? 1 : 0),
-);
+  // The state of a new episode. The task is null if the caller has named none.
+  setup: ({ task }): State => ({ goal: typeof task?.goal === "number" ? task.goal : 3, total: 0 }),
 
-registerFunction({ name: "clear", description: "Sets the total back to 0." }, () => {
-  total = 0;
-  return { total };
+  // What an agent can do. It reads the name, the description and the input. Only tools change the state.
+  tools: [
+    {
+      name: "add",
+      description: "Adds a number to the total and answers the new total.",
+      input: z.object({ n: z.number().describe("what to add; may be negative") }),
+      run: ({ n }, { state }) => {
+        state.total += n;
+        return { total: state.total };
+      },
+    },
+  ],
+
+  // The score of an episode, from 0 to 1. Only the trainer can ask for it.
+  rewards: [{ name: "reached", description: "1 when the total is the goal.", score: ({ state }) => (state.total === state.goal ? 1 : 0) }],
+
+  // The actions that solve the task. `npx aenvironment rollout .` plays them, and `npx aenvironment test` checks that they score 1.
+  oracle: ({ state }) => [{ tool: "add", arguments: { n: state.goal } }],
 });
-
-registerHealth(() => ({ status: "healthy", total }));

@@ -16,12 +16,13 @@ after(async () => {
   await served.close();
 });
 
-test("adds up, and rewards reaching the goal", async () => {
-  await env.callTool("add", { n: 1 });
-  const result = await env.callTool("add", { n: 2 });
+test("rewards the goal of the task, and no other total", async () => {
+  await env.reset({ task: "three" });
+  const result = await env.callTool("add", { n: 3 });
   assert.deepEqual(result.json(), { total: 3 });
-  assert.equal((await env.score({ goal: 3 })).reward, 1);
-  assert.equal((await env.score({ goal: 4 })).reward, 0);
+  assert.equal((await env.score()).reward, 1);
+  await env.callTool("add", { n: 1 });
+  assert.equal((await env.score()).reward, 0);
 });
 
 test("names the wrong argument", async () => {

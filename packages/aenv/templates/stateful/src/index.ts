@@ -50,6 +50,9 @@ export default defineEnvironment({
     },
   ],
 
+  // The actions that solve the task. `npx aenvironment rollout .` plays them.
+  oracle: ({ state }) => [{ tool: "guess", arguments: { n: state.secret } }],
+
   // Only the trainer can call functions: the agent cannot peek.
   functions: [{ name: "peek", description: "The state as it is.", run: (_, { state }) => state }],
 
