@@ -17,7 +17,10 @@ import { type Registry, registryWith } from "./testing/registry.ts";
 import { withRememberedNpm } from "./testing/remembered-npm.ts";
 
 /** Creates a project, and makes its packages available to programs next to it. */
-const project = "npx aenvironment init my-env --template stateful && npm install --prefix my-env && ln -s my-env/node_modules node_modules";
+const project = "npx aenvironment init my-env && npm install --prefix my-env && ln -s my-env/node_modules node_modules";
+
+/** Publishes it on a server. */
+const published = [project, "npx aenvironment server", "npx aenvironment push --work-dir my-env"];
 
 /** The document whose commands are all run by npm and npx themselves. */
 const withNpm = "packages/aenv/README.md";
@@ -25,20 +28,35 @@ const withNpm = "packages/aenv/README.md";
 /** The documents for users of the published package, and the commands that they expect to have been run. */
 const texts: Readonly<Record<string, readonly string[]>> = {
   [withNpm]: [],
+  "docs/guides/backups.md": [],
+  "docs/guides/capacity.md": [],
   "docs/guides/command-line.md": [],
+  // Its code needs an instance whose id is printed; platform-tests run such commands.
+  "docs/guides/commands-and-ports.md": [],
+  "docs/guides/copies-and-snapshots.md": [],
+  // Its commands need root, a daemon or a cluster.
+  "docs/guides/engines.md": [],
   "docs/guides/evaluate.md": [],
   // Its Python is run by interop/python-rl.
   "docs/guides/frameworks.md": [],
   // Its commands need a cluster; interop/helm installs, upgrades and uninstalls the chart.
   "docs/guides/kubernetes.md": [],
+  "docs/guides/images.md": [],
+  "docs/guides/limits.md": [],
+  "docs/guides/monitoring.md": ["npx aenvironment server"],
   "docs/guides/network-and-secrets.md": [],
   // Its commands need a program: examples/python-program has a test that runs them.
   "docs/guides/programs.md": [],
+  "docs/guides/rollout-service.md": published,
   "docs/guides/run-a-benchmark.md": [],
-  "docs/guides/run-a-server.md": [project],
+  "docs/guides/run-a-server.md": [],
   "docs/guides/sandboxes.md": [],
   "docs/guides/serve-an-environment.md": [project],
+  "docs/guides/services.md": published,
+  // Its command needs a Redis.
+  "docs/guides/several-servers.md": [],
   "docs/guides/threats.md": [],
+  "docs/guides/tokens-and-access.md": ["npx aenvironment server"],
   // Its Python too.
   "docs/guides/train.md": [],
   "docs/guides/use-an-environment.md": [],
