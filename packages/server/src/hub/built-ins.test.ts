@@ -27,6 +27,13 @@ describe("a built-in environment", () => {
     expect(await hub.get("terminal", "1.2.0", ada)).toMatchObject({ version: "1.2.0" });
   });
 
+  it("is there for everybody after its first use, whoever that was", async () => {
+    const { hub, bundled } = withTerminal();
+    await hub.get("terminal", "1.2.0", ada);
+    for (const caller of [bob, tim]) expect(await hub.resolve("terminal@1.2.0", caller)).toMatchObject({ visibility: "public" });
+    expect(bundled).toEqual(["terminal"]);
+  });
+
   it("is bundled once for a batch that asks for it at once", async () => {
     const { hub, bundled } = withTerminal();
     await Promise.all(Array.from({ length: 20 }, () => hub.resolve("terminal", ada)));

@@ -205,9 +205,10 @@ export class Hub {
     return this.#builtIns.publish(name, version, caller);
   }
 
+  /** Everybody may see it: its first user owns the name, so that nobody else could publish it for themselves. */
   async #publishBuiltIn({ config, digest, bytes }: BuiltInBundle, caller: Caller): Promise<void> {
     await this.transfers.upload(digest, Readable.from([bytes]), caller);
-    await this.publish({ ...config, artifacts: [{ type: "bundle", content: digest }] }, caller);
+    await this.publish({ ...config, visibility: "public", artifacts: [{ type: "bundle", content: digest }] }, caller);
   }
 
   /** A version that the caller may see and change. */
