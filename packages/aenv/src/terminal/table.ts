@@ -1,15 +1,62 @@
 import Table from "cli-table3";
+import { COLOR, visible } from "./fit.ts";
 import type { Colors, Output } from "./terminal.ts";
 
-/** Rows under their titles, with one line below the titles and none between the rows. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[], { colors }: Output): string {
+/** Columns that become narrower stay at least so wide. */
+const MIN_WIDTH = 5;
+const COLOR_OR_CHARACTER = new RegExp(`${COLOR}|.`, "gsu");
+
+/**
+ * Rows under their titles, with one line below the titles and none between the rows. At a terminal that is narrower than the table, cells
+ * of the widest columns continue on further lines.
+ */
+export function table(head: readonly string[], rows: readonly (readonly string[])[], { colors, isTty, columns }: Output): string {
+  const titles = head.map((title) => colors.dim(title));
+  // Each cell has a space on both sides; a line is between two cells and at both ends.
+  const widths = isTty ? narrowed(widthsOf([titles, ...rows]), columns - 3 * head.length - 1) : null;
+  const cellsOf = (row: readonly string[]) => (widths === null ? [...row] : row.map((cell, at) => withShortWords(cell, widths[at] ?? 1)));
   const drawn = new Table({
-    head: head.map((title) => colors.dim(title)),
+    head: cellsOf(titles),
     style: { head: [], border: colors.isColorSupported ? ["gray"] : [] },
+    ...(widths !== null && { colWidths: widths.map((width) => width + 2), wordWrap: true }),
   });
-  drawn.push(...rows.map((row) => [...row]));
+  drawn.push(...rows.map(cellsOf));
   const lines = drawn.toString().split("\n");
   return lines.filter((line, index) => index === 2 || !line.includes("├")).join("\n");
+}
+
+function widthsOf(rows: readonly (readonly string[])[]): number[] {
+  const [first = []] = rows;
+  return first.map((_, at) => Math.max(...rows.flatMap((row) => visible(row[at] ?? "").split("\n")).map(widthOf)));
+}
+
+/** The widths, of which the widest are cut until they fit; null if they do. */
+function narrowed(widths: readonly number[], most: number): number[] | null {
+  const cut = [...widths];
+  const excess = widths.reduce((sum, width) => sum + width, 0) - most;
+  for (let left = excess; left > 0; left--) {
+    const widest = Math.max(...cut);
+    if (widest <= MIN_WIDTH) break;
+    cut[cut.lastIndexOf(widest)] = widest - 1;
+  }
+  return excess > 0 ? cut : null;
+}
+
+/** A longer word continues on the next line: the library would cut it. */
+function withShortWords(cell: string, width: number): string {
+  let used = 0;
+  return cell.replace(COLOR_OR_CHARACTER, (part) => {
+    if (part.length > 2) return part;
+    used = /\s/.test(part) ? 0 : used + widthOf(part);
+    if (used <= width) return part;
+    used = widthOf(part);
+    return `\n${part}`;
+  });
+}
+
+/** Characters of East Asian scripts and emoji take two columns; some others that take one are counted as two. */
+function widthOf(text: string): number {
+  return [...text].reduce((sum, character) => sum + (character < "\u1100" ? 1 : 2), 0);
 }
 
 /** Titles and values, a line each; those without a value are left out. */
