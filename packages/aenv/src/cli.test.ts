@@ -75,6 +75,17 @@ describe("aenv", () => {
     expect(stderr).not.toContain("Did you mean");
   });
 
+  it.each(["runs", "trainer", "instance"])("says that %s needs one of its commands", async (group) => {
+    const { code, stderr } = await aenv([group]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: `✖ 'aenv ${group}' needs one of its commands\n→ See: aenv ${group} --help\n` });
+  });
+
+  it("does not call another address than the server that is named", async () => {
+    const { code, stderr } = await aenv(["call", "add", "--system-url", "http://127.0.0.1:9"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--instance ID or a service with --service NAME");
+  });
+
   it("prints an error also as JSON when JSON was requested", async () => {
     const { code, stdout, stderr } = await aenv(["run", "--json", "--work-dir", "/nowhere"]);
     expect(code).toBe(2);

@@ -18,7 +18,10 @@ export interface Target {
 
 export const DEFAULT_URL = "http://127.0.0.1:8081";
 
-/** The address of a service comes from its server. Otherwise the address is given, or it is the default of `aenv run`. */
+/**
+ * The address of a service comes from its server, also that of an instance if a server is named. Otherwise the address is given, or it is
+ * the default of `aenv run`.
+ */
 export async function resolveTarget(options: TargetOptions, terminal: Terminal): Promise<Target> {
   const { service, instance } = options;
   if (service !== undefined) {
@@ -26,9 +29,24 @@ export async function resolveTarget(options: TargetOptions, terminal: Terminal):
       throw new Failure(`--service and --${options.url === undefined ? "instance" : "url"} exclude each other`, { exit: "usage" });
     return serviceTarget(service, options, terminal);
   }
+  if (options.systemUrl !== undefined && options.url === undefined) {
+    if (instance === undefined)
+      throw new Failure("--system-url names a server, not what is called", {
+        exit: "usage",
+        hint: "Name one of its instances with --instance ID or a service with --service NAME. An address of its own is given with --url.",
+      });
+    return instanceTarget(instance, options, terminal);
+  }
   const base = withoutMcp(options.url ?? terminal.env.DUMMY_INSTANCE_IP ?? DEFAULT_URL);
   const url = instance === undefined ? base : `${base}${instancePrefix(instance)}`;
   return { url, apiKey: options.apiKey ?? (await knownToken(url, options, terminal)) };
+}
+
+async function instanceTarget(id: string, options: TargetOptions, terminal: Terminal): Promise<Target> {
+  const platform = openPlatform(options, terminal);
+  const url = await callServer(terminal, `Looking for ${id}`, () => addressOf(platform, "instance", id));
+  if (url === null) throw new Failure(`the server returns no address for the instance ${id}`, { hint: "Give its address with --url." });
+  return { url, apiKey: isOnHostOf(platform.url, url) ? platform.apiKey : (options.apiKey ?? "") };
 }
 
 async function serviceTarget(id: string, options: TargetOptions, terminal: Terminal): Promise<Target> {

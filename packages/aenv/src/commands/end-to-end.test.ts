@@ -42,6 +42,7 @@ describe("from a new project to running instances", { timeout: 60_000 }, () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining("Would publish shop@1.0.0")]);
     expect(await look("push", "--dry-run")).toMatchObject({ dryRun: true, wouldPublish: true, wouldUpload: true });
     expect(await look("list")).toEqual([]);
+    expect((await step("list")).stdout).toMatch(/Publish one with: aenv push\n.* come with AEnv .*mini-terminal/);
   });
 
   it("publishes it", async () => {
@@ -114,6 +115,8 @@ describe("from a new project to running instances", { timeout: 60_000 }, () => {
       expect((await env.listTools()).length).toBeGreaterThan(0);
     });
     expect((await aenv(["call", "--list", "--url", url])).stdout).toMatch(/tool/);
+    const byId = ["call", "--list", "--instance", instance.id, "--system-url", platform.controlUrl];
+    expect((await aenv(byId, { env: { DUMMY_INSTANCE_IP: "http://127.0.0.1:9" } })).stdout).toMatch(/tool/);
     const agentUrl = String(instance.agent_url);
     expect((await aenv(["call", "--reward", "--url", agentUrl.replace(/\/mcp$/, "")])).code).not.toBe(0);
   });

@@ -5,6 +5,7 @@ import { examples } from "../options/examples.ts";
 import { addFormatOption, type FormatOptions, printerFor } from "../options/format.ts";
 import { integer } from "../options/values.ts";
 import { addPlatformOptions, callServer, nextCommand, openPlatform, type PlatformOptions } from "../platform/platform.ts";
+import { builtInNames } from "../project/benchmarks.ts";
 import { statusText, table, timeText, truncate } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
@@ -60,6 +61,7 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
 /** A trainer's token may not publish. */
 function nextStep(identity: Identity | null): string {
   const mayPublish = identity === null || identity.roles.some((role) => role === "publisher" || role === "admin");
-  if (mayPublish) return "Publish one with: aenv push";
+  if (mayPublish)
+    return `Publish one with: aenv push\nThose that come with AEnv are published when they are used: ${builtInNames().join(", ")}`;
   return `The token of ${identity.owner} (${identity.roles.join(", ")}) may not publish; their publisher can show one to all: aenv env visibility NAME@VERSION public`;
 }

@@ -64,6 +64,11 @@ export function findBuiltIn(name: string): string | null {
   return folders().find((folder) => isNamed(folder, name)) ?? null;
 }
 
+/** The names of the environments that come with this package. */
+export function builtInNames(): string[] {
+  return folders().map((folder) => String(readJson(join(folder, "config.json")).name));
+}
+
 export function findBenchmark(name: string): Benchmark | null {
   return listBenchmarks().find(({ folder }) => isNamed(folder, name)) ?? null;
 }

@@ -37,8 +37,9 @@ const SERVER_HINT = "The address of the server: --system-url http://HOST:8080";
 
 /** Commander's error with our hint. */
 function usageFailure(error: CommanderError, command: string | undefined): Failure {
-  const [first = "", similar] = error.message.replace(/^error: /, "").split("\n");
   const help = `See: aenv ${command === undefined ? "" : `${command} `}--help`;
+  if (error.code === "commander.help") return new Failure(`'aenv ${command}' needs one of its commands`, { exit: "usage", hint: help });
+  const [first = "", similar] = error.message.replace(/^error: /, "").split("\n");
   const [, option] = /^unknown option '(--[\w-]+)/.exec(first) ?? [];
   const suggestion = option === undefined ? similar : (meant[`${command} ${option}`] ?? (option === "--url" ? SERVER_HINT : similar));
   return new Failure(first, { exit: "usage", hint: suggestion === undefined ? help : `${suggestion.replace(/[()]/g, "")}  ${help}` });

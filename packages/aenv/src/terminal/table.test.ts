@@ -22,11 +22,19 @@ describe("tables", () => {
   it.each([40, 80])("are not wider than a terminal of %i columns, and keep their whole cells there", (columns) => {
     const colors = picocolors.createColors(true);
     const id = "mini-terminal-1.0.1-random-66f55a2a";
-    const rows = [[colors.bold(id), "mini-terminal@1.0.1", colors.red("no task 'foo'; GET /task/list lists them all, and nothing else does")]];
+    const rows = [
+      [colors.bold(id), "mini-terminal@1.0.1", colors.red("no task 'foo'; GET /task/list lists them all, and nothing else does")],
+    ];
     rows.push(["长".repeat(60), "", "x"]);
-    const shown = (isTty: boolean) => visible(table(["run", "environment", "reason"], rows, { ...output, colors, isTty, columns })).split("\n");
+    const shown = (isTty: boolean) =>
+      visible(table(["run", "environment", "reason"], rows, { ...output, colors, isTty, columns })).split("\n");
     expect(Math.max(...shown(true).map((line) => line.length + (line.match(/长/g)?.length ?? 0)))).toBeLessThanOrEqual(columns);
-    const cells = shown(true).map((line) => line.split("│").slice(1, -1).map((cell) => cell.trim()));
+    const cells = shown(true).map((line) =>
+      line
+        .split("│")
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
     const columnsOf = (at: number) => cells.map((row) => row[at] ?? "").join("");
     expect([columnsOf(0), columnsOf(1)]).toEqual([`run${id}${"长".repeat(60)}`, "environmentmini-terminal@1.0.1"]);
     // A file or another program gets each row in one line.
