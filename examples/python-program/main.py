@@ -316,7 +316,7 @@ def answer_mcp(instance, message):
     if method != "tools/call":
         return rpc_error(message["id"], -32601, f"there is no method {method!r}")
     if not any(tool["name"] == params.get("name") for tool in Game.TOOLS):
-        return rpc_error(message["id"], -32602, f"there is no tool {params.get('name')!r}")
+        return rpc_error(message["id"], -32602, f"Unknown tool: {params.get('name')}")
     try:
         result = {"content": [{"type": "text", "text": instance.game.call(params["name"], params.get("arguments") or {})}]}
     except ValueError as error:

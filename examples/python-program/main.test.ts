@@ -40,6 +40,7 @@ describeNeeding("python", "the Python program", () => {
         'if task is None:\n            raise Refused("task.not_found", 404,',
         'if task is None:\n            raise Refused("task.unknown", 400,',
       )
+      .replace("Unknown tool: ", "I have no ")
       .replace('"guesses": [], "hints": 0', '"guesses": [], "at": __import__("time").time_ns(), "hints": 0');
     writeFileSync(file, broken);
     const { code, stdout } = await aenv(project.path, "test").catch((error) => error);
@@ -48,6 +49,7 @@ describeNeeding("python", "the Python program", () => {
     expect(stdout).toContain(
       'POST /task/reset with {"task":"aenv-no-such-task"} must be refused with 404 and the code task.not_found; it was 400',
     );
+    expect(stdout).toContain('an unknown tool must be answered with the error -32602 and the message "Unknown tool: NAME"; it was');
     expect(stdout).toContain("✗ begins equally with the same task and seed\n");
   });
 
@@ -100,6 +102,12 @@ function describeShared(isolation: "instance" | "shared"): void {
         weights: { solved: 0.75, without_hints: 0.25 },
       });
       await expect(Environment.create(ref, { controlUrl, dataUrl, task: "nope" })).rejects.toMatchObject({ code: "task.not_found" });
+    });
+
+    it("has an error of its own for an unknown tool", async () => {
+      const { controlUrl, dataUrl } = platform;
+      await using env = await Environment.create(ref, { controlUrl, dataUrl });
+      await expect(env.callTool("gess")).rejects.toMatchObject({ code: "tool.not_found" });
     });
 
     it("is forked in the middle of an episode, and each copy goes on by itself", async () => {

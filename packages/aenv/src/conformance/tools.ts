@@ -48,15 +48,20 @@ export const toolChecks: readonly Check[] = [
       if (tools.length === 0) throw new NotOffered("it has no tools");
       const before = await digestOf(subject);
       const needing = tools.find(({ inputSchema: { required } }) => Array.isArray(required) && required.length > 0);
+      const unknown = { name: "aenv-no-such-tool", arguments: {} };
       const calls = [
-        { name: "aenv-no-such-tool", arguments: {} },
+        unknown,
         ...(needing === undefined ? [] : [{ name: needing.name, arguments: {} }]),
       ];
       for (const params of calls) {
-        const { error, result } = (await wire.message("tools/call", params)) as { error?: unknown; result?: { isError?: unknown } };
+        const { error, result } = (await wire.message("tools/call", params)) as { error?: { code?: unknown; message?: unknown }; result?: { isError?: unknown } };
         if (error === undefined && result?.isError !== true)
           throw new Violation(
             `tools/call with ${JSON.stringify(params)} must be answered with a JSON-RPC error, or with a result that has "isError": true`,
+          );
+        if (params === unknown && error !== undefined && !(error.code === -32602 && /unknown tool|not found/i.test(String(error.message))))
+          throw new Violation(
+            `an unknown tool must be answered with the error -32602 and the message "Unknown tool: NAME"; it was ${cut(JSON.stringify(error))}`,
           );
       }
       if ((await digestOf(subject)) !== before) throw new Violation("a refused tool call has changed the digest of the state");
