@@ -106,6 +106,13 @@ describe("deploy/grafana", () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   });
 
+  it("names a share as a percentage only in alerts whose value is one", () => {
+    const percentages = rules.filter(({ annotations: { summary = "" } }) => summary.includes("$value | humanizePercentage"));
+    expect(percentages.length).toBeGreaterThan(0);
+    // The value of `a and b` is that of `a`.
+    for (const { alert, expr } of percentages) expect([alert, expr.split(/\band\b/)[0]]).toEqual([alert, expect.stringContaining(" / ")]);
+  });
+
   it("places every panel of the dashboard where no other one is", () => {
     const cells = (panels as unknown as { gridPos: { x: number; y: number; w: number; h: number } }[]).flatMap(
       ({ gridPos: { x, y, w, h } }) => Array.from({ length: w * h }, (_, at) => `${x + (at % w)},${y + Math.floor(at / w)}`),
