@@ -5,6 +5,7 @@ import { loadEnvironment, serve } from "@aenv/kit";
 import { describe, expect, it } from "vitest";
 import { episodeProgram } from "../platform-tests/fixtures/episode-program.ts";
 import { aenv, installedTree, launcher, repo } from "../testing/cli.ts";
+import { RunningCommand } from "../testing/command.ts";
 
 const echo = join(repo, "environments/echo");
 
@@ -35,6 +36,25 @@ describe("aenv test", { timeout: 120_000 }, () => {
     expect(failed(await results(served.url))).toEqual([]);
     const { code, stderr } = await aenv(["test", "http://127.0.0.1:9"], { env: process.env });
     expect([code, stderr]).toEqual([69, expect.stringContaining("aenv run")]);
+  });
+
+  it.each([
+    [
+      "while it waits for an answer",
+      { "server.mjs": "server.on('request', (request, response) => { if (request.url === '/health') response.end('{}'); });" },
+    ],
+    ["while the project's own tests run", { "package.json": { scripts: { test: "echo they run; sleep 1000" } }, "server.mjs": "" }],
+  ])("exits with 130 when it is stopped %s, and reports no failed check", async (_, { "server.mjs": code, ...files }) => {
+    using project = installedTree({
+      "config.json": { name: "slow", version: "1.0.0", runtime: { command: ["node", "server.mjs"], healthPath: "/health" } },
+      "server.mjs": `import { createServer } from "node:http";\nconst server = createServer().listen(process.env.PORT, process.env.HOST);\n${code}`,
+      ...files,
+    });
+    await using running = new RunningCommand(["test"], { cwd: project.path });
+    await running.prints(/they run|✓ reports that it is healthy/);
+    const { code: exit, stdout, stderr } = await running.stop();
+    expect([exit, stderr]).toEqual([130, "✖ stopped before all checks had run\n"]);
+    expect(stdout).not.toContain("✗");
   });
 
   it("passes for an instance on a server inside of the command, behind its gateway", async () => {

@@ -45,18 +45,24 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--api-key <token>", "the token for the address")
     .option("--json", "print the results as JSON")
     .addHelpText("after", examples("aenv test", "aenv test ./my-env --tasks 20", "aenv test http://127.0.0.1:8081 --pass-reward 0.5"))
-    .action((where: string, options: Options) => test(where, options, terminal));
+    .action(async (where: string, options: Options) => {
+      const stop = terminal.stopSignal();
+      try {
+        await test(where, options, terminal, stop);
+      } catch (error) {
+        throw stop.aborted ? new Failure("stopped before all checks had run", { exit: "cancelled" }) : error;
+      }
+    });
 }
 
-async function test(where: string, options: Options, terminal: Terminal): Promise<void> {
+async function test(where: string, options: Options, terminal: Terminal, stop: AbortSignal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
   if (terminal.env[INSIDE] !== undefined) return printer.print("aenv test: not again, it runs these tests");
   const isAddress = /^https?:\/\//.test(where);
   const project = isAddress ? null : readProject(where, terminal.cwd);
-  const stop = terminal.stopSignal();
   let ownTests: boolean | null = null;
   if (project !== null && options.ownTests && hasOwnTests(project.root, terminal)) {
-    ownTests = await runOwnTests(project.root, terminal, (text) => printer.output.write(text));
+    ownTests = await runOwnTests(project.root, terminal, (text) => printer.output.write(text), stop);
     printer.print();
   }
   const output: string[] = [];
@@ -74,7 +80,7 @@ async function test(where: string, options: Options, terminal: Terminal): Promis
   const { apiKey, timeout: timeoutMs, passReward, tasks: maxTasks } = options;
   const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   const subject: Subject = {
-    wire: new Wire({ url: target.url, headers, timeoutMs }),
+    wire: new Wire({ url: target.url, headers, timeoutMs, stop }),
     health: target.health,
     passReward,
     maxTasks,

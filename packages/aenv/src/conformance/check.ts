@@ -41,6 +41,8 @@ export async function runChecks(
   for (const check of checks) {
     signal.throwIfAborted();
     const result = await runCheck(check, subject);
+    // The stop has ended the requests of this check.
+    signal.throwIfAborted();
     onResult(result);
     results.push(result);
   }

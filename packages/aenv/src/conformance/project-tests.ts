@@ -15,13 +15,19 @@ export function hasOwnTests(root: string, { env }: Terminal): boolean {
 }
 
 /** Runs the project's `npm test`, and returns whether it succeeded. */
-export async function runOwnTests(root: string, terminal: Terminal, write: (text: string) => void): Promise<boolean> {
-  const child = spawn("npm", ["test"], { cwd: root, env: { ...terminal.env, [INSIDE]: "1" }, stdio: ["ignore", "pipe", "pipe"] });
+export async function runOwnTests(root: string, terminal: Terminal, write: (text: string) => void, stop: AbortSignal): Promise<boolean> {
+  const env = { ...terminal.env, [INSIDE]: "1" };
+  // In a group of its own, because npm does not end what it has started.
+  const child = spawn("npm", ["test"], { cwd: root, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const end = () => void (child.pid !== undefined && process.kill(-child.pid));
+  stop.addEventListener("abort", end);
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", write);
   const [code] = await once(child, "close").catch((error: Error) => {
     write(`npm cannot be started: ${error.message}\n`);
     return [1];
   });
+  stop.removeEventListener("abort", end);
+  stop.throwIfAborted();
   return code === 0;
 }
 

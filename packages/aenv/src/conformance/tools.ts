@@ -49,12 +49,12 @@ export const toolChecks: readonly Check[] = [
       const before = await digestOf(subject);
       const needing = tools.find(({ inputSchema: { required } }) => Array.isArray(required) && required.length > 0);
       const unknown = { name: "aenv-no-such-tool", arguments: {} };
-      const calls = [
-        unknown,
-        ...(needing === undefined ? [] : [{ name: needing.name, arguments: {} }]),
-      ];
+      const calls = [unknown, ...(needing === undefined ? [] : [{ name: needing.name, arguments: {} }])];
       for (const params of calls) {
-        const { error, result } = (await wire.message("tools/call", params)) as { error?: { code?: unknown; message?: unknown }; result?: { isError?: unknown } };
+        const { error, result } = (await wire.message("tools/call", params)) as {
+          error?: { code?: unknown; message?: unknown };
+          result?: { isError?: unknown };
+        };
         if (error === undefined && result?.isError !== true)
           throw new Violation(
             `tools/call with ${JSON.stringify(params)} must be answered with a JSON-RPC error, or with a result that has "isError": true`,

@@ -6,6 +6,8 @@ export interface WireOptions {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** Ends all requests. */
+  readonly stop: AbortSignal;
 }
 
 /** An HTTP response, read whole. */
@@ -49,14 +51,14 @@ export class Wire {
 
   /** Sends a request. A value is sent as JSON; a text as it is. */
   async send(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
-    const { url, timeoutMs, headers: common = {} } = this.#options;
+    const { url, timeoutMs, stop, headers: common = {} } = this.#options;
     const what = `${method} ${path}`;
     try {
       const response = await fetch(url + path, {
         method,
         headers: { ...common, ...(body !== undefined && { "content-type": "application/json" }), ...headers },
         ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: AbortSignal.any([stop, AbortSignal.timeout(timeoutMs)]),
       });
       const text = await readBoundedText(response.body, { maxBytes: MAX_BYTES });
       return { status: response.status, headers: response.headers, text, json: tryJson(text) };

@@ -82,8 +82,8 @@ export class CommandProcess {
     );
     const { port } = this.target;
     const timer = setTimeout(() => {
-      const what = `the command did not answer GET ${healthPath ?? "/health"} on port ${port} within ${formatDuration(loadTimeoutMs)}`;
-      fail(what, "It must listen on the port that {port} in runtime.command or the variable PORT names.");
+      const what = `the command did not answer GET ${healthPath ?? "/health"} on ${HOST}:${port} within ${formatDuration(loadTimeoutMs)}`;
+      fail(what, "It must listen on the port that {port} in runtime.command or the variable PORT names, and on the address in HOST.");
     }, loadTimeoutMs);
     const address: SandboxAddress = { kind: "tcp", ...this.target };
     const listening = { kind: "port", port, healthPath } as const;

@@ -13,7 +13,7 @@ async function shown(text: string, env: Readonly<Record<string, string>>, isTty 
   const printed: string[] = [];
   const stdout: Output = { colors: picocolors.createColors(false), isTty, columns: 80, write: (part) => void printed.push(part) };
   const input = { size: () => ({ rows: 24, cols: 80 }) } as Terminal["input"];
-  await page(text, { stdout, input, env: { PATH: process.env.PATH, ...env } } as Terminal);
+  await page(text, { stdout, input, env: { PATH: process.env.PATH, ...env } });
   return printed.join("");
 }
 

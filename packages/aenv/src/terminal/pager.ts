@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Terminal } from "./terminal.ts";
 
 /** Shows long text page by page at a terminal, with $PAGER or less; prints it where there is none. */
-export async function page(text: string, { stdout, input, env }: Terminal): Promise<void> {
+export async function page(text: string, { stdout, input, env }: Pick<Terminal, "stdout" | "input" | "env">): Promise<void> {
   const rows = input?.size().rows ?? Number.POSITIVE_INFINITY;
   const pager = env.PAGER ?? "less";
   if (!stdout.isTty || pager === "" || pager === "cat" || text.split("\n").length < rows) return stdout.write(text);
