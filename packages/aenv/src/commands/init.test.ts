@@ -27,6 +27,7 @@ describe("init", () => {
     const manifest = manifestOf(tree);
     expect(manifest).toMatchObject({ name: "my-env", version: "1.0.0", engines: { node: ">=24" } });
     expect(manifest.optionalDependencies).toBeUndefined();
+    expect(readFileSync(join(tree.path, "my-env/.gitignore"), "utf8").split("\n")).toContain("runs/");
   });
 
   it("quotes the folder of the printed cd for the shell", async () => {

@@ -12,7 +12,7 @@ const LONG = "a line\n".repeat(50);
 async function shown(text: string, env: Readonly<Record<string, string>>, isTty = true): Promise<string> {
   const printed: string[] = [];
   const stdout: Output = { colors: picocolors.createColors(false), isTty, columns: 80, write: (part) => void printed.push(part) };
-  const input = { size: () => ({ rows: 24, cols: 80 }) } as Terminal["input"];
+  const input = { size: () => ({ rows: 24, cols: 80 }) } as NonNullable<Terminal["input"]>;
   await page(text, { stdout, input, env: { PATH: process.env.PATH, ...env } });
   return printed.join("");
 }

@@ -21,6 +21,7 @@ describe("aenv service", { timeout: 60_000 }, () => {
     const made = await aenv(["service", "create", "probe", "-s", "tools", "-e", "A=1", "--owner", "ada"], at());
     expect(made.stdout).toMatch(/tools is being started/);
     await vi.waitFor(async () => expect((await aenv(["service", "get", "tools"], at())).stdout).toMatch(/Replicas +1\/1/), 20_000);
+    expect((await aenv(["service", "get", "tools"], at())).stdout).toMatch(/Address +http:\/\/127\.0\.0\.1:\d+\//);
     expect((await aenv(["service", "list", "-n", "probe"], at())).stdout).toMatch(/tools .* probe@1\.0\.0 .* ada .* 1\/1/);
     expect((await aenv(["service", "list", "-n", "other"], at())).stdout).toMatch(/^No services of other/);
     expect(await runJson(["service", "update", "tools", "-r", "2", "-e", "B=2", "--json"], at())).toMatchObject({

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { answerPage } from "./answer.ts";
 import { escaped } from "./html.ts";
+import { STYLE } from "./style.ts";
 
 const environment = defineEnvironment({
   setup: () => ({ total: 0 }),
@@ -109,6 +110,12 @@ describe("the page at /", () => {
     });
     await using other = await serve(broken, { name: "later", port: 0, homePage: answerPage });
     expect(await (await fetch(`${other.url}/`)).text()).toContain("no &lt;data&gt; yet");
+  });
+});
+
+describe("the look of the page", () => {
+  it("counts borders into the width of its parts, which then fit beside each other", () => {
+    expect(STYLE).toMatch(/^\* \{ box-sizing: border-box; \}$/m);
   });
 });
 
