@@ -181,6 +181,20 @@ for (const runtime of ["runc", "runsc"] as const) {
       expect(await init.files.stat({ path: "/data/work/here" })).toMatchObject({ type: "directory", mode: 0o755, uid: 0 });
     });
 
+    it.each([
+      ["a link to a folder", "/work"],
+      ["a folder below a link", "/work/deep/er"],
+    ])("has the working directory of its image if it is %s", async (_, workingDirectory) => {
+      using layout = temporaryTree();
+      const layer = { "data/here/kept": "", work: { type: "symlink", linkPath: "data/here" } } as const;
+      writeLayout(layout.path, [layer], { config: { WorkingDir: workingDirectory } });
+      const engine = open({ runtime });
+      const sandbox = await create(engine, { image: `oci:${layout.path}:image` });
+      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      const path = workingDirectory.replace("/work", "/data/here");
+      expect(await init.files.stat({ path })).toMatchObject({ type: "directory" });
+    });
+
     it("does not start if a file is in the place of its working directory", async () => {
       using layout = temporaryTree();
       writeLayout(layout.path, [{ "data/greeting": "hello" }], { config: { WorkingDir: "/data/greeting/here" } });
