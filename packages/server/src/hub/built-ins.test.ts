@@ -50,6 +50,16 @@ describe("a built-in environment", () => {
     expect(bundled).toEqual([]);
   });
 
+  it("is published by hand where an older version of it is, and the error says so to those who see that version", async () => {
+    const { hub, push, bundled } = withTerminal();
+    await push(bob, "terminal", "1.1.0", { visibility: "public" });
+    for (const find of [() => hub.resolve("terminal@1.2.0", tim), () => hub.get("terminal", "1.2.0", bob)])
+      await expect(find()).rejects.toThrow("'terminal@1.2.0'; it comes with this AEnv");
+    expect(await hub.resolve("terminal@^1", tim)).toMatchObject({ version: "1.1.0" });
+    await expect(hub.resolve("terminal@3.0.0", tim)).rejects.toThrow("available: 1.1.0");
+    expect(bundled).toEqual([]);
+  });
+
   it("never takes a name that somebody has, shows it to others, or serves another version", async () => {
     const { hub, push, bundled } = withTerminal();
     await push(bob, "terminal", "0.1.0");

@@ -55,6 +55,15 @@ export class BuiltInPublications {
     return true;
   }
 
+  /** Throws if exactly this version comes with the platform. */
+  assertNotNewer(name: string, version: string): void {
+    if (version !== this.#options.builtIns.versionOf(name)) return;
+    throw notFound(
+      formatRef({ name, version }),
+      `it comes with this AEnv, and the server has another version; the publisher of '${name}' publishes it with: aenv push --work-dir ${name}`,
+    );
+  }
+
   async #begin(name: string, caller: Caller): Promise<void> {
     const { builtIns, publish } = this.#options;
     try {

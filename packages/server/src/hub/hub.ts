@@ -199,10 +199,15 @@ export class Hub {
     return gone;
   }
 
-  /** Publishes a built-in environment of this name and version if there is one; not under a name that somebody has taken. */
+  /**
+   * Publishes a built-in environment of this name and version if there is one; not under a name that somebody has taken. Whoever sees
+   * another version of it is told how this one is published, as after an upgrade of the server.
+   */
   async #offerBuiltIn(name: string, version: string, caller: Caller): Promise<boolean> {
-    if (this.#builtIns === null || (await this.#catalog.ownerOf(name)) !== null) return false;
-    return this.#builtIns.publish(name, version, caller);
+    if (this.#builtIns === null) return false;
+    if ((await this.#catalog.ownerOf(name)) === null) return this.#builtIns.publish(name, version, caller);
+    if ((await this.#catalog.versions(name, caller)).length > 0) this.#builtIns.assertNotNewer(name, version);
+    return false;
   }
 
   /** Everybody may see it: its first user owns the name, so that nobody else could publish it for themselves. */
