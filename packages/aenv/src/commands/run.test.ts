@@ -67,7 +67,7 @@ registerHealth(() => (existsSync("data.json") ? { status: "healthy" } : { status
 `;
     tree.write({ "src/index.ts": code("two") + health });
     expect(await running.next("unhealthy")).toMatchObject({
-      reason: expect.stringContaining("data.json is missing"),
+      reason: "unhealthy: data.json is missing",
       isStillServing: true,
     });
     expect(await ask(url)).toBe("one");

@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { isObject, messageOf, readBoundedText } from "@aenv/contract";
+import { isObject, messageOf, readBoundedText, tryJson } from "@aenv/contract";
 import { dataDir } from "../project/data-dir.ts";
 import { endedWhileLoading, loadTimedOut } from "../project/load-errors.ts";
 import { Failure, type Place } from "../terminal/failure.ts";
@@ -106,8 +106,9 @@ export class SandboxProcess {
     let reportAt = 0;
     try {
       for (;;) {
-        const { status, body } = await getHealth(this.target, either);
+        const { status, body: answer } = await getHealth(this.target, either);
         if (status === 200) return;
+        const body = healthText(answer);
         // A reason may name the time, and be another one at each check.
         if (body !== reported && performance.now() >= reportAt) {
           onUnhealthy(body);
@@ -154,6 +155,17 @@ function loadFailure({ message, code, file, line, column }: SandboxEvent): Failu
 }
 
 const MAX_HEALTH_BYTES = 1024 ** 2;
+
+/** What the environment says of its health, without the envelope: `unhealthy: the model is loading`. */
+function healthText(body: string): string {
+  const answer = tryJson(body);
+  const data = isObject(answer) && isObject(answer.data) ? answer.data : answer;
+  if (!isObject(data) || typeof data.status !== "string") return body;
+  const { status, ...rest } = data;
+  const { reason, ...others } = rest;
+  const more = Object.keys(others).length > 0 ? rest : reason;
+  return more === undefined ? status : `${status}: ${typeof more === "string" ? more : JSON.stringify(more)}`;
+}
 
 function getHealth(socketPath: string, signal: AbortSignal): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
