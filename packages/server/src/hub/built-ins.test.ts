@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { BuiltIns } from "./built-ins.ts";
+import { type BuiltIns, PLATFORM } from "./built-ins.ts";
 import { bundleOf } from "./fixtures/archives.ts";
 import { ada, bob, callerOf, openTestHub, tim } from "./fixtures/hub.ts";
 
@@ -20,7 +20,7 @@ function withTerminal() {
 describe("a built-in environment", () => {
   it.each(["terminal", "terminal@1.2.0", "terminal@^1", "terminal@latest"])("is published at its first use as %s", async (ref) => {
     const { hub, bundled, world } = withTerminal();
-    expect(await hub.resolve(ref, ada)).toMatchObject({ name: "terminal", version: "1.2.0", owner: "ada" });
+    expect(await hub.resolve(ref, ada)).toMatchObject({ name: "terminal", version: "1.2.0", owner: PLATFORM.owner });
     await hub.resolve(ref, ada);
     expect(bundled).toEqual(["terminal"]);
     expect(world.inspected).toHaveLength(1);
@@ -34,6 +34,29 @@ describe("a built-in environment", () => {
     expect(bundled).toEqual(["terminal"]);
   });
 
+  it("keeps its name, under which no publisher can offer other code to everybody", async () => {
+    const { hub, push } = withTerminal();
+    await hub.resolve("terminal", ada);
+    for (const caller of [ada, bob])
+      await expect(push(caller, "terminal", "9.0.0", { visibility: "public" })).rejects.toThrow("belongs to another publisher");
+    expect(await hub.resolve("terminal", bob)).toMatchObject({ version: "1.2.0" });
+  });
+
+  it("gets its newer version after an upgrade of the server", async () => {
+    const { hub, push, bundled } = withTerminal();
+    await push(PLATFORM, "terminal", "1.1.0", { visibility: "public" });
+    expect(await hub.resolve("terminal@1.2.0", ada)).toMatchObject({ version: "1.2.0", owner: PLATFORM.owner });
+    expect(bundled).toEqual(["terminal"]);
+  });
+
+  it("stays deleted", async () => {
+    const { hub, bundled } = withTerminal();
+    await hub.resolve("terminal", ada);
+    await hub.remove("terminal", "1.2.0", PLATFORM);
+    await expect(hub.resolve("terminal", ada)).rejects.toThrow("Environment not found");
+    expect(bundled).toEqual(["terminal"]);
+  });
+
   it("is bundled once for a batch that asks for it at once", async () => {
     const { hub, bundled } = withTerminal();
     await Promise.all(Array.from({ length: 20 }, () => hub.resolve("terminal", ada)));
@@ -44,9 +67,9 @@ describe("a built-in environment", () => {
     const { hub, bundled } = withTerminal();
     await expect(hub.resolve("terminal", tim)).rejects.toMatchObject({
       code: "environment.not_found",
-      message: expect.stringContaining("aenv push --work-dir terminal --visibility public"),
+      message: expect.stringContaining("aenv get terminal@1.2.0"),
     });
-    await expect(hub.get("terminal", "1.2.0", tim)).rejects.toThrow("aenv push --work-dir terminal");
+    await expect(hub.get("terminal", "1.2.0", tim)).rejects.toThrow("aenv get terminal@1.2.0");
     expect(bundled).toEqual([]);
   });
 

@@ -20,17 +20,23 @@ export interface BuiltInBundle {
 
 export interface PublicationsOptions {
   readonly builtIns: BuiltIns;
-  /** Uploads and publishes a bundle in the caller's name. */
-  readonly publish: (bundle: BuiltInBundle, caller: Caller) => Promise<unknown>;
+  /** Uploads and publishes a bundle in the name of the platform. */
+  readonly publish: (bundle: BuiltInBundle) => Promise<unknown>;
 }
 
 /**
- * Publishes built-in environments at their first use, in the name of a caller who may publish. A caller who may not is told how:
- * otherwise a trainer could bring code to the server.
+ * Owns the built-in environments. No token has such an owner, so nobody but an administrator publishes other code under their names, which
+ * everybody would get.
+ */
+export const PLATFORM: Caller = { owner: "_aenv", roles: new Set(["admin"]), tokenId: null, maxInstances: null };
+
+/**
+ * Publishes built-in environments at their first use by a caller who may publish. A caller who may not is told how: otherwise a trainer
+ * could bring code to the server.
  */
 export class BuiltInPublications {
   readonly #options: PublicationsOptions;
-  /** Publications that run, by owner and name: instances of a batch ask for the same one at once. */
+  /** Publications that run, by name: instances of a batch ask for the same one at once. */
   readonly #running = new Map<string, Promise<unknown>>();
 
   constructor(options: PublicationsOptions) {
@@ -46,13 +52,16 @@ export class BuiltInPublications {
     if (!isAdmin(caller) && !caller.roles.has("publisher"))
       throw notFound(
         ref,
-        `it comes with AEnv and is not published on this server; a publisher does that with: aenv push --work-dir ${name} --visibility public`,
+        `it comes with AEnv and is not published on this server; its first use by a publisher does that, such as: aenv get ${ref}`,
       );
-    const key = JSON.stringify([caller.owner, name]);
-    const running = this.#running.get(key) ?? this.#begin(name, caller).finally(() => this.#running.delete(key));
-    this.#running.set(key, running);
+    const running = this.#running.get(name) ?? this.#begin(name).finally(() => this.#running.delete(name));
+    this.#running.set(name, running);
     await running;
     return true;
+  }
+
+  versionOf(name: string): string | null {
+    return this.#options.builtIns.versionOf(name);
   }
 
   /** Throws if exactly this version comes with the platform. */
@@ -64,10 +73,10 @@ export class BuiltInPublications {
     );
   }
 
-  async #begin(name: string, caller: Caller): Promise<void> {
+  async #begin(name: string): Promise<void> {
     const { builtIns, publish } = this.#options;
     try {
-      await publish(await builtIns.bundle(name), caller);
+      await publish(await builtIns.bundle(name));
     } catch (error) {
       // Another server on this store may have been faster.
       if (!isPlatformError(error, "environment.exists")) throw error;

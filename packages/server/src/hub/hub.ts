@@ -3,7 +3,7 @@ import { type EnvironmentStatus, isObject, PlatformError, parseName, parseRef, s
 import type { Caller } from "../access/access.ts";
 import type { Store } from "../stores/store.ts";
 import type { BlobStore } from "./archives/blobs.ts";
-import { type BuiltInBundle, BuiltInPublications, type BuiltIns } from "./built-ins.ts";
+import { type BuiltInBundle, BuiltInPublications, type BuiltIns, PLATFORM } from "./built-ins.ts";
 import type { Bundles } from "./bundles/bundles.ts";
 import { contentDigestOf, parsePublication, parseStatus, parseVisibility } from "./publishing/publication.ts";
 import { type Inspect, type Published, Publisher, versionExists } from "./publishing/publisher.ts";
@@ -73,7 +73,7 @@ export class Hub {
     this.#builtIns =
       options.builtIns === undefined
         ? null
-        : new BuiltInPublications({ builtIns: options.builtIns, publish: (bundle, caller) => this.#publishBuiltIn(bundle, caller) });
+        : new BuiltInPublications({ builtIns: options.builtIns, publish: (bundle) => this.#publishBuiltIn(bundle) });
     this.#removal = new Removal({ catalog, ownership: blobs.ownership, isInUse, now });
   }
 
@@ -200,20 +200,26 @@ export class Hub {
   }
 
   /**
-   * Publishes a built-in environment of this name and version if there is one; not under a name that somebody has taken. Whoever sees
-   * another version of it is told how this one is published, as after an upgrade of the server.
+   * Publishes a built-in environment of this name and version if there is one; not under a name that somebody else has taken. Who sees
+   * another version of it there is told how this one is published.
    */
   async #offerBuiltIn(name: string, version: string, caller: Caller): Promise<boolean> {
-    if (this.#builtIns === null) return false;
-    if ((await this.#catalog.ownerOf(name)) === null) return this.#builtIns.publish(name, version, caller);
+    const own = this.#builtIns?.versionOf(name) ?? null;
+    if (this.#builtIns === null || own === null) return false;
+    const owner = await this.#catalog.ownerOf(name);
+    if (owner === null || owner === PLATFORM.owner) {
+      // A version that is there and cannot be used was deleted, or has failed its verification.
+      const isKnown = (await this.#catalog.rows.find(versionKey(name, own))) !== null;
+      return !isKnown && this.#builtIns.publish(name, version, caller);
+    }
     if ((await this.#catalog.versions(name, caller)).length > 0) this.#builtIns.assertNotNewer(name, version);
     return false;
   }
 
-  /** Everybody may see it: its first user owns the name, so that nobody else could publish it for themselves. */
-  async #publishBuiltIn({ config, digest, bytes }: BuiltInBundle, caller: Caller): Promise<void> {
-    await this.transfers.upload(digest, Readable.from([bytes]), caller);
-    await this.publish({ ...config, visibility: "public", artifacts: [{ type: "bundle", content: digest }] }, caller);
+  /** Everybody may see it. */
+  async #publishBuiltIn({ config, digest, bytes }: BuiltInBundle): Promise<void> {
+    await this.transfers.upload(digest, Readable.from([bytes]), PLATFORM);
+    await this.publish({ ...config, visibility: "public", artifacts: [{ type: "bundle", content: digest }] }, PLATFORM);
   }
 
   /** A version that the caller may see and change. */
