@@ -8,7 +8,8 @@ const path = z
   .min(1)
   .max(4_096)
   .refine((text) => !text.includes("\0"), { message: "must not contain a NUL byte" });
-const volumePath = path.refine((text) => posixPath.test(text), { message: "must be an absolute path below '/', without '.' and '..'" });
+const folderPath = path.refine((text) => posixPath.test(text), { message: "must be an absolute path below '/', without '.' and '..'" });
+const hostName = z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?$/, { message: "must be a host name" });
 const user = z.string().min(1).max(256);
 const words = z.array(z.string().max(65_536)).max(256).readonly();
 const env = z.record(z.string().regex(/^[^=\0]+$/), z.string());
@@ -28,22 +29,32 @@ export const linkRequests = {
     memory_mb: z.int().min(1).optional(),
     cpus: z.number().positive().optional(),
     disk_mb: z.int().min(1).optional(),
+    /** At most those that the engine gives to any sandbox. */
+    processes: z.int().min(1).optional(),
+    /** Folders in memory, which counts as that of the sandbox. */
+    tmpfs: z
+      .array(z.strictObject({ path: folderPath, size_mb: z.int().min(1), mode: mode.optional(), is_executable: z.boolean().optional() }))
+      .max(16)
+      .optional(),
+    /** Further lines of `/etc/hosts`. */
+    hosts: z
+      .array(z.strictObject({ name: hostName, address: z.union([z.ipv4(), z.ipv6()]) }))
+      .max(256)
+      .optional(),
     egress: egressPolicy.optional(),
     /** Sandboxes of an episode with the same network reach each other by their aliases. */
     networks: z
       .array(
         z.strictObject({
           name: z.string().min(1).max(128),
-          aliases: z
-            .array(z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?$/, { message: "must be a host name" }))
-            .max(16),
+          aliases: z.array(hostName).max(16),
         }),
       )
       .max(16)
       .optional(),
     /** Sandboxes of an episode with the same volume have its files at these paths. */
     volumes: z
-      .array(z.strictObject({ name: z.string().min(1).max(128), path: volumePath, is_read_only: z.boolean() }))
+      .array(z.strictObject({ name: z.string().min(1).max(128), path: folderPath, is_read_only: z.boolean() }))
       .max(16)
       .optional(),
     /** Run as that of a container: what is not given is that of the image. */

@@ -39,6 +39,8 @@ export interface EngineAbilities {
   readonly changesEgress: boolean;
   /** Runs sandboxes that are services for each other: `SandboxSpec.networks`, `SandboxSpec.volumes` and `SandboxSpec.program`. */
   readonly networks: boolean;
+  /** Sandboxes have folders in memory and lines in `/etc/hosts` that their creator chooses: `SandboxSpec.tmpfs` and `SandboxSpec.hosts`. */
+  readonly tmpfs: boolean;
   /** Creates sandboxes from templates of the operator: `SandboxSpec.template`. */
   readonly templates: boolean;
   /** A sandbox can have a second container: `SandboxSpec.second`, and `Sandbox.second` is defined. */
@@ -68,6 +70,7 @@ export const noAbilities: EngineAbilities = {
   reportsRefused: false,
   changesEgress: false,
   networks: false,
+  tmpfs: false,
   templates: false,
   seconds: false,
   services: false,
@@ -107,6 +110,22 @@ export interface FolderMount {
   readonly source: string;
   readonly target: string;
   readonly isReadOnly: boolean;
+}
+
+/** A folder that is empty at first and in memory, which counts as that of the sandbox. */
+export interface MemoryFolder {
+  readonly path: string;
+  readonly sizeMb: number;
+  /** Of the folder itself; for all users if absent. */
+  readonly mode?: number | undefined;
+  /** Whether programs can be started from it. */
+  readonly isExecutable?: boolean | undefined;
+}
+
+/** A line of `/etc/hosts`. */
+export interface HostEntry {
+  readonly name: string;
+  readonly address: string;
 }
 
 /**
@@ -191,6 +210,9 @@ export interface SandboxSpec {
   /** Private networks. Only for engines with `networks`, as are the next two. */
   readonly networks?: readonly SandboxNetwork[];
   readonly volumes?: readonly SandboxVolume[];
+  /** Only for engines with `tmpfs`, as is the next. */
+  readonly tmpfs?: readonly MemoryFolder[];
+  readonly hosts?: readonly HostEntry[];
   /** A main program for a sandbox that listens to nothing. */
   readonly program?: SandboxProgram;
   /** All environment variables of the program; none is inherited from this process. */
@@ -204,6 +226,7 @@ export interface SandboxSpec {
   readonly diskMb?: number;
   /** The size of `/dev/shm`, which is memory of the sandbox; `DEFAULT_SHM_MB` if absent. Only for engines with files of their own. */
   readonly shmMb?: number;
+  /** At most those of the engine's own limit. */
   readonly processes?: number;
   /** Total CPU time; the system kills a process that used more. */
   readonly cpuSeconds?: number;

@@ -1,4 +1,4 @@
-import { isComposeTask } from "../compose/of-task.ts";
+import { hasServices } from "../compose/of-task.ts";
 import { TaskLibrary } from "../environment/library.ts";
 import type { Variables } from "../environment/settings.ts";
 import { type ImageBuild, imagesOfTask, type TaskImage } from "../images/images.ts";
@@ -45,7 +45,7 @@ async function taskImages(
     const images = await library
       .get(id)
       .then(
-        (task) => (isComposeTask(task) && engine !== COMPOSE_ENGINE ? [] : imagesOfTask(task, prefix)),
+        (task) => (hasServices(task) && engine !== COMPOSE_ENGINE ? [] : imagesOfTask(task, prefix)),
         () => [],
       )
       .catch(() => []);

@@ -9,9 +9,17 @@ const MAX_FILES = 1_000_000;
 /** Paths of one command. */
 const BATCH = 200;
 
-/** Gives a sandbox of the image the files that the agent has changed in another one. Answers what was not taken. */
-export async function applyChanges(agent: TaskSandbox, fresh: TaskSandbox, taken: readonly string[]): Promise<readonly string[]> {
-  const [image, now] = await Promise.all([listTree(fresh.files), listTree(agent.files)]);
+/**
+ * Gives a sandbox of the image the files that the agent has changed in another one, but for the folders that are kept. Answers what was not
+ * taken.
+ */
+export async function applyChanges(
+  agent: TaskSandbox,
+  fresh: TaskSandbox,
+  taken: readonly string[],
+  kept: readonly string[] = [],
+): Promise<readonly string[]> {
+  const [image, now] = await Promise.all([listTree(fresh.files, kept), listTree(agent.files, kept)]);
   const changes = compareListings(image, now, taken);
   await runScript(fresh, inBatches("rm -rf --", changes.removed));
   if (changes.folders.length + changes.files.length > 0) await fresh.files.upload("/", archiveOf(agent.files, changes, image, now));
@@ -20,15 +28,15 @@ export async function applyChanges(agent: TaskSandbox, fresh: TaskSandbox, taken
 }
 
 /** All that is compared. Folders come before their content. */
-async function listTree(files: TaskFiles): Promise<Listing> {
+async function listTree(files: TaskFiles, kept: readonly string[]): Promise<Listing> {
   const found = new Map<string, Awaited<ReturnType<TaskFiles["list"]>>[number]>();
   for (const top of await files.list("/")) {
     const path = `/${top.path}`;
-    if (!isCompared(path)) continue;
+    if (!isCompared(path, kept)) continue;
     found.set(path, top);
     if (top.type !== "directory") continue;
     const inner = (await files.list(path, { recursive: true, limit: MAX_FILES })).map((file) => ({ path: `${path}/${file.path}`, file }));
-    for (const { path: full, file } of inner.sort((a, b) => (a.path < b.path ? -1 : 1))) if (isCompared(full)) found.set(full, file);
+    for (const { path: full, file } of inner.sort((a, b) => (a.path < b.path ? -1 : 1))) if (isCompared(full, kept)) found.set(full, file);
   }
   return found;
 }

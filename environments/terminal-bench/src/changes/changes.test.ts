@@ -126,7 +126,8 @@ it("paths of the kernel, the platform and the verification are not compared", ()
     "/logs/agent/x",
     "/etc/hostname2",
   ];
-  expect(paths.filter(isCompared)).toEqual(["/logs/agent/x", "/etc/hostname2"]);
+  expect(paths.filter((path) => isCompared(path))).toEqual(["/logs/agent/x", "/etc/hostname2"]);
+  expect(paths.filter((path) => isCompared(path, ["/logs"]))).toEqual(["/etc/hostname2"]);
 });
 
 it("files in new folders are downloaded together", () => {

@@ -40,9 +40,9 @@ const PYTHON_HOOKS = [
   /\/python\d[\d.]*\/(?:.*\/)?__pycache__(?:\/|$)/,
 ];
 
-/** Whether a path is compared at all. */
-export function isCompared(path: string): boolean {
-  return !isBelow(path, NOT_COMPARED);
+/** Whether a path is compared at all. The task itself may have further folders that are not. */
+export function isCompared(path: string, kept: readonly string[] = []): boolean {
+  return !isBelow(path, NOT_COMPARED) && !isBelow(path, kept);
 }
 
 export interface ChangeRules {

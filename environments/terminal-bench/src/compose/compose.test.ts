@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose files have this form.
 import { describe, expect, it } from "vitest";
 import { hazards, parseCompose } from "./compose.ts";
 import { parseDockerfile, workdirOf } from "./dockerfile.ts";
@@ -9,7 +10,12 @@ describe("compose files", () => {
     for (const service of [
       "{network_mode: host}",
       "{pid: host}",
-      "{volumes: ['./x:/y']}",
+      "{volumes: ['../x:/y']}",
+      "{volumes: ['./a/../../x:/y']}",
+      "{volumes: ['./a/..:/y']}",
+      "{volumes: ['./${X}:/y']}",
+      "{volumes: ['~/x:/y']}",
+      "{volumes: [{type: bind, source: ../x, target: /y}]}",
       "{volumes: [{type: bind, source: /, target: /y}]}",
       "{volumes: [{type: volume, source: /etc, target: /y}]}",
       "{volumes: ['/var/run/docker.sock:/var/run/docker.sock']}",
@@ -17,8 +23,11 @@ describe("compose files", () => {
     ]) {
       expect(dangers(service), service).toBe(1);
     }
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: compose files have this form.
-    for (const service of ["{volumes: ['data:/y', '/y']}", "{privileged: false}", "{volumes: ['${T_BENCH_TASK_LOGS_PATH}:/logs']}"])
+    for (const service of [
+      "{volumes: ['data:/y', '/y', './x:/y', './x/y.txt:/y', '.:/y', {type: bind, source: x, target: /y}]}",
+      "{privileged: false}",
+      "{volumes: ['${T_BENCH_TASK_LOGS_PATH}:/logs']}",
+    ])
       expect(dangers(service), service).toBe(0);
   });
 

@@ -30,8 +30,8 @@ export function hazards({ services, document }: ComposeFile): string[] {
     for (const key of DANGEROUS) if (isSet(service[key])) found.push(`services.${name}.${key} is not allowed`);
     if (service.network_mode === "host") found.push(`services.${name}.network_mode: host is not allowed`);
     for (const volume of listOf(service.volumes)) {
-      const source = mountSource(volume);
-      if (source !== null) found.push(`services.${name}.volumes mounts ${source} of the host`);
+      const source = outsideSource(volume);
+      if (source !== null) found.push(`services.${name}.volumes mounts ${source}, which is outside of the task's folder`);
     }
   }
   for (const [name, volume] of Object.entries(isTable(document.volumes) ? document.volumes : {})) {
@@ -51,15 +51,18 @@ export function listOf(value: unknown): readonly unknown[] {
 
 /** Mounts a log folder of the harness, which is a variable. */
 export function isLogVolume(volume: unknown): boolean {
-  return /^\$\{?(?:T_BENCH_TASK_(?:AGENT_)?LOGS|HOST_(?:VERIFIER_LOGS|AGENT_LOGS|ARTIFACTS))_PATH\}?:/.test(String(volume));
+  const text = isTable(volume) ? `${volume.source}:` : String(volume);
+  return /^\$\{?(?:T_BENCH_TASK_(?:AGENT_)?LOGS|HOST_(?:VERIFIER_LOGS|AGENT_LOGS|ARTIFACTS))_PATH\}?:/.test(text);
 }
 
-/** The folder of the host that a volume mounts; null for a named volume, and for a path alone, which is a volume without a name. */
-function mountSource(volume: unknown): string | null {
-  if (isTable(volume)) return volume.type === "bind" || /^[./~$]/.test(String(volume.source ?? "")) ? String(volume.source) : null;
-  const text = String(volume);
-  if (isLogVolume(text) || /^\/[^:$]*$/.test(text)) return null;
-  return /^[./~$]/.test(text) ? (text.split(":")[0] ?? text) : null;
+/** What a volume mounts from outside of the task's folder; null for a file or folder of the task and for a volume. */
+function outsideSource(volume: unknown): string | null {
+  if (isLogVolume(volume)) return null;
+  const [source = "", target] = isTable(volume) ? [String(volume.source ?? ""), ""] : String(volume).split(":");
+  // A path alone is a volume without a name.
+  const isAlone = target === undefined && source.startsWith("/");
+  // What a variable stands for is not known here.
+  return !isAlone && /^[/~$]|^\..*\$|(?:^|\/)\.\.(?:\/|$)/.test(source) ? source : null;
 }
 
 /** Entries of `environment`, which is a table or a list of `NAME=value`. */

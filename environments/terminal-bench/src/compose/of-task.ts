@@ -10,6 +10,13 @@ export function isComposeTask(task: Task): task is ComposeTask {
   return task.definition.kind === "compose";
 }
 
+/** Whether a task has services beside the agent's, which need sandboxes that find each other. */
+export function hasServices(task: Task): task is ComposeTask {
+  if (!isComposeTask(task)) return false;
+  const { compose, mainService } = task.definition;
+  return Object.keys(compose.services).some((name) => name !== mainService);
+}
+
 /** The services of a task. Without variables of a host, templates that need one are replaced by nothing. */
 export function composeOf({ format, definition, shortName, config }: ComposeTask, host: HostVariables | null): ComposePlan {
   const { env, docker_image, cpus, memory_mb } = config.environment;

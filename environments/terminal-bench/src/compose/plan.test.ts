@@ -73,11 +73,11 @@ volumes: {data: , own: {driver: local}}
     ]);
     expect(order.map((service) => isInternal(service))).toEqual([false, false, true]);
     expect(order.flatMap(({ volumes }) => volumes)).toEqual([
-      { name: "data", path: "/srv/data", isReadOnly: false },
-      { name: "own", path: "/own", isReadOnly: false },
-      { name: null, path: "/scratch", isReadOnly: false },
-      { name: "data", path: "/var/www", isReadOnly: true },
-      { name: "data", path: "/d", isReadOnly: true },
+      { name: "data", source: null, path: "/srv/data", isReadOnly: false },
+      { name: "own", source: null, path: "/own", isReadOnly: false },
+      { name: null, source: null, path: "/scratch", isReadOnly: false },
+      { name: "data", source: null, path: "/var/www", isReadOnly: true },
+      { name: "data", source: null, path: "/d", isReadOnly: true },
     ]);
     expect(order[0]?.volumes.map((volume) => isShared(volume))).toEqual([true, false, false]);
   });
@@ -114,7 +114,7 @@ volumes: {data: , own: {driver: local}}
       ["{image: x, depends_on: [b]}", "services.a.depends_on names 'b', which is no service"],
       ["{image: x, depends_on: {main: {condition: service_healthy}}}", "which has no healthcheck"],
       ["{image: x, depends_on: [a]}", "depends_on has a circle"],
-      ["{image: x, volumes: [{type: tmpfs, target: /t}]}", "the type 'tmpfs' is not supported"],
+      ["{image: x, volumes: [{type: npipe, target: /t}]}", "the type 'npipe' is not supported"],
     ];
     for (const [service, expected] of cases) expect(problems(service).join("; "), service).toContain(expected);
     expect(problems("{image: x, ports: ['80:80'], restart: always, volumes: ['data:/d']}")).toEqual([]);

@@ -1,13 +1,16 @@
 import { isTable } from "../fields/containers.ts";
 import { InvalidValue } from "../fields/field.ts";
 import { environmentOf, listOf } from "./compose.ts";
-import { durationOf, mebibytesOf, wordsOf } from "./values.ts";
+import { type ComposeHost, HOST_NAME, parseHosts } from "./hosts.ts";
+import { type ComposeLimits, parseLimits } from "./limits.ts";
+import { type ComposeTmpfs, parseTmpfs, parseTmpfsVolume } from "./tmpfs.ts";
+import { durationOf, wordsOf } from "./values.ts";
 import { type ComposeVolume, parseVolume } from "./volume.ts";
 
 type Table = Readonly<Record<string, unknown>>;
 
 /** A service of a compose file whose variables are replaced. */
-export interface ComposeService {
+export interface ComposeService extends ComposeLimits {
   readonly name: string;
   readonly image: string | null;
   readonly build: ComposeBuild | null;
@@ -25,8 +28,9 @@ export interface ComposeService {
   /** The networks it is in, with the names by which others in it reach it. */
   readonly networks: readonly ComposeNetwork[];
   readonly volumes: readonly ComposeVolume[];
-  readonly memoryMb: number | null;
-  readonly cpus: number | null;
+  readonly tmpfs: readonly ComposeTmpfs[];
+  /** Further lines of its `/etc/hosts`. */
+  readonly hosts: readonly ComposeHost[];
 }
 
 export interface ComposeNetwork {
@@ -53,13 +57,18 @@ export interface ComposeHealthcheck {
 
 const USED = [
   ...["image", "build", "command", "entrypoint", "environment", "working_dir", "user", "healthcheck", "depends_on", "hostname"],
-  ...["container_name", "networks", "deploy", "mem_limit", "cpus", "volumes"],
+  ...["container_name", "networks", "deploy", "mem_limit", "cpus", "pids_limit", "volumes", "tmpfs", "extra_hosts"],
 ];
-/** Without effect here: ports are not published, sandboxes are not restarted, and their own init reaps processes. */
-const IGNORED = ["expose", "ports", "labels", "restart", "init", "logging", "pull_policy", "platform", "stop_signal", "stop_grace_period"];
+/**
+ * Without effect here: ports are not published, sandboxes are not restarted, their own init reaps processes, and the platform resolves
+ * names, of which a sandbox without a network has none.
+ */
+const IGNORED = [
+  ...["expose", "ports", "labels", "restart", "init", "logging", "pull_policy", "platform", "stop_signal", "stop_grace_period"],
+  "dns",
+];
 /** Only for the agent's container, whose commands have terminals of their own. */
 const IGNORED_OF_MAIN = ["tty", "stdin_open"];
-const HOST_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?$/;
 
 /** The keys of a service that have an effect in Docker and none here. */
 export function unknownKeys(name: string, service: Table, isMain: boolean): string[] {
@@ -73,7 +82,8 @@ export function unknownKeys(name: string, service: Table, isMain: boolean): stri
 /** Throws `InvalidValue` for a value that cannot be used. */
 export function parseService(name: string, service: Table): ComposeService {
   const at = `services.${name}`;
-  const limits = parseLimits(service, at);
+  const volumes = listOf(service.volumes);
+  const isTmpfs = (volume: unknown): volume is Table => isTable(volume) && volume.type === "tmpfs";
   const aliases = hostNames([name, service.container_name, service.hostname]);
   return {
     name,
@@ -88,8 +98,13 @@ export function parseService(name: string, service: Table): ComposeService {
     dependsOn: parseDependencies(service.depends_on, `${at}.depends_on`),
     aliases,
     networks: parseNetworks(service.networks, aliases, `${at}.networks`),
-    volumes: listOf(service.volumes).map((volume) => parseVolume(volume, `${at}.volumes`)),
-    ...limits,
+    volumes: volumes.filter((volume) => !isTmpfs(volume)).map((volume) => parseVolume(volume, `${at}.volumes`)),
+    tmpfs: [
+      ...(typeof service.tmpfs === "string" ? [service.tmpfs] : listOf(service.tmpfs)).map((one) => parseTmpfs(one, `${at}.tmpfs`)),
+      ...volumes.filter(isTmpfs).map((volume) => parseTmpfsVolume(volume, `${at}.volumes`)),
+    ],
+    hosts: parseHosts(service.extra_hosts, `${at}.extra_hosts`),
+    ...parseLimits(service, at),
   };
 }
 
@@ -156,19 +171,4 @@ function parseNetworks(value: unknown, aliases: readonly string[], at: string): 
     if (unknown !== undefined) throw new InvalidValue(`${at}.${name}.${unknown}`, "it is not supported");
     return { name, aliases: hostNames([...aliases, ...(isTable(table) ? listOf(table.aliases) : [])]) };
   });
-}
-
-function parseLimits(service: Table, at: string): Pick<ComposeService, "memoryMb" | "cpus"> {
-  const deploy = isTable(service.deploy) ? service.deploy : {};
-  const resources = isTable(deploy.resources) ? deploy.resources : {};
-  if (isTable(resources.reservations) && resources.reservations.devices != null)
-    throw new InvalidValue(`${at}.deploy.resources.reservations.devices`, "sandboxes have no devices");
-  const limits = isTable(resources.limits) ? resources.limits : {};
-  const memory = textOrNull(limits.memory) ?? textOrNull(service.mem_limit);
-  const cpus = textOrNull(limits.cpus) ?? textOrNull(service.cpus);
-  if (cpus !== null && !(Number(cpus) > 0)) throw new InvalidValue(`${at}.cpus`, `'${cpus}' is not a number above 0`);
-  return {
-    memoryMb: memory === null ? null : mebibytesOf(memory, `${at}.mem_limit`),
-    cpus: cpus === null ? null : Number(cpus),
-  };
 }

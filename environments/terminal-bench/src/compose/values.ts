@@ -12,9 +12,9 @@ export function durationOf(value: unknown, at: string): number {
 
 const MEBIBYTES: Readonly<Record<string, number>> = { "": 1 / 1024 ** 2, b: 1 / 1024 ** 2, k: 1 / 1024, m: 1, g: 1024 };
 
-/** Mebibytes of an amount such as `512m` or `1.5GB`. */
+/** Mebibytes of an amount such as `512m`, `1.5GB` or `2GiB`, which are all powers of two, as in Docker. */
 export function mebibytesOf(value: unknown, at: string): number {
-  const [, number, unit = ""] = /^(\d+(?:\.\d+)?)\s*(b|k|m|g)?b?$/i.exec(String(value)) ?? [];
+  const [, number, bytes, unit = bytes ?? ""] = /^(\d+(?:\.\d+)?)\s*(?:(b)|(k|m|g)(?:i?b)?)?$/i.exec(String(value)) ?? [];
   if (number === undefined) throw new InvalidValue(at, `'${value}' is not an amount of memory such as 512m`);
   return Math.max(1, Math.ceil(Number(number) * (MEBIBYTES[unit.toLowerCase()] ?? 1)));
 }

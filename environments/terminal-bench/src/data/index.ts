@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { isComposeTask } from "../compose/of-task.ts";
+import { hasServices } from "../compose/of-task.ts";
 import { type DatasetMetric, openDataset } from "../dataset/open.ts";
 import { problemsOf } from "../environment/open-options.ts";
 import { imagesOfTask } from "../images/images.ts";
@@ -81,7 +81,7 @@ async function inspect(folders: readonly string[]): Promise<{ readonly counts: R
       const problems = problemsOf(task, true);
       warnings.push(...[...problems, ...task.warnings].map((text) => `${basename(folder)}: ${text}`));
       if (problems.length > 0) continue;
-      if (isComposeTask(task)) counts[SERVICES]++;
+      if (hasServices(task)) counts[SERVICES]++;
       for (const { build } of await imagesOfTask(task, "")) counts[build === null ? "images to pull" : "images to build"]++;
     } catch (error) {
       warnings.push(`${basename(folder)}: ${(error as Error).message}`);

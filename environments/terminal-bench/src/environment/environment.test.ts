@@ -2,9 +2,12 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import type { OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "@aenv/kit";
+import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
+import { type ComposeTask, composeOf } from "../compose/of-task.ts";
 import { examplesFolder, loadExample } from "../fixtures/examples.ts";
-import { parseEntrypoint } from "../platform/entrypoint.ts";
+import { parseProgram, programOf } from "../platform/entrypoint.ts";
+import { loadTask } from "../task/load.ts";
 import { TrialFailure } from "../trial/failure.ts";
 import type { TrialReport } from "../trial/report.ts";
 import { agentFiles, agentHints } from "./agent-files.ts";
@@ -98,10 +101,29 @@ describe("a sandbox", () => {
     ]);
   });
 
-  it("runs the entry point of the last stage of a Dockerfile", () => {
-    expect(parseEntrypoint('FROM a\nENTRYPOINT ["/a"]\nFROM b\n')).toEqual([]);
-    expect(parseEntrypoint('FROM a\nENTRYPOINT ["/a", "-x"]\n')).toEqual(["/a", "-x"]);
-    expect(parseEntrypoint("FROM a\nENTRYPOINT exec a b\n")).toEqual(["/bin/sh", "-c", "exec a b"]);
+  it("runs the entry point and the command of the last stage of a Dockerfile", () => {
+    expect(parseProgram('FROM a\nENTRYPOINT ["/a"]\nCMD ["b"]\nFROM b\n')).toEqual({ entrypoint: [], command: [] });
+    expect(parseProgram('FROM a\nENTRYPOINT ["/a", "-x"]\nCMD ["b"]\n')).toEqual({ entrypoint: ["/a", "-x"], command: ["b"] });
+    expect(parseProgram("FROM a\nENTRYPOINT exec a b\n").entrypoint).toEqual(["/bin/sh", "-c", "exec a b"]);
+  });
+
+  it.each([
+    [
+      "its compose file's command, after the entry point of its Dockerfile",
+      "{build: ., command: serve --all}",
+      ["/start", "serve", "--all"],
+    ],
+    ["its compose file's entry point, without the Dockerfile's command", "{build: ., entrypoint: [own]}", ["own", "sleep", "infinity"]],
+    ["the program of its Dockerfile", "{build: .}", ["/start", "listen"]],
+  ])("of Terminal-Bench 1 runs %s", async (_, service, expected) => {
+    using tree = temporaryTree({
+      "task.yaml": "instruction: Go\n",
+      "run-tests.sh": "",
+      "docker-compose.yaml": `services:\n  client: ${service}\n`,
+      Dockerfile: 'FROM x\nENTRYPOINT ["/start"]\nCMD ["listen"]\n',
+    });
+    const task = await loadTask(tree.path);
+    expect(await programOf(task, composeOf(task as ComposeTask, null))).toEqual(expected);
   });
 
   it("has a file with the MCP servers of its task, which the prompt names", async () => {

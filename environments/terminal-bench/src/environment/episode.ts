@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { EpisodeContext, OracleAction } from "@aenv/kit";
+import { hasServices } from "../compose/of-task.ts";
 import { isSamePolicy } from "../network/policy.ts";
 import { PlatformSandbox } from "../platform/task-sandbox.ts";
 import { stopsAfter } from "../steps/stop.ts";
@@ -111,7 +112,7 @@ export class Episode {
 
   /** Continues an episode in a copy of its sandbox. */
   static async restore(task: Task, settings: Settings, host: Variables, record: EpisodeRecord, context: Sandboxes): Promise<Episode> {
-    if (task.definition.kind === "compose") throw new Error("an episode with several services cannot be forked");
+    if (hasServices(task)) throw new Error("an episode with several services cannot be forked");
     if (!settings.isStrict)
       throw new Error("an episode can be forked only with TERMINAL_BENCH_STRICT=true: the tests of the image are needed");
     const episode = new Episode(task, settings, host, await mkdtemp(join(tmpdir(), "trial-")));

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { OpenSandboxOptions } from "@aenv/kit";
-import { composeOf, isComposeTask } from "../compose/of-task.ts";
+import { composeOf, hasServices, isComposeTask } from "../compose/of-task.ts";
 import { isSamePolicy, type NetworkPolicy } from "../network/policy.ts";
 import { egressOf } from "../platform/egress.ts";
 import type { EnvironmentConfig } from "../task/config/environment.ts";
@@ -14,14 +14,14 @@ const DEFAULT_MEMORY_MB = 2_048;
 export function openOptions(
   { memory_mb, cpus, storage_mb = null }: Pick<EnvironmentConfig, "memory_mb" | "cpus"> & Partial<Pick<EnvironmentConfig, "storage_mb">>,
   policy: NetworkPolicy,
-): Pick<OpenSandboxOptions, "memoryMb" | "cpus" | "diskMb" | "egress"> {
+) {
   const egress = egressOf(policy);
   return {
     memoryMb: memory_mb ?? DEFAULT_MEMORY_MB,
     ...(storage_mb !== null && storage_mb > 0 && { diskMb: storage_mb }),
     ...(cpus !== null && { cpus: Math.min(cpus, availableParallelism()) }),
     ...(egress !== null && { egress }),
-  };
+  } satisfies OpenSandboxOptions;
 }
 
 /** Why the platform cannot run a task; empty if it can. Whether the engine can change the network is found out at the start. */
@@ -29,7 +29,10 @@ export function problemsOf(task: Task, isStrict: boolean): readonly string[] {
   const plans = planTask(task);
   const problems = (task.config.environment.gpus ?? 0) > 0 ? ["it needs a GPU, which sandboxes do not have"] : [];
   if (!isComposeTask(task)) return problems;
-  return [...problems, ...composeOf(task, null).problems, ...networkProblems(plans, isStrict)];
+  const plan = composeOf(task, null);
+  // The agent's own networks are the same for all of its policies.
+  const isFixed = hasServices(task) || plan.isInternal(plan.main);
+  return [...problems, ...plan.problems, ...(isFixed ? networkProblems(plans, isStrict) : [])];
 }
 
 /** The services of a compose file have the network of the agent's sandbox from their start. */

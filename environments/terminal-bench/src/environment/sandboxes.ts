@@ -1,6 +1,7 @@
-import type { TaskSandbox, TaskSandboxes } from "@aenv/kit";
+import type { OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "@aenv/kit";
 import { applyChanges } from "../changes/apply.ts";
-import { type ComposeTask, composeOf, isComposeTask } from "../compose/of-task.ts";
+import { type ComposeTask, composeOf, hasServices, isComposeTask } from "../compose/of-task.ts";
+import type { ComposePlan } from "../compose/plan.ts";
 import { agentImage, verifierImage } from "../images/images.ts";
 import type { NetworkPolicy } from "../network/policy.ts";
 import { programOf, startProgram } from "../platform/entrypoint.ts";
@@ -11,7 +12,7 @@ import type { Sandboxes } from "../trial/phases.ts";
 import type { MainOptions } from "../trial/start.ts";
 import { openOptions } from "./open-options.ts";
 import { openSandbox } from "./open-sandbox.ts";
-import { createFolders, findService, policyOf, sharesOf, startServices } from "./services.ts";
+import { createFolders, findService, keptFolders, ownOptions, policyOf, sharesOf, startServices } from "./services.ts";
 
 const TESTS_DISK_MB = 256;
 
@@ -33,7 +34,8 @@ export interface SandboxOptions {
 /** The sandboxes of a task on the platform, for one call. */
 export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandboxes): Sandboxes {
   const { task, main, imagePrefix, isStrict, host } = options;
-  const plan = isComposeTask(task) ? composeOf(task, host) : null;
+  const compose = isComposeTask(task) ? { task, plan: composeOf(task, host), isAlone: !hasServices(task) } : null;
+  const plan = compose?.plan ?? null;
   const open = async (policy: NetworkPolicy, name: "task" | "verifier"): Promise<TaskSandbox> => {
     const { image } = await agentImage(task, imagePrefix, host);
     const { environment } = task.config;
@@ -43,26 +45,27 @@ export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandbo
       { memory_mb, storage_mb, cpus: plan?.main.cpus ?? environment.cpus },
       plan === null ? policy : policyOf(plan, plan.main, policy),
     );
-    const shares = plan !== null && sharesOf(plan, name === "task");
-    const sandbox = await openSandbox(sandboxes, { name, image, env: main.env, ...limits, ...shares }, process);
-    if (plan !== null) await createFolders(plan, sandbox);
+    const sandbox = await openSandbox(
+      sandboxes,
+      { name, image, env: main.env, ...limits, ...(compose !== null && (await ofService(compose, name, limits.memoryMb))) },
+      process,
+    );
+    if (compose !== null) await createFolders(compose.task, compose.plan, sandbox);
     await startProgram(sandbox, await programOf(task, plan), main.cwd);
     return sandbox;
   };
   const startMain = (): Promise<TaskSandbox> => {
     const { policy } = options;
-    if (plan === null) return open(policy, "task");
-    const openMain = () => open(policy, "task");
-    return startServices({ task: task as ComposeTask, plan, imagePrefix, policy, sandboxes, openMain });
+    if (compose === null) return open(policy, "task");
+    return startServices({ ...compose, imagePrefix, policy, sandboxes, openMain: () => open(policy, "task") });
   };
   const startCopy: Sandboxes["startCopy"] = async (agent, policy, prepare) => {
     const fresh = await open(policy, "verifier");
     const sandbox = new PlatformSandbox(fresh);
     try {
-      if (plan !== null) await takeNames(fresh, plan.main.aliases);
       await prepare(sandbox);
       const taken = takenPaths(task);
-      options.onLeftOut(await applyChanges((agent as PlatformSandbox).platform, fresh, taken));
+      options.onLeftOut(await applyChanges((agent as PlatformSandbox).platform, fresh, taken, plan === null ? [] : keptFolders(plan)));
       return sandbox;
     } catch (error) {
       await sandbox.stop();
@@ -94,7 +97,19 @@ function takenPaths({ config }: Task): readonly string[] {
   return own.filter(({ service }) => service === null || service === "main").map(({ source }) => source.replace(/(?<=.)\/+$/, ""));
 }
 
-/** For the tests, the agent's service is the sandbox in which they run. The other services know the agent's own by these names. */
-async function takeNames(sandbox: TaskSandbox, names: readonly string[]): Promise<void> {
-  await sandbox.files.write("/etc/hosts", `127.0.0.1 ${names.join(" ")}\n`, { append: true });
+interface Compose {
+  readonly task: ComposeTask;
+  readonly plan: ComposePlan;
+  /** It has no other service, so it needs no network for them. */
+  readonly isAlone: boolean;
+}
+
+/**
+ * What the agent's service has beside the limits of any task. For the tests, it is the sandbox in which they run. The other services know
+ * the agent's own by these names.
+ */
+async function ofService({ task, plan, isAlone }: Compose, name: "task" | "verifier", memoryMb: number): Promise<OpenSandboxOptions> {
+  const { main } = plan;
+  const own = ownOptions(main, memoryMb, isAlone || name === "verifier" ? main.aliases : []);
+  return isAlone ? own : { ...own, ...(await sharesOf(task, plan, name === "task")) };
 }

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseTrajectory } from "../atif/trajectory.ts";
 import { readJob } from "../results/job-folder.ts";
 import { limitMachine } from "./testing/machine-memory.ts";
+import { expectOneService } from "./testing/one-service.ts";
 import { startWorld, type World } from "./testing/world.ts";
 
 interface Answer {
@@ -91,6 +92,24 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
       expect(await reward(loose)).toMatchObject({ reward: 0 });
       expect(await isClosed(loose)).toBe(true);
     });
+
+    it(
+      "plays a task with one service as its compose file says: program, limits, hosts, mounts and folders in memory",
+      TWO_MINUTES,
+      async () => {
+        await using one = await open({ TERMINAL_BENCH_TASK: "one-service" });
+        await expectOneService(one);
+        expect(await reward(one)).toMatchObject({ reward: 0 });
+        // The agent cannot change what the tests get of a folder that is mounted read-only.
+        await bash("echo 192.0.2.7 17 > /app/answer.txt; echo 18 > /srv/data/number.txt", one);
+        expect(await reward(one)).toMatchObject({ reward: 1 });
+        const [copy] = (await one.fork(1)) as [Environment];
+        expect(await bash("grep -c ' /scratch ' /proc/mounts; grep -c city /etc/hosts; cat /app/answer.txt", copy)).toMatch(
+          /^1\n1\n192.0.2.7 17/,
+        );
+        await copy.release();
+      },
+    );
 
     it("is forked with its files and the steps that are done", { timeout: 60_000 }, async () => {
       await env.reset({ task: "steps-mean" });

@@ -7,30 +7,37 @@ import { readText } from "../task/files.ts";
 import type { Task } from "../task/model.ts";
 
 /**
- * What the agent's container runs beside the agent: the entry point of its Dockerfile with a command that does nothing, or what its compose
- * file says. Empty if there is neither; that of a prebuilt image is not known.
+ * What the agent's container runs beside the agent: what its compose file says, else the entry point and the command of its Dockerfile. In
+ * Harbor, a command that does nothing is in place of that of the Dockerfile. Empty if there is neither; what a prebuilt image runs is not
+ * known.
  */
 export async function programOf(task: Task, plan: ComposePlan | null): Promise<readonly string[]> {
-  const entrypoint = plan?.main.entrypoint ?? (await entrypointOf(task));
-  const command = plan?.main.command ?? null;
-  return entrypoint.length === 0 && command === null ? [] : [...entrypoint, ...(command ?? ["sleep", "infinity"])];
+  const { build } = await agentImage(task, "");
+  const image = build === null ? NO_PROGRAM : parseProgram(await readText(build.dockerfile));
+  const { entrypoint = null, command = null } = plan?.main ?? {};
+  // A command of the image belongs to its own entry point.
+  const imageCommand = task.format === "terminal-bench-1" && entrypoint === null ? image.command : [];
+  const words = command ?? imageCommand;
+  const all = [...(entrypoint ?? image.entrypoint), ...words];
+  return all.length > 0 && words.length === 0 ? [...all, "sleep", "infinity"] : all;
 }
 
-async function entrypointOf(task: Task): Promise<readonly string[]> {
-  const { definition } = task;
-  if (definition.kind === "dockerfile" && definition.plain?.entrypoint != null) return definition.plain.entrypoint;
-  const { build } = await agentImage(task, "");
-  return build === null ? [] : parseEntrypoint(await readText(build.dockerfile));
+interface ImageProgram {
+  readonly entrypoint: readonly string[];
+  readonly command: readonly string[];
 }
+
+const NO_PROGRAM: ImageProgram = { entrypoint: [], command: [] };
 
 /** Of the last stage. */
-export function parseEntrypoint(dockerfile: string): readonly string[] {
-  let entrypoint: readonly string[] = [];
+export function parseProgram(dockerfile: string): ImageProgram {
+  let program = NO_PROGRAM;
   for (const { name, text } of parseDockerfile(dockerfile)) {
-    if (name === "FROM") entrypoint = [];
-    if (name === "ENTRYPOINT") entrypoint = commandOf(text);
+    if (name === "FROM") program = NO_PROGRAM;
+    if (name === "ENTRYPOINT") program = { ...program, entrypoint: commandOf(text) };
+    if (name === "CMD") program = { ...program, command: commandOf(text) };
   }
-  return entrypoint;
+  return program;
 }
 
 /** Starts it as a container would. It goes on in the background. */

@@ -3,20 +3,21 @@ import { lstat, readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { END_OF_ARCHIVE, headerBytes, padding } from "./header.ts";
 
-/** The content of a folder of the host as an archive: files, folders and symbolic links. */
-export async function* folderArchive(folder: string): AsyncGenerator<Uint8Array> {
-  yield* entriesOf(folder, "");
+/** The content of a folder of the host as an archive: files, folders and symbolic links, but for what is left out by its path. */
+export async function* folderArchive(folder: string, isLeftOut: (path: string) => boolean = () => false): AsyncGenerator<Uint8Array> {
+  yield* entriesOf(folder, "", isLeftOut);
   yield END_OF_ARCHIVE;
 }
 
-async function* entriesOf(root: string, inner: string): AsyncGenerator<Uint8Array> {
+async function* entriesOf(root: string, inner: string, isLeftOut: (path: string) => boolean): AsyncGenerator<Uint8Array> {
   for (const name of (await readdir(join(root, inner))).sort()) {
     const path = inner === "" ? name : `${inner}/${name}`;
+    if (isLeftOut(path)) continue;
     const found = await lstat(join(root, path));
     const entry = { path, size: 0, mode: found.mode & 0o777, modifiedSec: found.mtimeMs / 1_000, target: "" };
     if (found.isDirectory()) {
       yield headerBytes({ ...entry, type: "directory" });
-      yield* entriesOf(root, path);
+      yield* entriesOf(root, path, isLeftOut);
     } else if (found.isSymbolicLink()) {
       yield headerBytes({ ...entry, type: "link", target: await readlink(join(root, path)) });
     } else if (found.isFile()) {

@@ -108,5 +108,5 @@ async function loadDefinition(folder: string, { environment }: TaskConfig): Prom
       "no environment is defined: set environment.docker_image, or add environment/Dockerfile or docker-compose.yaml",
     );
   }
-  return { kind: "dockerfile", context, dockerfile: "Dockerfile", plain: null, hidden: [] };
+  return { kind: "dockerfile", context, dockerfile: "Dockerfile" };
 }

@@ -1,4 +1,3 @@
-import type { PlainBuild } from "../compose/collapse.ts";
 import type { ComposeFile } from "../compose/compose.ts";
 import type { SolutionCommand } from "../tb1/config.ts";
 import type { ParserName } from "../tb1/parsers.ts";
@@ -38,16 +37,10 @@ export interface TaskStep {
 /** What the container of the agent is made from. */
 export type EnvironmentDefinition =
   | { readonly kind: "image"; readonly image: string /** Files for the working directory. */; readonly files: string | null }
-  | {
-      readonly kind: "dockerfile";
-      readonly context: string;
-      readonly dockerfile: string;
-      readonly plain: PlainBuild | null;
-      readonly hidden: readonly string[];
-    }
+  | { readonly kind: "dockerfile"; readonly context: string; readonly dockerfile: string }
   | ComposeDefinition;
 
-/** Several services, of which one is the agent's. */
+/** Services of a compose file, of which one is the agent's. */
 export interface ComposeDefinition {
   readonly kind: "compose";
   readonly file: string;

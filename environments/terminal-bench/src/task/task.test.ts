@@ -1,7 +1,10 @@
+import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { type Files, temporaryTree } from "@aenv/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { hasServices } from "../compose/of-task.ts";
+import { problemsOf } from "../environment/open-options.ts";
 import { InvalidValue } from "../fields/field.ts";
 import { loadExample } from "../fixtures/examples.ts";
 import { checkArtifact, checkConfig } from "./checks.ts";
@@ -11,6 +14,7 @@ import { parseTaskToml, TomlSyntaxError } from "./config/toml.ts";
 import { stripCanary } from "./instruction.ts";
 import { loadTask } from "./load.ts";
 import { mergeMcpServers, parseMcpFile } from "./mcp.ts";
+import type { Task } from "./model.ts";
 
 const minimal: Files = {
   "task.toml": "",
@@ -147,7 +151,9 @@ describe("a task's folder", () => {
   it("with a dangerous compose file is refused", async () => {
     const compose = "services:\n  main:\n    privileged: true\n    volumes: ['/var/run/docker.sock:/s']\n";
     const message = await load({ ...minimal, "environment/docker-compose.yaml": compose });
-    expect(message).toBe("TASK: services.main.privileged is not allowed; services.main.volumes mounts /var/run/docker.sock of the host");
+    expect(message).toBe(
+      "TASK: services.main.privileged is not allowed; services.main.volumes mounts /var/run/docker.sock, which is outside of the task's folder",
+    );
   });
 
   it("warns of keys that are ignored", async () => {
@@ -169,33 +175,41 @@ describe("Terminal-Bench 1", () => {
       format: "terminal-bench-1",
       parser: "swebench",
       instruction: "Write the value of the variable CITY to city.txt in the working directory.\n",
-      definition: { kind: "dockerfile", plain: { workdir: "/data", environment: { CITY: "Lisbon" } } },
+      definition: { kind: "compose", mainService: "client" },
     });
     expect(task.config.agent.timeout_sec).toBe(60);
     expect(task.config.verifier).toMatchObject({ timeout_sec: 30, user: "root", env: { TEST_DIR: "/tests" } });
     expect(task.config.metadata).toMatchObject({ difficulty: "medium", category: "software_engineering" });
   });
 
-  it("hides tests and solution from the image, unless the Dockerfile names them", async () => {
-    const files = {
-      "task.yaml": "instruction: Go\n",
-      "run-tests.sh": "",
-      "docker-compose.yaml": "services:\n  client:\n    build: .\n",
-      Dockerfile: "FROM x\nCOPY tests/data.txt ./solution.sh /\n",
-    };
-    expect(await load(files)).toMatchObject({
-      definition: { hidden: ["task.yaml", "solution.yaml", "run-tests.sh", "docker-compose.yaml"] },
+  const tb1 = (service: string, more: Readonly<Record<string, string>> = {}) => ({
+    "task.yaml": "instruction: Go\n",
+    "run-tests.sh": "",
+    "docker-compose.yaml": `services:\n  client: ${service}\n`,
+    Dockerfile: "FROM x\n",
+    ...more,
+  });
+
+  it("warns if the image or a mount shows the agent tests or solution", async () => {
+    expect(await load(tb1("{build: .}", { Dockerfile: "FROM x\nCOPY tests/data.txt ./solution.sh /\n" }))).toMatchObject({
       warnings: [expect.stringContaining("solution.sh"), expect.stringContaining("tests")],
+    });
+    expect(await load(tb1("{build: ., volumes: ['./:/app', './tests/data:/data']}"))).toMatchObject({
+      warnings: ["the compose file mounts tests/data: the agent can read it"],
     });
   });
 
-  it("keeps compose when the file has more than one simple service", async () => {
-    const files = {
-      "task.yaml": "instruction: Go\n",
-      "run-tests.sh": "",
-      "docker-compose.yaml": "services:\n  db: {image: x}\n  client: {build: .}\n",
-    };
-    expect(await load(files)).toMatchObject({ definition: { kind: "compose", mainService: "client" } });
+  it("needs several sandboxes only if its compose file has several services", async () => {
+    const one = (await load(tb1("{build: ., deploy: {resources: {limits: {memory: 1g}}}, tmpfs: /run, volumes: ['./:/app']}"))) as Task;
+    const two = (await load(tb1("{build: .}\n  db: {image: x}"))) as Task;
+    expect([one, two].map(hasServices)).toEqual([false, true]);
+    expect([one, two].flatMap((task) => problemsOf(task, true))).toEqual([]);
+  });
+
+  it("is refused if it mounts a link, which could lead out of its folder", async () => {
+    using tree = temporaryTree(tb1("{build: ., volumes: ['./data/inner:/data']}", { "elsewhere/inner/x": "" }));
+    symlinkSync("/etc", join(tree.path, "data"));
+    await expect(loadTask(tree.path)).rejects.toThrow("services.client.volumes mounts ./data/inner, and data is a link");
   });
 
   it("has typed commands as a solution", async () => {

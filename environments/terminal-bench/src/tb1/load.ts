@@ -1,10 +1,12 @@
 import { basename, join, resolve } from "node:path";
-import { copiedHiddenFiles, hiddenFiles, mainService, plainBuild } from "../compose/collapse.ts";
-import { parseCompose } from "../compose/compose.ts";
+import { type ComposeFile, parseCompose } from "../compose/compose.ts";
+import { copiedHiddenFiles, isHidden } from "../compose/hidden.ts";
+import { planCompose } from "../compose/plan.ts";
+import { tb1Variables } from "../compose/variables.ts";
 import type { Notes } from "../fields/field.ts";
 import { TaskError } from "../task/error.ts";
 import { isFile, isFolder, readText } from "../task/files.ts";
-import type { EnvironmentDefinition, Solution, Task } from "../task/model.ts";
+import type { ComposeDefinition, Solution, Task } from "../task/model.ts";
 import { parseSolutionYaml, parseTaskYaml } from "./config.ts";
 import { convertConfig, convertInstruction } from "./convert.ts";
 
@@ -15,7 +17,7 @@ export async function loadTb1Task(given: string): Promise<Omit<Task, "format">> 
   const tb1 = parseTaskYaml(await readText(join(folder, "task.yaml")), notes);
   const script = join(folder, "run-tests.sh");
   if (!(await isFile(script))) throw new TaskError(folder, "run-tests.sh is missing");
-  const { definition, leaks } = await loadDefinition(folder);
+  const definition = await loadDefinition(folder);
   const name = basename(folder);
   return {
     folder,
@@ -30,7 +32,7 @@ export async function loadTb1Task(given: string): Promise<Omit<Task, "format">> 
     parser: tb1.parser_name,
     warnings: [
       ...notes.ignored.map((key) => `task.yaml: '${key}' is not a known key and is ignored`),
-      ...leaks.map((file) => `the Dockerfile copies ${file} into the image: the agent can read it`),
+      ...(await leaksOf(folder, definition)),
     ],
   };
 }
@@ -41,22 +43,30 @@ async function loadSolution(folder: string): Promise<Solution | null> {
   return (await isFile(commands)) ? { kind: "commands", commands: parseSolutionYaml(await readText(commands)) } : null;
 }
 
-async function loadDefinition(folder: string): Promise<{ readonly definition: EnvironmentDefinition; readonly leaks: readonly string[] }> {
+async function loadDefinition(folder: string): Promise<ComposeDefinition> {
   const file = join(folder, "docker-compose.yaml");
   if (!(await isFile(file))) throw new TaskError(folder, "docker-compose.yaml is missing");
   const compose = parseCompose(await readText(file));
-  const plain = plainBuild(compose);
-  if (plain === null) return { definition: { kind: "compose", file, compose, mainService: mainService(compose), base: null }, leaks: [] };
-  if (plain.image !== null) return { definition: { kind: "image", image: plain.image, files: null }, leaks: [] };
-  const context = resolve(folder, plain.context);
+  return { kind: "compose", file, compose, mainService: mainService(compose), base: null };
+}
+
+/** The service in which the agent works: `client`, else the first one. */
+function mainService({ services }: ComposeFile): string {
+  const names = Object.keys(services);
+  return names.includes("client") ? "client" : (names[0] ?? "client");
+}
+
+/** How the agent gets its tests or its solution to see. */
+async function leaksOf(folder: string, { compose, mainService }: ComposeDefinition): Promise<readonly string[]> {
+  const { main } = planCompose(compose, mainService, tb1Variables(basename(folder), basename(folder), "", ""));
+  const mounted = main.volumes.flatMap(({ source }) => (source !== null && isHidden(source) ? [source] : []));
+  const leaks = mounted.map((file) => `the compose file mounts ${file}: the agent can read it`);
+  if (main.build === null) return leaks;
+  const context = resolve(folder, main.build.context);
   if (context !== folder && !context.startsWith(`${folder}/`))
-    throw new TaskError(folder, `the build context ${plain.context} is outside of the task`);
-  const dockerfile = join(context, plain.dockerfile);
-  if (!(await isFile(dockerfile))) throw new TaskError(folder, `${join(plain.context, plain.dockerfile)} is missing`);
-  const source = await readText(dockerfile);
-  const isWhole = context === folder;
-  return {
-    definition: { kind: "dockerfile", context, dockerfile: plain.dockerfile, plain, hidden: isWhole ? hiddenFiles(source) : [] },
-    leaks: isWhole ? copiedHiddenFiles(source) : [],
-  };
+    throw new TaskError(folder, `the build context ${main.build.context} is outside of the task`);
+  const dockerfile = resolve(context, main.build.dockerfile);
+  if (!(await isFile(dockerfile))) throw new TaskError(folder, `${join(main.build.context, main.build.dockerfile)} is missing`);
+  const copied = context === folder ? copiedHiddenFiles(await readText(dockerfile)) : [];
+  return [...leaks, ...copied.map((file) => `the Dockerfile copies ${file} into the image: the agent can read it`)];
 }

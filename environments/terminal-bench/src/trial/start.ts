@@ -19,14 +19,12 @@ export interface MainOptions {
 
 /** Working directory and variables of the agent's container. With compose, the variables are only for the compose file. */
 export function mainOptions(task: Task, run: RunSettings, host: HostVariables): MainOptions {
-  const { config, definition } = task;
+  const { config } = task;
   if (isComposeTask(task)) {
     const { environment, cwd } = composeOf(task, host).main;
     return { cwd: config.environment.workdir ?? cwd, env: { ...environment, ...run.environmentEnv } };
   }
-  const plain = definition.kind === "dockerfile" ? definition.plain : null;
-  const env = { ...plain?.environment, ...resolveTemplates(config.environment.env, host), ...run.environmentEnv };
-  return { cwd: config.environment.workdir ?? plain?.workdir ?? null, env };
+  return { cwd: config.environment.workdir, env: { ...resolveTemplates(config.environment.env, host), ...run.environmentEnv } };
 }
 
 /** Prepares a started sandbox: the log directories, files of an image without a Dockerfile, and the healthcheck. */

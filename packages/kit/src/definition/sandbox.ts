@@ -97,6 +97,12 @@ export interface OpenSandboxOptions {
   readonly memoryMb?: number;
   readonly cpus?: number;
   readonly diskMb?: number;
+  /** At most those that the engine gives to any sandbox. */
+  readonly processes?: number;
+  /** Folders that are empty at first and in memory, which counts as that of the sandbox. A fork does not copy what is in them. */
+  readonly tmpfs?: readonly { readonly path: string; readonly sizeMb: number; readonly mode?: number; readonly isExecutable?: boolean }[];
+  /** Further lines of `/etc/hosts`. Only with the engines oci and docker, as is `tmpfs`. */
+  readonly hosts?: readonly { readonly name: string; readonly address: string }[];
   /** May only narrow the policy of the environment. */
   readonly egress?: EgressPolicy;
   /** Variables of all commands that are run through this object, and of its `program`. */

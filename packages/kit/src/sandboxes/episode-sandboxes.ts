@@ -129,7 +129,7 @@ export class EpisodeSandboxes {
     const link = this.#requireLink();
     if (this.#opened.has(name) || this.#opening.has(name))
       throw new Error(`the episode has a sandbox named '${name}' already; close it first, or choose another name`);
-    const { image, memoryMb, cpus, diskMb, egress, env = {}, networks, volumes, program } = options;
+    const { image, memoryMb, cpus, diskMb, processes, tmpfs, hosts, egress, env = {}, networks, volumes, program } = options;
     this.#opening.add(name);
     try {
       const parameters = {
@@ -140,6 +140,11 @@ export class EpisodeSandboxes {
         ...(memoryMb !== undefined && { memory_mb: memoryMb }),
         ...(cpus !== undefined && { cpus }),
         ...(diskMb !== undefined && { disk_mb: diskMb }),
+        ...(processes !== undefined && { processes }),
+        ...(tmpfs !== undefined && {
+          tmpfs: tmpfs.map(({ path, sizeMb, mode, isExecutable }) => ({ path, size_mb: sizeMb, mode, is_executable: isExecutable })),
+        }),
+        ...(hosts !== undefined && { hosts: hosts.map(({ name, address }) => ({ name, address })) }),
         ...(egress !== undefined && { egress }),
         ...(networks !== undefined && { networks: networks.map(({ name, aliases = [] }) => ({ name, aliases: [...aliases] })) }),
         ...(volumes !== undefined && {

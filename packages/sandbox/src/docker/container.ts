@@ -4,7 +4,7 @@ import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
 import { DEFAULT_PROCESSES } from "../oci/options.ts";
 import { CAPABILITIES, DEFAULT_OPEN_FILES, MASKED, READ_ONLY } from "../oci/spec/config.ts";
 import { CPU_PERIOD_US, groupLimits } from "../oci/spec/limits.ts";
-import { DEFAULT_SHM_MB, INIT_PATH } from "../oci/spec/mounts.ts";
+import { DEFAULT_SHM_MB, INIT_PATH, tmpfsOptions } from "../oci/spec/mounts.ts";
 import { type Architecture, type SeccompRule, seccompProfile } from "../oci/spec/seccomp.ts";
 
 /** Where the init listens in the container. */
@@ -46,12 +46,12 @@ export interface ContainerInput {
 /** The body of `POST /containers/create`. No variable of the program, and therefore no secret, is in it: the init gets them later. */
 export function containerConfig(input: ContainerInput): object {
   const { spec, runtime } = input;
-  const { memoryMb, cpus, processes, cpuSeconds, diskMb, shmMb = DEFAULT_SHM_MB, networks: [first] = [], volumes = [] } = spec;
+  const { memoryMb, cpus, cpuSeconds, diskMb, shmMb = DEFAULT_SHM_MB, networks: [first] = [], volumes = [], tmpfs = [], hosts = [] } = spec;
   const limits = groupLimits(
     {
       ...(memoryMb !== undefined && { memoryMb }),
       ...(cpus !== undefined && { cpus }),
-      pids: processes ?? DEFAULT_PROCESSES,
+      pids: processesOf(spec),
       ...(cpuSeconds !== undefined && { cpuSeconds: Math.ceil(cpuSeconds) }),
     },
     runtime,
@@ -80,6 +80,8 @@ export function containerConfig(input: ContainerInput): object {
       Privileged: false,
       IpcMode: "private",
       ShmSize: shmMb * 2 ** 20,
+      ...(tmpfs.length > 0 && { Tmpfs: Object.fromEntries(tmpfs.map((folder) => [folder.path, tmpfsOptions(folder).join(",")])) }),
+      ...(hosts.length > 0 && { ExtraHosts: hosts.map(({ name, address }) => `${name}:${address}`) }),
       // Docker disables IPv6 in networks without it, also on the loopback interface, where programs listen on ::1.
       ...(runtime === "runc" && { Sysctls: { "net.ipv6.conf.lo.disable_ipv6": "0" } }),
       CapDrop: ["ALL"],
@@ -119,6 +121,11 @@ export function containerConfig(input: ContainerInput): object {
       LogConfig: { Type: "json-file", Config: { "max-size": "4m", "max-file": "2" } },
     },
   };
+}
+
+/** The most processes of a sandbox. */
+export function processesOf({ processes = DEFAULT_PROCESSES }: SandboxSpec): number {
+  return Math.min(processes, DEFAULT_PROCESSES);
 }
 
 /** The daemon knows the names in a private network. Without egress, others are asked of nobody, so that none of them carries data out. */

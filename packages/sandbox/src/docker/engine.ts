@@ -20,7 +20,6 @@ import { connectStartingInit } from "../init/ready.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import type { NetworksOptions } from "../network/networks.ts";
 import { waitForLaunchers } from "../oci/launcher.ts";
-import { DEFAULT_PROCESSES } from "../oci/options.ts";
 import { Records } from "../oci/records.ts";
 import { mainProgram } from "../oci/spec/program.ts";
 import type { Architecture } from "../oci/spec/seccomp.ts";
@@ -31,7 +30,7 @@ import type { RegistryPolicyOptions } from "../registry/policy.ts";
 import { DockerApi, isDockerError } from "./api.ts";
 import { type Base, BaseImage } from "./base-image.ts";
 import { assertNetworks, assertValid } from "./checks.ts";
-import { containerConfig, containerName, INIT_SOCKET, seccompFile, seccompText } from "./container.ts";
+import { containerConfig, containerName, INIT_SOCKET, processesOf, seccompFile, seccompText } from "./container.ts";
 import { DockerContainers, REMOVED } from "./containers.ts";
 import { type Daemon, defaultKind, readDaemon, runtimeFor } from "./daemon.ts";
 import { DockerEgress } from "./egress.ts";
@@ -146,6 +145,7 @@ export class DockerEngine implements SandboxEngine {
       // gVisor reads its network at the start, and only rules for it can be changed later.
       changesEgress: options.runtime !== "runsc" || filterProblem(options.socket ?? DEFAULT_SOCKET) === null,
       networks: options.runtime !== "runsc",
+      tmpfs: true,
     };
     mkdirSync(join(options.home, "docker"), { recursive: true, mode: 0o700 });
     this.#folder = realpathSync(join(options.home, "docker"));
@@ -233,7 +233,7 @@ export class DockerEngine implements SandboxEngine {
       id: spec.id,
       labels: spec.labels,
       memoryMb: spec.memoryMb ?? null,
-      processes: spec.processes ?? DEFAULT_PROCESSES,
+      processes: processesOf(spec),
       port: listening.kind === "none" ? null : listening.kind === "port" ? listening.port : PROGRAM_PORT,
       commandDefaults: { cwd: "/", env: {} },
       maker: this.#self,

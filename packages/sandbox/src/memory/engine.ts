@@ -40,6 +40,7 @@ export interface MemoryEngineOptions {
       | "reportsRefused"
       | "changesEgress"
       | "networks"
+      | "tmpfs"
       | "images"
       | "snapshots"
       | "templates"

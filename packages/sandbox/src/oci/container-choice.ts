@@ -58,7 +58,10 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
   }
   const files = snapshot?.files ?? (await filesFor(spec, source, signal));
   const { diskMb, shmMb } = spec;
-  const mounts = (spec.mounts ?? []).map((mount) => ({ kind: "bind" as const, ...mount }));
+  const mounts = [
+    ...(spec.mounts ?? []).map((mount) => ({ kind: "bind" as const, ...mount })),
+    ...(spec.tmpfs ?? []).map(({ path, ...folder }) => ({ kind: "tmpfs" as const, target: path, ...folder })),
+  ];
   // Nothing can be mounted in a container that runs.
   const isPooled = canWait && mounts.length === 0 && !spec.isTemporarySnapshot;
   const waiting = isPooled ? pools.running.take({ runtime, files, diskMb, shmMb }) : null;

@@ -448,8 +448,8 @@ export class Containers {
       networkNamespace: namespacePath(network.name),
       userMapping: record.users ?? null,
       isSysMounted: isMapped,
-      // The root of a sandbox with users of its own has them already.
-      mounts: isMapped ? [] : [...(record.files.mounts ?? []), ...mounts],
+      // The root of a sandbox with users of its own has the folders of this machine already.
+      mounts: [...(record.files.mounts ?? []), ...mounts].filter(({ kind }) => !isMapped || kind !== "bind"),
       ...(record.shmMb != null && { shmMb: record.shmMb }),
       compiledFilter,
       limits,

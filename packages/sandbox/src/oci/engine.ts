@@ -31,6 +31,7 @@ import { unmount } from "./overlay/mount.ts";
 import { openParts, type Parts } from "./parts.ts";
 import {
   APPENDED,
+  addHosts,
   addressOf,
   assertValid,
   cancelled,
@@ -80,6 +81,7 @@ export class OciEngine implements SandboxEngine {
     // Memory only of sandboxes with runsc.
     snapshots: ["files", "memory"],
     exportsSnapshots: true,
+    tmpfs: true,
     egress: true,
     reportsRefused: true,
     changesEgress: true,
@@ -337,10 +339,11 @@ export class OciEngine implements SandboxEngine {
 
   #limitsOf(spec: SandboxSpec): Limits {
     const { defaults = {} } = this.#options;
+    const mostProcesses = defaults.processes ?? DEFAULT_PROCESSES;
     const limits = {
       memoryMb: spec.memoryMb ?? defaults.memoryMb,
       cpus: spec.cpus ?? defaults.cpus,
-      pids: spec.processes ?? defaults.processes ?? DEFAULT_PROCESSES,
+      pids: Math.min(spec.processes ?? mostProcesses, mostProcesses),
       cpuSeconds: spec.cpuSeconds,
     };
     return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
@@ -402,6 +405,7 @@ export class OciEngine implements SandboxEngine {
       return this.#continue(sandbox, spec, memory.program, listening, signal);
     }
     await makeWorkingDirectory(sandbox, spec);
+    await addHosts(sandbox, spec);
     // A sandbox that only runs commands does not start the program of its image, which often is a shell that would end at once.
     if (listening.kind === "none" && spec.command.length === 0) return;
     const program = mainProgram(withAddress(spec, listening, sandbox.container.record.runtime), sandbox.container.record.files.config);

@@ -48,6 +48,13 @@ export async function makeWorkingDirectory(sandbox: OciSandbox, spec: SandboxSpe
   }
 }
 
+/** The engine writes the file anew for every sandbox, also for one that starts from a snapshot. */
+export async function addHosts({ container }: OciSandbox, { hosts = [] }: SandboxSpec): Promise<void> {
+  if (hosts.length === 0) return;
+  const text = hosts.map(({ name, address }) => `${address} ${name}\n`).join("");
+  await container.init.files.write({ path: "/etc/hosts", content: Buffer.from(text), append: true });
+}
+
 /** Until the program answers. Rejects with the reason and the end of its log if it does not. */
 export async function untilReady(
   sandbox: OciSandbox,

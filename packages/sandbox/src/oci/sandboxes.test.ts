@@ -16,6 +16,7 @@ import type { ProcessOutput } from "../init/process.ts";
 import { OciEngine } from "./engine.ts";
 import { writeLayout } from "./images/fixtures/layout.ts";
 import type { OciEngineOptions } from "./options.ts";
+import type { OciSandbox } from "./sandbox.ts";
 import { testBase } from "./testing/base.ts";
 import { leftoversOf } from "./testing/leftovers.ts";
 
@@ -160,6 +161,32 @@ for (const runtime of ["runc", "runsc"] as const) {
       const ended = await Promise.race([write(small, 400).catch(() => ({ exitCode: -1 })), small.exited.then(() => ({ exitCode: -1 }))]);
       expect(ended.exitCode).not.toBe(0);
       await expect(create(engine, { shmMb: 0.5 })).rejects.toMatchObject({ message: expect.stringContaining("/dev/shm is 0.5 MB") });
+    });
+
+    it("has folders in memory, hosts and a limit of processes that it asks for, and no more processes than the engine allows", async () => {
+      const engine = open({ runtime, defaults: { processes: 100 } });
+      const tmpfs = [
+        { path: "/scratch", sizeMb: 8 },
+        { path: "/tools", sizeMb: 8, mode: 0o700, isExecutable: true },
+      ];
+      const sandbox = await create(engine, {
+        memoryMb: 256,
+        processes: 50,
+        tmpfs,
+        hosts: [{ name: "city.example", address: "192.0.2.7" }],
+      });
+      const write = (path: string, mb: number) =>
+        run(engine, sandbox, `dd if=/dev/zero of=${path}/file bs=1048576 count=${mb}; rm ${path}/file`);
+      expect((await write("/scratch", 4)).stderr.toString()).not.toContain("No space");
+      expect((await write("/scratch", 10)).stderr.toString()).toContain("No space");
+      const start = (path: string) => run(engine, sandbox, `cp /bin/sh ${path}/sh && ${path}/sh -c true`);
+      expect([await start("/scratch"), await start("/tools")]).toMatchObject([{ exitCode: 126 }, { exitCode: 0 }]);
+      expect((await run(engine, sandbox, "grep -c '192.0.2.7 city.example' /etc/hosts")).stdout.toString()).toBe("1\n");
+      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      const modes = [await init.files.stat({ path: "/scratch" }), await init.files.stat({ path: "/tools" })].map(({ mode }) => mode);
+      expect(modes).toEqual([0o777, 0o700]);
+      const greedy = await create(engine, { processes: 5_000 });
+      expect([sandbox, greedy].map((one) => (one as OciSandbox).knownLimits.processes)).toEqual([50, 100]);
     });
 
     it("has the files of its image, and no program unless it is told so", async () => {

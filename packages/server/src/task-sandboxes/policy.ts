@@ -11,7 +11,7 @@ import {
   PlatformError,
   shmProblem,
 } from "@aenv/contract";
-import type { SandboxEngine, SandboxRuntime, SecondContainer } from "@aenv/sandbox";
+import type { HostEntry, MemoryFolder, SandboxEngine, SandboxRuntime, SecondContainer } from "@aenv/sandbox";
 import { isImageReference } from "../hub/datasource.ts";
 import { assertPossibleEgress } from "../sandboxes/possible-egress.ts";
 import { globMatches } from "./glob.ts";
@@ -187,6 +187,9 @@ export interface TaskSandboxSpec {
   readonly cpus?: number;
   readonly diskMb?: number;
   readonly shmMb?: number;
+  readonly processes?: number;
+  readonly tmpfs?: readonly MemoryFolder[];
+  readonly hosts?: readonly HostEntry[];
   readonly egress?: EgressPolicy;
   /** It is for rewards, and may have `rewardEgress`. */
   readonly isFresh?: boolean;
@@ -198,7 +201,7 @@ type OpenRequest = LinkParameters<"/open">;
 export function specFor(policy: TaskSandboxPolicy, request: OpenRequest, like: TaskSandboxSpec | null): TaskSandboxSpec {
   if (request.purpose === "fresh" && like !== null)
     return { ...like, isFresh: true, ...(policy.rewardEgress !== undefined && { egress: policy.rewardEgress }) };
-  const { image = policy.image } = request;
+  const { image = policy.image, processes, tmpfs, hosts } = request;
   if (image !== null && image !== policy.image) assertAllowed(image, policy.images);
   const cpus = within("cpus", "cpu", request.cpus, policy.cpus);
   const diskMb = within("diskMb", "disk", request.disk_mb, policy.diskMb);
@@ -209,6 +212,11 @@ export function specFor(policy: TaskSandboxPolicy, request: OpenRequest, like: T
     ...(cpus !== undefined && { cpus }),
     ...(diskMb !== undefined && { diskMb }),
     ...(policy.shmMb !== undefined && { shmMb: policy.shmMb }),
+    ...(processes !== undefined && { processes }),
+    ...(tmpfs !== undefined && {
+      tmpfs: tmpfs.map(({ path, size_mb: sizeMb, mode, is_executable: isExecutable }) => ({ path, sizeMb, mode, isExecutable })),
+    }),
+    ...(hosts !== undefined && { hosts }),
     ...(egress !== undefined && { egress }),
   };
 }
@@ -254,6 +262,14 @@ export function noNetworks({ name }: Pick<SandboxEngine, "name">, what: string):
   return new PlatformError(
     "instance.unsupported",
     `${what}, but the engine '${name}' of this server does not connect sandboxes with each other; start the server with --engine docker and the runtime runc`,
+  );
+}
+
+/** Folders in memory, and lines of `/etc/hosts`. */
+export function noTmpfs({ name }: Pick<SandboxEngine, "name">): PlatformError {
+  return new PlatformError(
+    "instance.unsupported",
+    `a sandbox of the task has folders in memory or hosts of its own, but the engine '${name}' of this server gives it neither; start the server with --engine oci or docker`,
   );
 }
 

@@ -78,6 +78,28 @@ it("sandboxes are opened with the image, the limits and the policy of the enviro
   expect(await tasks()).toEqual([]);
 });
 
+it("a sandbox has folders in memory, hosts and a limit of processes, as do fresh ones like it, on engines that give them", async () => {
+  const asked = { processes: 64, tmpfs: [{ path: "/run", size_mb: 8, mode: 0o755 }], hosts: [{ name: "a.example", address: "192.0.2.1" }] };
+  const request = { name: "task", episode: "e", purpose: "open" } as const;
+  const signal = new AbortController().signal;
+  const opened = async (tmpfs: boolean) => {
+    const world = openWorld({ images: true, tmpfs }, environment);
+    const ref = await world.publish(ada, "shop", { ...IMAGES, isolation: "instance" });
+    const server = openTestServer(world);
+    const { id, slot } = await server.create(ref);
+    const { sandboxes } = server.tasks;
+    const first = await sandboxes.open(slot?.sandboxId ?? "", id, { ...request, ...asked }, signal);
+    await sandboxes.open(slot?.sandboxId ?? "", id, { ...request, name: "fresh", purpose: "fresh", of: first.id }, signal);
+    return world.started.slice(-2);
+  };
+  const expected = { processes: 64, tmpfs: [{ path: "/run", sizeMb: 8, mode: 0o755 }], hosts: asked.hosts };
+  expect(await opened(true)).toMatchObject([expected, expected]);
+  await expect(opened(false)).rejects.toMatchObject({
+    code: "instance.unsupported",
+    message: expect.stringContaining("--engine oci or docker"),
+  });
+});
+
 it("sandboxes of an episode share a network and a volume, on engines that have networks", async () => {
   const world = openWorld({ images: true, egress: true, networks: true }, environment);
   const server = openTestServer(world);

@@ -6,7 +6,16 @@ import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections
 import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { admit, memoryOf, requireRoom } from "./admission.ts";
 import { InstanceSandboxes, instanceOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
-import { narrowed, noImages, noNetworks, specFor, type TaskSandboxLimits, type TaskSandboxPolicy, type TaskSandboxSpec } from "./policy.ts";
+import {
+  narrowed,
+  noImages,
+  noNetworks,
+  noTmpfs,
+  specFor,
+  type TaskSandboxLimits,
+  type TaskSandboxPolicy,
+  type TaskSandboxSpec,
+} from "./policy.ts";
 import { sandboxSpec, type WantedSandbox } from "./sandbox-spec.ts";
 import { SHARED_PATH, type SharedFolders } from "./shared-folders.ts";
 
@@ -91,6 +100,7 @@ export class TaskSandboxes {
       throw noNetworks(engine, "the sandboxes of the task need a network of their own");
     if (request.volumes !== undefined && !engine.can.networks) throw noNetworks(engine, "the sandboxes of the task share a volume");
     if (request.program !== undefined && !engine.can.networks) throw noNetworks(engine, "a sandbox of the task is a service for others");
+    if ((request.tmpfs !== undefined || request.hosts !== undefined) && !engine.can.tmpfs) throw noTmpfs(engine);
     const known = this.#instances.get(instanceId);
     const spec = this.#specFor(instance.owner, policy, request, known);
     const mine = known ?? new InstanceSandboxes(instance.owner, hostId);

@@ -1,5 +1,6 @@
 import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { type ImageRegistry, type Tree, temporaryTree } from "@aenv/testing";
 import { examplesFolder } from "../../fixtures/examples.ts";
 import { createRoot, removeRoot } from "../../fixtures/local-root.ts";
@@ -20,7 +21,7 @@ export interface ExampleWorld extends Disposable {
 const MOUNTED = ["usr", "proc", "dev", "bin", "sbin", "lib", "lib64"];
 
 /** Only one engine has services, so these tasks are named by those who use them. For the others, one that is refused suffices. */
-const WITH_SERVICES = ["compose", "two-services"];
+const WITH_SERVICES = ["compose", "two-services", "mounts"];
 const REFUSED = "compose";
 
 export async function openExamples(registry: ImageRegistry, chosen?: readonly string[]): Promise<ExampleWorld> {
@@ -32,7 +33,8 @@ export async function openExamples(registry: ImageRegistry, chosen?: readonly st
     for (const entry of readdirSync(from, { withFileTypes: true }))
       if (entry.isDirectory() && isNeeded(entry.name)) cpSync(join(from, entry.name), join(folder, entry.name), { recursive: true });
   }
-  cpSync(new URL("../fixtures/tasks", import.meta.url), folder, { recursive: true });
+  const fixtures = fileURLToPath(new URL("../fixtures/tasks", import.meta.url));
+  for (const name of readdirSync(fixtures)) if (isNeeded(name)) cpSync(join(fixtures, name), join(folder, name), { recursive: true });
   const prefix = `${registry.host}/tb/`;
   const prebuilt = join(folder, "prebuilt-image/task.toml");
   writeFileSync(prebuilt, readFileSync(prebuilt, "utf8").replace('"aenv-debian"', `"${prefix}aenv-debian:1"`));

@@ -27,7 +27,12 @@ const inputs: fc.Arbitrary<ConfigInput> = fc.record({
   initArguments: fc.array(fc.string()),
   networkNamespace: fc.option(fc.constant("/run/netns/one")),
   userMapping: fc.option(fc.record({ hostId: fc.integer({ min: 1, max: 1e6 }), size: fc.integer({ min: 1, max: 65_536 }) })),
-  mounts: fc.array(fc.record({ kind: fc.constant("bind" as const), source: target, target, isReadOnly: fc.boolean() })),
+  mounts: fc.array(
+    fc.oneof(
+      fc.record({ kind: fc.constant("bind" as const), source: target, target, isReadOnly: fc.boolean() }),
+      fc.record({ kind: fc.constant("tmpfs" as const), target, sizeMb: fc.integer({ min: 1, max: 1e6 }), isExecutable: fc.boolean() }),
+    ),
+  ),
   limits: fc.record(
     {
       memoryMb: fc.integer({ min: 1, max: 1e6 }),
@@ -113,6 +118,8 @@ describe("an OCI configuration is refused", () => {
     ["a mount over the root", { mounts: [mountAt("/")] }, "below /"],
     ["a mount with ..", { mounts: [mountAt("/a/../proc")] }, "'.' and '..'"],
     ["a relative source", { mounts: [{ kind: "bind", source: "etc", target: "/a", isReadOnly: true }] }, "source 'etc'"],
+    ["a folder in memory over /proc", { mounts: [{ kind: "tmpfs", target: "/proc", sizeMb: 1 }] }, "belongs to the platform"],
+    ["a folder in memory without size", { mounts: [{ kind: "tmpfs", target: "/a", sizeMb: 0 }] }, "the size of /a is 0 MB"],
     ["a /dev/shm without size", { shmMb: 0 }, "/dev/shm is 0 MB"],
     ["a memory limit of 0", { limits: { memoryMb: 0 } }, "memoryMb is 0"],
     ["half a process", { limits: { pids: 0.5 } }, "pids is 0.5"],

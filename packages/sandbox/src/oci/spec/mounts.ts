@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import { PlatformError } from "@aenv/contract";
+import type { MemoryFolder } from "../../engine.ts";
 
 /** The `mounts` of an OCI `config.json`. */
 export interface OciMount {
@@ -9,16 +10,22 @@ export interface OciMount {
   readonly options: readonly string[];
 }
 
-/** A folder or file of this machine at a path of the sandbox. */
-export interface SandboxMount {
-  readonly kind: "bind";
-  readonly source: string;
-  readonly target: string;
-  readonly isReadOnly: boolean;
-}
+/** A folder or file of this machine at a path of the sandbox, or a folder in memory. */
+export type SandboxMount =
+  | { readonly kind: "bind"; readonly source: string; readonly target: string; readonly isReadOnly: boolean }
+  | ({ readonly kind: "tmpfs"; readonly target: string } & Omit<MemoryFolder, "path">);
 
 /** Of /dev/shm. Docker has the same. */
 export const DEFAULT_SHM_MB = 64;
+
+/** Of a folder in memory: for all users, as /tmp. Docker has the same. */
+const TMPFS_MODE = 0o1777;
+
+/** The options of a folder in memory, as the kernel and Docker read them. */
+export function tmpfsOptions({ path, sizeMb, mode = TMPFS_MODE, isExecutable = false }: MemoryFolder): readonly string[] {
+  if (!Number.isSafeInteger(sizeMb) || sizeMb <= 0) throw invalid(`the size of ${path} is ${sizeMb} MB; it must be a positive integer`);
+  return ["nosuid", isExecutable ? "exec" : "noexec", "nodev", `mode=${mode.toString(8)}`, `size=${sizeMb}m`];
+}
 
 /** Where the init is in every sandbox. */
 export const INIT_PATH = "/.aenv/init";
@@ -67,6 +74,8 @@ export function sandboxMount(mount: SandboxMount): OciMount {
   const reserved = RESERVED.find((path) => target === path || target.startsWith(`${path}/`));
   if (reserved !== undefined)
     throw invalid(`nothing can be mounted at '${target}': ${reserved} belongs to the platform; choose another path`);
+  if (mount.kind === "tmpfs")
+    return { destination: target, type: "tmpfs", source: "tmpfs", options: tmpfsOptions({ ...mount, path: target }) };
   if (!isPlain(mount.source))
     throw invalid(`the source '${mount.source}' of the mount at '${target}' is not an absolute path without '.' and '..'`);
   return {
