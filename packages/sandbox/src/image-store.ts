@@ -19,6 +19,11 @@ export interface ImageStore extends AsyncDisposable {
   pull(image: string, signal: AbortSignal): Promise<void>;
   /** Takes the image from `docker-archive:PATH[:NAME]`, `oci:PATH[:NAME]` or `docker-daemon:NAME`. A registry is not asked. */
   load(image: string, source: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Takes the image that `write` puts into an OCI layout under the name `image`. Layers that are there already have empty files in it: nobody
+   * reads them, so nobody has to copy them.
+   */
+  receive?(image: string, write: (layout: string) => Promise<void>, signal: AbortSignal): Promise<void>;
 }
 
 export type ImageStoreOptions = {
@@ -68,6 +73,7 @@ function openOci({ home, folder, ...access }: ImageStoreOptions & { readonly eng
     has: (image) => images.has(image),
     pull: async (image, signal) => void (await images.get(image, { pull: "missing", signal })),
     load: async (image, source, signal) => void (await images.load(image, source, signal)),
+    receive: async (image, write, signal) => void (await images.receive(image, write, signal)),
     [Symbol.asyncDispose]: async () => {},
   };
 }

@@ -5,7 +5,7 @@ import { messageOf } from "@aenv/contract";
 import type { BenchModule, ImageSource } from "@aenv/kit";
 import { type ImageStore, openImageStore } from "@aenv/sandbox";
 import { imageLimits, readServerConfig } from "@aenv/server";
-import { buildImage, chooseBuilder, saveImage } from "../image/build-image.ts";
+import { buildImage, chooseBuilder, saveImage, writeLayout } from "../image/build-image.ts";
 import { fileSource } from "../image/source.ts";
 import type { EngineName } from "../rollout/engine-option.ts";
 import { engineSettings } from "../rollout/engine-settings.ts";
@@ -108,7 +108,10 @@ async function buildOne(source: ImageSource, store: ImageStore, terminal: Termin
     isPushed: false,
   };
   const builder = await chooseBuilder(undefined, plan, terminal);
-  await buildImage({ plan, dockerfile, context, settings: {}, builder }, terminal);
+  const { id } = await buildImage({ plan, dockerfile, context, settings: {}, builder }, terminal);
+  const inStorage = builder === "buildah" || builder === "podman";
+  if (inStorage && id !== null && store.receive !== undefined)
+    return store.receive(image, (layout) => writeLayout(image, id, layout, terminal), terminal.stopSignal());
   if (await store.has(image)) return;
   const folder = mkdtempSync(join(tmpdir(), "aenv-image-"));
   try {

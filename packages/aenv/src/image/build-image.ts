@@ -1,9 +1,19 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readdir, readFile } from "node:fs/promises";
+import { promisify } from "node:util";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type BuilderName, builderNames, findBuilders } from "./builder.ts";
-import { buildCommand, type CommandLine, idCommand, isBuiltIntoRegistry, pushCommand, saveCommand } from "./command-lines.ts";
+import {
+  buildCommand,
+  type CommandLine,
+  idCommand,
+  isBuiltIntoRegistry,
+  layoutCommand,
+  pushCommand,
+  saveCommand,
+} from "./command-lines.ts";
 import { openCredentials } from "./credentials.ts";
 import { endOf } from "./output.ts";
 import type { ImagePlan, RegistrySettings } from "./plan.ts";
@@ -46,7 +56,13 @@ export async function buildImage({ plan, dockerfile, context, settings, builder 
   const run = async (command: CommandLine, purpose: string) =>
     execute({ ...command, variables: { ...credentials.variables, ...command.variables } }, purpose, terminal);
   const [first = ""] = plan.references;
-  await run(buildCommand(builder, plan, dockerfile, context), `${first} could not be built`);
+  const containers = await workingContainers(builder, terminal);
+  try {
+    await run(buildCommand(builder, plan, dockerfile, context), `${first} could not be built`);
+  } catch (error) {
+    if (terminal.stopSignal().aborted) await removeContainers(containers, terminal);
+    throw error;
+  }
   if (isBuiltIntoRegistry(plan)) return { builder, id: null };
   const printed = (await run(idCommand(builder, first), `${first} could not be inspected`)).trim();
   // buildah and podman print only the digits.
@@ -61,6 +77,35 @@ export async function saveImage(builder: BuilderName, reference: string, file: s
   await execute(saveCommand(builder, reference, file), `${reference} could not be saved`, terminal);
 }
 
+/** Writes an image of buildah or podman into an OCI layout. */
+export async function writeLayout(reference: string, id: string, layout: string, terminal: Terminal): Promise<void> {
+  await execute(layoutCommand(id, layout), `${reference} could not be read from the builder`, terminal);
+}
+
+/** The containers in which buildah works; those of other builders end with the build. Null if they are not known. */
+async function workingContainers(builder: BuilderName, { env }: Terminal): Promise<readonly string[] | null> {
+  if (builder !== "buildah") return null;
+  const listed = await promisify(execFile)("buildah", ["containers", "--quiet", "--notruncate"], { env }).catch(() => null);
+  return listed?.stdout.split("\n").filter((id) => id !== "") ?? null;
+}
+
+/** Removes the containers of a build that was stopped: buildah leaves them, with their mounts, if it is stopped while it copies files. */
+async function removeContainers(before: readonly string[] | null, terminal: Terminal): Promise<void> {
+  if (before === null) return;
+  const left = ((await workingContainers("buildah", terminal)) ?? []).filter((id) => !before.includes(id));
+  if (left.length === 0) return;
+  // They cannot be told apart from those of another build.
+  if (await isBuilding()) return terminal.stderr.write(`containers are left, as another build runs: buildah rm ${left.join(" ")}\n`);
+  await promisify(execFile)("buildah", ["rm", ...left], { env: terminal.env }).catch(() => null);
+}
+
+/** Whether a builder runs that shares the storage of buildah. The own one has ended. */
+async function isBuilding(): Promise<boolean> {
+  const processes = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
+  const names = await Promise.all(processes.map((pid) => readFile(`/proc/${pid}/comm`, "utf8").catch(() => "")));
+  return names.some((name) => /^(?:buildah|podman)$/.test(name.trim()));
+}
+
 /** Docker's own builder, unless it stores images with containerd. */
 const ONE_PLATFORM = /platforms?\b.* not supported for (?:the )?docker driver/i;
 const SEVERAL_PLATFORMS_HINT = "Docker's own builder builds one platform. Create one that builds several: docker buildx create --use";
@@ -68,7 +113,10 @@ const SEVERAL_PLATFORMS_HINT = "Docker's own builder builds one platform. Create
 /** Runs a program to its end and returns its output, which is also printed while it runs. */
 async function execute({ program, args, variables }: CommandLine, purpose: string, terminal: Terminal): Promise<string> {
   const signal = terminal.stopSignal();
-  const child = spawn(program, args, { env: { ...terminal.env, ...variables }, stdio: ["ignore", "pipe", "pipe"], signal });
+  signal.throwIfAborted();
+  const child = spawn(program, args, { env: { ...terminal.env, ...variables }, stdio: ["ignore", "pipe", "pipe"] });
+  const stop = () => child.kill("SIGTERM");
+  signal.addEventListener("abort", stop);
   let [stdout, last] = ["", ""];
   const show = (text: string) => {
     last = (last + text).slice(-4_000);
@@ -79,10 +127,13 @@ async function execute({ program, args, variables }: CommandLine, purpose: strin
     show(text);
   });
   child.stderr.setEncoding("utf8").on("data", show);
-  const [code] = await once(child, "close", { signal }).catch((error: unknown) => {
-    if (signal.aborted) throw new Failure("stopped", { exit: "cancelled" });
-    throw new Failure(`${purpose}: ${(error as Error).message}`, { cause: error });
-  });
+  const [code] = await once(child, "close")
+    .catch((error: unknown) => {
+      throw new Failure(`${purpose}: ${(error as Error).message}`, { cause: error });
+    })
+    .finally(() => signal.removeEventListener("abort", stop));
+  // Not before the program has ended, which removes what it has made.
+  if (signal.aborted) throw new Failure("stopped", { exit: "cancelled" });
   if (code === 0) return stdout;
   throw new Failure(`${purpose}: ${endOf(last)}`, { hint: ONE_PLATFORM.test(last) ? SEVERAL_PLATFORMS_HINT : undefined });
 }

@@ -30,11 +30,12 @@ export function buildCommand(builder: BuilderName, plan: ImagePlan, dockerfile: 
     }
     case "docker":
       // Without the plugin buildx, BuildKit would stop.
-      return { program: "docker", args: ["build", ...args], variables: { DOCKER_BUILDKIT: "0" } };
+      return { program: "docker", args: ["build", "--force-rm", ...args], variables: { DOCKER_BUILDKIT: "0" } };
+    // Otherwise, the container of a step that failed would stay, and its mount.
     case "buildah":
-      return { program: "buildah", args: ["bud", "--layers", ...args], variables: {} };
+      return { program: "buildah", args: ["bud", "--layers", "--force-rm", ...args], variables: {} };
     case "podman":
-      return { program: "podman", args: ["build", ...args], variables: {} };
+      return { program: "podman", args: ["build", "--force-rm", ...args], variables: {} };
   }
 }
 
@@ -52,6 +53,19 @@ export function saveCommand(builder: BuilderName, reference: string, file: strin
   if (builder === "buildah") return { program: "buildah", args: ["push", reference, `docker-archive:${file}:${reference}`], variables: {} };
   const format = builder === "podman" ? ["--format", "docker-archive"] : [];
   return { program: pushCommand(builder, reference).program, args: ["save", ...format, "--output", file, reference], variables: {} };
+}
+
+/**
+ * Writes an image of buildah or podman into an OCI layout as `image`. Unlike the builders themselves, skopeo does not compress layers on this way,
+ * which would take longer than all the rest. A layer whose file is there is not copied.
+ */
+export function layoutCommand(id: string, layout: string): CommandLine {
+  const source = `containers-storage:@${id.replace("sha256:", "")}`;
+  return {
+    program: "skopeo",
+    args: ["copy", "--quiet", "--dest-oci-accept-uncompressed-layers", source, `oci:${layout}:image`],
+    variables: {},
+  };
 }
 
 /** Prints the id of the image. */

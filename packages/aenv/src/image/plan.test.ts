@@ -73,9 +73,9 @@ describe("the command line of a builder", () => {
 
   it.each([
     ["buildx", "docker", ["buildx", "build", "--progress=plain", "--load"]],
-    ["docker", "docker", ["build"]],
-    ["buildah", "buildah", ["bud", "--layers"]],
-    ["podman", "podman", ["build"]],
+    ["docker", "docker", ["build", "--force-rm"]],
+    ["buildah", "buildah", ["bud", "--layers", "--force-rm"]],
+    ["podman", "podman", ["build", "--force-rm"]],
   ] as const)("of %s has all tags, arguments and the platform", (builder, program, first) => {
     expect(buildCommand(builder, one, "D", "C")).toMatchObject({ program, args: [...first, ...args] });
     expect(pushCommand(builder, "x:1")).toMatchObject({ program, args: ["push", "x:1"] });

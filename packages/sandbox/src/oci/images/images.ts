@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
@@ -117,6 +117,32 @@ export class Images {
   async load(text: string, source: string, signal: AbortSignal): Promise<Image> {
     const key = formatReference(parseReference(text));
     return abortable(this.#pull(parseReference(source), key), signal);
+  }
+
+  /** Takes the image that `write` puts into a layout. It need not write the layers that are there, whose files in the layout are empty. */
+  async receive(text: string, write: (layout: string) => Promise<void>, signal: AbortSignal): Promise<Image> {
+    const key = formatReference(parseReference(text));
+    const layout = await this.#options.layers.temporaryFolder();
+    try {
+      const blobs = join(layout, "blobs/sha256");
+      await mkdir(blobs, { recursive: true });
+      for (const layer of await this.#knownLayers()) await writeFile(join(blobs, layer.replace("sha256:", "")), "");
+      await write(layout);
+      return await this.#unpack(layout, "image", key, null, signal);
+    } finally {
+      await rm(layout, { recursive: true, force: true });
+    }
+  }
+
+  /** The layers of all images that are there. */
+  async #knownLayers(): Promise<ReadonlySet<LayerId>> {
+    const found = new Set<LayerId>();
+    for (const name of await readdir(this.#options.folder)) {
+      if (!name.endsWith(".json")) continue;
+      const { layers } = JSON.parse(await readFile(join(this.#options.folder, name), "utf8")) as Image;
+      for (const layer of layers) if (this.#options.layers.has(layer)) found.add(layer);
+    }
+    return found;
   }
 
   async #find(key: string): Promise<Image | null> {
