@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -51,6 +51,21 @@ describe("preparing a data directory", () => {
     expect(existsSync(join(to, "LICENSE"))).toBe(true);
     expect(existsSync(join(to, "mock/tasks_voice.json"))).toBe(false);
     expect(json("hashes.json")).toEqual(hashes);
+  });
+
+  it("takes the folder of the data alone too, and leaves its tools and prompts to the environment", async () => {
+    await prepareData({ from, to });
+    const whole = json("hashes.json");
+    const alone = join(root, "alone");
+    cpSync(join(from, "data/tau2/domains"), alone, { recursive: true });
+    cpSync(join(from, "data/tau2/user_simulator"), join(alone, "user_simulator"), { recursive: true });
+    cpSync(join(from, "LICENSE"), join(alone, "LICENSE"));
+    rmSync(to, { recursive: true });
+    expect(await prepareData({ from: alone, to })).toMatchObject({ domains: ["mock"], tools: { mock: 0 }, prompts: [] });
+    expect(json("hashes.json")).toEqual(whole);
+    expect(readFileSync(join(to, "mock/policy.md"), "utf8")).toBe("Be kind.\r\n");
+    rmSync(join(alone, "mock"), { recursive: true });
+    await expect(prepareData({ from: alone, to })).rejects.toThrow("neither a checkout of the benchmark");
   });
 
   it("leaves out a domain that cannot be played, unless it is named", async () => {
@@ -263,7 +278,7 @@ describe("preparing a data directory", () => {
 
   it("names missing files and classes", async () => {
     await expect(prepareData({ from: join(root, "nowhere"), to })).rejects.toThrow(/nowhere does not exist/);
-    await expect(prepareData({ from: root, to })).rejects.toThrow("is not a checkout of the benchmark");
+    await expect(prepareData({ from: root, to })).rejects.toThrow("neither a checkout of the benchmark");
     await expect(prepareData({ from: join(from, "LICENSE"), to })).rejects.toThrow("is not a .tar.gz archive");
     await expect(prepareData({ from, to, domains: ["airline"] })).rejects.toThrow("has no data of airline");
     await expect(prepareData({ from, to, domains: ["zoo"] })).rejects.toThrow("there is no domain zoo");

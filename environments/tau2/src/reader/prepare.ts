@@ -9,7 +9,7 @@ import { Project, type Scope } from "./python/project.ts";
 import { type Requestor, readToolkit, type ToolSchema } from "./schemas/tools.ts";
 
 export interface PrepareOptions {
-  /** A checkout of the benchmark, a .tar.gz archive of it, or the URL of such an archive. */
+  /** A checkout of the benchmark, the folder of its data alone, a .tar.gz archive of a checkout, or the URL of one. */
   from: string;
   /** The data directory. Other domains in it are kept; a directory with other contents is refused. */
   to: string;
@@ -92,7 +92,9 @@ function chooseDomains(checkout: Checkout, wanted: readonly string[] | undefined
   if (unknown.length > 0) throw new Error(`there is no domain ${unknown.join(", ")}; the domains are ${known.join(", ")}`);
   const present = known.filter((domain) => checkout.has(`${DATA}/domains/${domain}`));
   if (present.length === 0) {
-    throw new Error(`${checkout.from} is not a checkout of the benchmark: it has no ${DATA}/domains with any of ${known.join(", ")}`);
+    throw new Error(
+      `${checkout.from} is neither a checkout of the benchmark, with ${DATA}/domains, nor a folder of its data, with user_simulator: it has none of ${known.join(", ")}`,
+    );
   }
   const playable = present.filter((domain) => !unplayableDomains.includes(domain));
   if (!wanted && playable.length === 0)
@@ -149,6 +151,8 @@ function readDomain(
   project: Project,
 ): { tools: ToolSchema[]; unread: { name: string; reason: string }[] } {
   const layout = layoutOf(domain);
+  // The data alone says nothing about tools.
+  if (!checkout.has("src/tau2")) return { tools: [], unread: [] };
   const sides: [Requestor, string][] = [["assistant", layout.assistant]];
   if (layout.user !== undefined) sides.push(["user", layout.user]);
   const kits = sides.map(([requestor, name]) => {

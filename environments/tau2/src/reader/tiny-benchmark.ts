@@ -9,8 +9,8 @@ export const tinyBenchmark: Readonly<Record<string, string>> = {
   "data/tau2/domains/mock/policy.md": "Be kind.\r\n",
   "data/tau2/domains/mock/policy_solo.md": "Be kind, alone.\n",
   "data/tau2/domains/mock/tasks.json":
-    '[{"id": "t_1", "user_scenario": {"instructions": "Ask for a book."}, "ticket": "A book, please.", "evaluation_criteria": {"actions": []}}]\n',
-  "data/tau2/domains/mock/split_tasks.json": '{"base": ["t_1"]}\n',
+    '[{"id": "create_task_1", "user_scenario": {"instructions": "Ask for a book."}, "ticket": "A book, please.", "evaluation_criteria": {"actions": []}}]\n',
+  "data/tau2/domains/mock/split_tasks.json": '{"base": ["create_task_1"]}\n',
   "data/tau2/domains/mock/tasks_voice.json": "[]\n",
   "data/tau2/domains/mock/notes/deep.md": "deep\n",
   "data/tau2/user_simulator/simulation_guidelines.md": "Play a reader.\n",

@@ -17,7 +17,7 @@ export interface Checkout {
 /** The benchmark has 40 MB. */
 const MAX_ARCHIVE_BYTES = 2 ** 30;
 
-/** Opens a directory, a .tar.gz archive, or the URL of one. */
+/** Opens a directory, a .tar.gz archive, or the URL of one. A directory may also be that of the data alone. */
 export async function openCheckout(from: string, fetchArchive: typeof fetch = fetch): Promise<Checkout> {
   if (/^https?:\/\//.test(from)) {
     const response = await fetchArchive(from);
@@ -25,8 +25,25 @@ export async function openCheckout(from: string, fetchArchive: typeof fetch = fe
       throw new Error(`${from} answered ${response.status} ${response.statusText}; expected a .tar.gz archive of the benchmark`);
     return archived(from, Buffer.from(await readBoundedBytes(response.body, { maxBytes: MAX_ARCHIVE_BYTES })));
   }
-  if (!existsSync(from)) throw new Error(`${from} does not exist; pass a checkout of the benchmark, a .tar.gz archive of it, or its URL`);
-  return statSync(from).isDirectory() ? directory(from) : archived(from, readFileSync(from));
+  if (!existsSync(from))
+    throw new Error(
+      `${from} does not exist; pass a checkout of the benchmark, the folder of its data, a .tar.gz archive of a checkout, or its URL`,
+    );
+  if (!statSync(from).isDirectory()) return archived(from, readFileSync(from));
+  const found = directory(from);
+  return found.has("data/tau2") || !found.has("user_simulator") ? found : dataDirectory(found);
+}
+
+/** The data without the rest of a checkout: its domains are at the top, beside the files for the simulated user. */
+function dataDirectory(found: Checkout): Checkout {
+  const placeOf = (path: string) => path.replace(/^data\/tau2\/(?:domains\/)?/, "");
+  return {
+    from: found.from,
+    has: (path) => found.has(placeOf(path)),
+    bytes: (path) => found.bytes(placeOf(path)),
+    text: (path) => found.text(placeOf(path)),
+    list: (folder) => found.list(placeOf(folder)).map((path) => `${folder}${path.slice(placeOf(folder).length)}`),
+  };
 }
 
 function directory(root: string): Checkout {
