@@ -228,6 +228,7 @@ export { invalidBundle, TAR_BLOCK, tarPadding, writeTarHeader } from "./tar.ts";
 export { readTar, type TarFile } from "./tar-reader.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";
 export {
+  type CapabilitySet,
   cpusOf,
   isDualContainer,
   mebibytesOf,

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { egressPolicy } from "./egress.ts";
+import { capabilitySet } from "./task-sandboxes.ts";
 
 const sandbox = z.string().min(1).max(128);
 const posixPath = /^(?:\/(?!\.{0,2}(?:\/|$))[^/]+)+$/;
@@ -41,6 +42,7 @@ export const linkRequests = {
       .array(z.strictObject({ name: hostName, address: z.union([z.ipv4(), z.ipv6()]) }))
       .max(256)
       .optional(),
+    capabilities: capabilitySet.optional(),
     egress: egressPolicy.optional(),
     /** Sandboxes of an episode with the same network reach each other by their aliases. */
     networks: z

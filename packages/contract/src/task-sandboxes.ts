@@ -19,6 +19,13 @@ export function shmProblem(shmMb: number, memoryMb: number | undefined): string 
   return `is ${shmMb}, and its sandboxes have ${memoryMb} MiB of memory, of which /dev/shm is a part; choose less, or more 'memory' beside it`;
 }
 
+/**
+ * What root of a sandbox may do. `minimal`: own and change any file, change users, end processes, listen on any port. `docker`: what Docker allows
+ * by default, with `chroot`, and programs that change the user, such as sudo.
+ */
+export const capabilitySet = z.enum(["minimal", "docker"]);
+export type CapabilitySet = z.infer<typeof capabilitySet>;
+
 /** `deployConfig.taskSandboxes`: the sandboxes that the environment's own code may open. */
 export const taskSandboxConfig = z.looseObject({
   /** Images that it may open; `*` stands for any characters. */
@@ -31,6 +38,8 @@ export const taskSandboxConfig = z.looseObject({
   disk: quantity.optional(),
   /** The size of their `/dev/shm` in MiB, which counts as their memory; 64 if absent. */
   shmMb: shmMb.optional(),
+  /** What root of each may do; `minimal` if absent. */
+  capabilities: capabilitySet.optional(),
   /** Where programs in them may connect to; by default the environment's `egress`. */
   egress: egressPolicy.optional(),
 });

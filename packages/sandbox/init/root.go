@@ -32,6 +32,7 @@ type rootRequest struct {
 		Path string `json:"path"`
 		Text string `json:"text"`
 	} `json:"files"` // written into the root
+	SetUserId      bool `json:"set_user_id"`     // set-user-id programs change the user
 	KeepsTemporary bool `json:"keeps_temporary"` // gVisor would hide an empty /tmp
 	Probe          bool `json:"probe"`           // mounts nothing
 }
@@ -108,7 +109,11 @@ func newOverlay(r rootRequest, users *os.File) (int, error) {
 		name, value, _ := strings.Cut(option, "=")
 		options = append(options, [2]string{name, value})
 	}
-	return newMount("overlay", options, attrNoSuid|attrNoDev)
+	attributes := uint64(attrNoDev)
+	if !r.SetUserId {
+		attributes |= attrNoSuid
+	}
+	return newMount("overlay", options, attributes)
 }
 
 // fillRoot mounts what a user namespace may not mount, or would see with the owners of the machine, and writes files. No program of the sandbox

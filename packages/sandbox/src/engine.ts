@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import type { Duplex, Readable } from "node:stream";
-import type { EgressPolicy, Json, SandboxOptions } from "@aenv/contract";
+import type { CapabilitySet, EgressPolicy, Json, SandboxOptions } from "@aenv/contract";
 import type { ServiceEngine } from "./service.ts";
 
 /** What an engine can do beyond the interface; callers check before they rely on it. */
@@ -13,6 +13,8 @@ export interface EngineAbilities {
   readonly limits: boolean;
   /** Which limits a sandbox may have that others do not have, whatever the machine's storage is. */
   readonly ownLimits: readonly ("cpus" | "memoryMb" | "diskMb" | "shmMb")[];
+  /** Gives sandboxes the capabilities of Docker, where the operator allows it: `SandboxSpec.capabilities`. */
+  readonly capabilities: boolean;
   /** Ends every descendant of a sandbox, also one that forked twice, left its session and cleared its environment. */
   readonly findsStrays: boolean;
   /** Connects to ports on which programs inside a sandbox listen, and to no others: `Sandbox.connect` is defined. */
@@ -57,6 +59,7 @@ export const noAbilities: EngineAbilities = {
   isolates: false,
   limits: false,
   ownLimits: [],
+  capabilities: false,
   findsStrays: false,
   ports: false,
   mounts: false,
@@ -228,6 +231,8 @@ export interface SandboxSpec {
   readonly shmMb?: number;
   /** At most those of the engine's own limit. */
   readonly processes?: number;
+  /** What root of it may do; `minimal` if absent. Only for engines with `capabilities`, which refuse what their limit does not allow. */
+  readonly capabilities?: CapabilitySet;
   /** Total CPU time; the system kills a process that used more. */
   readonly cpuSeconds?: number;
   readonly startTimeoutMs: number;

@@ -1,5 +1,6 @@
 export { type BaseRoot, type BaseRootOptions, openBaseRoot } from "./base-root/base-root.ts";
 export { baseRunnerCommand } from "./base-root/files.ts";
+export { type CapabilityLimit, capabilitiesRefused } from "./capabilities.ts";
 export { DockerEngine, type DockerEngineOptions } from "./docker/engine.ts";
 export {
   type CommandDefaults,

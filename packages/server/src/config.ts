@@ -201,6 +201,12 @@ export const serverConfig = z.strictObject({
       "memory of all sandboxes together that the code of instances may open, in MiB; an instance whose first sandbox does not fit is refused for now; unlimited by default",
     ),
   taskMemoryMb: count.min(16).default(16_384).describe("most memory of a sandbox that the code of an instance opens, in MiB"),
+  taskCapabilities: z
+    .enum(["minimal", "mapped", "docker"])
+    .default("mapped")
+    .describe(
+      "what root may do at most in sandboxes that the code of an instance opens: minimal (its own files, users and processes), mapped (what Docker allows, where root of a sandbox is not root of this machine) or docker (the same with every root)",
+    ),
   commandTimeout: duration.default("1h").describe("longest time of a command in a sandbox, and the default"),
   allowedHosts: z.array(z.string()).default([]).describe("additional Host names that a server on loopback accepts"),
   defaultTtl: duration.default("30m").describe("lifetime of an instance if the request sets none"),

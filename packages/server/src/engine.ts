@@ -80,6 +80,7 @@ export async function destroySandboxes(config: ServerConfig): Promise<void> {
 function openOci(options: OpenEngineOptions): OciEngine {
   const { home, dataDir, runtime, runc, runsc, sandboxesReady, poolTotal, minAvailableMemoryMb } = options.config;
   const { registryAuth, imageRegistries, insecureRegistries, sandboxUsers, sandboxSubnet, imageStore, snapshotSpaceMb } = options.config;
+  const { taskCapabilities } = options.config;
   const openBase = baseOf(options);
   return new OciEngine({
     home,
@@ -88,6 +89,7 @@ function openOci(options: OpenEngineOptions): OciEngine {
     poolTotal,
     hasMemory: () => freemem() >= minAvailableMemoryMb * 2 ** 20,
     users: sandboxUsers,
+    capabilityLimit: taskCapabilities,
     log: options.warn ?? options.log,
     snapshotSpaceMb,
     onRefused: options.onRefused,
@@ -122,6 +124,7 @@ function openDocker(options: OpenEngineOptions): DockerEngine {
   const { home, dataDir, runtime, dockerSocket, registryAuth, imageRegistries, insecureRegistries, sandboxSubnet } = options.config;
   return new DockerEngine({
     home,
+    capabilityLimit: options.config.taskCapabilities,
     socket: dockerSocket,
     base: baseOf(options),
     folders: [dataDir],

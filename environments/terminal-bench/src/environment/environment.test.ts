@@ -12,6 +12,7 @@ import { TrialFailure } from "../trial/failure.ts";
 import type { TrialReport } from "../trial/report.ts";
 import { agentFiles, agentHints } from "./agent-files.ts";
 import { terminalBench } from "./environment.ts";
+import { withCapabilities } from "./capabilities.ts";
 import { Episode } from "./episode.ts";
 import { TaskLibrary } from "./library.ts";
 import { openOptions, problemsOf } from "./open-options.ts";
@@ -27,6 +28,12 @@ describe("settings", () => {
     expect(readSettings(variables, null).dataPath).toBe("/data/terminal-bench");
     expect(readSettings(variables, "/bundle/tasks").dataPath).toBe("/bundle/tasks");
     expect(readSettings({ ...variables, TERMINAL_BENCH_DATA_DIR: "/own" }, "/bundle/tasks").dataPath).toBe("/own");
+  });
+
+  it("choose the capabilities of sandboxes, which are those of config.json by default", () => {
+    expect(readSettings({}, null).capabilities).toBeNull();
+    expect(readSettings({ TERMINAL_BENCH_CAPABILITIES: "minimal" }, null).capabilities).toBe("minimal");
+    expect(() => readSettings({ TERMINAL_BENCH_CAPABILITIES: "all" }, null)).toThrow("must be minimal or docker");
   });
 
   it("have the datasource with which an instance was created", () => {
@@ -86,6 +93,24 @@ describe("a sandbox", () => {
     expect(lines).toEqual(["storage_mb = 7 is not a limit here: the disk of sandbox 'a' cannot be limited"]);
     const other = { open: () => Promise.reject(new PlatformError("sandbox.unsupported", "no network")) } as unknown as TaskSandboxes;
     await expect(openSandbox(other, { diskMb: 7 }, {})).rejects.toThrow("no network");
+  });
+
+  it("has the capabilities of the settings, and a refusal of them names the setting", async () => {
+    const asked: OpenSandboxOptions[] = [];
+    const given = { open: async (options = {}) => asked.push(options) } as unknown as TaskSandboxes;
+    await withCapabilities(given, null).open({ image: "a" });
+    await withCapabilities(given, "minimal").open({ image: "a" });
+    expect(asked).toEqual([{ image: "a" }, { image: "a", capabilities: "minimal" }]);
+    const refusing = (code: "instance.unsupported" | "quota.exceeded", message: string) => ({
+      ...given,
+      open: () => Promise.reject(new PlatformError(code, message)),
+    });
+    const refusal = refusing("instance.unsupported", "it needs more (deployConfig.taskSandboxes.capabilities), and cannot");
+    await expect(withCapabilities(refusal, null).open()).rejects.toMatchObject({
+      code: "instance.unsupported",
+      message: expect.stringMatching(/and cannot; TERMINAL_BENCH_CAPABILITIES=minimal plays/),
+    });
+    await expect(withCapabilities(refusing("quota.exceeded", "too many"), null).open()).rejects.toThrow(/^too many$/);
   });
 
   it("is refused for tasks that the platform cannot run, with the reason", async () => {

@@ -77,6 +77,7 @@ export class Episode {
       main: mainOptions(task, this.#settings, host),
       host,
       isStrict: settings.isStrict,
+      capabilities: settings.capabilities,
       imagePrefix: settings.imagePrefix,
       policy: this.plan.network.agent,
       endProcesses: () => this.#endTerminal(),

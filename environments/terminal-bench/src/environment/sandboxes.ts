@@ -10,9 +10,11 @@ import type { Task } from "../task/model.ts";
 import type { HostVariables } from "../templates/template.ts";
 import type { Sandboxes } from "../trial/phases.ts";
 import type { MainOptions } from "../trial/start.ts";
+import { withCapabilities } from "./capabilities.ts";
 import { openOptions } from "./open-options.ts";
 import { openSandbox } from "./open-sandbox.ts";
 import { createFolders, findService, keptFolders, ownOptions, policyOf, sharesOf, startServices } from "./services.ts";
+import type { Settings } from "./settings.ts";
 
 const TESTS_DISK_MB = 256;
 
@@ -22,6 +24,7 @@ export interface SandboxOptions {
   /** What templates of the task may read. */
   readonly host: HostVariables;
   readonly isStrict: boolean;
+  readonly capabilities: Settings["capabilities"];
   readonly imagePrefix: string;
   /** Of the agent's sandbox at its start. */
   readonly policy: NetworkPolicy;
@@ -32,7 +35,8 @@ export interface SandboxOptions {
 }
 
 /** The sandboxes of a task on the platform, for one call. */
-export function platformSandboxes(options: SandboxOptions, sandboxes: TaskSandboxes): Sandboxes {
+export function platformSandboxes(options: SandboxOptions, given: TaskSandboxes): Sandboxes {
+  const sandboxes = withCapabilities(given, options.capabilities);
   const { task, main, imagePrefix, isStrict, host } = options;
   const compose = isComposeTask(task) ? { task, plan: composeOf(task, host), isAlone: !hasServices(task) } : null;
   const plan = compose?.plan ?? null;

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { nearestName } from "@aenv/kit";
+import { nearestName, type OpenSandboxOptions } from "@aenv/kit";
 import type { VerifySettings } from "../trial/verify.ts";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -13,6 +13,8 @@ export interface Settings {
   readonly dataset: string | null;
   /** The verifier runs in a new sandbox that gets the agent's file changes. */
   readonly isStrict: boolean;
+  /** What root may do in the sandboxes; null for what config.json says, which is the most. */
+  readonly capabilities: NonNullable<OpenSandboxOptions["capabilities"]> | null;
   /** What is before the names of built images. */
   readonly imagePrefix: string;
   readonly tb1Reward: VerifySettings["tb1Reward"];
@@ -23,7 +25,17 @@ export interface Settings {
   readonly taskId: string | null;
 }
 
-const NAMES = ["DATA_DIR", "DATASET", "STRICT", "IMAGES", "TB1_REWARD", "TIMEOUT_MULTIPLIER", "TASK", "METRIC_SCRIPTS"] as const;
+const NAMES = [
+  "DATA_DIR",
+  "DATASET",
+  "STRICT",
+  "CAPABILITIES",
+  "IMAGES",
+  "TB1_REWARD",
+  "TIMEOUT_MULTIPLIER",
+  "TASK",
+  "METRIC_SCRIPTS",
+] as const;
 const PREFIX = "TERMINAL_BENCH_";
 
 /** `bundled` is the folder of tasks that the environment itself contains, if it contains one. */
@@ -35,6 +47,7 @@ export function readSettings(variables: Variables, bundled: string | null): Sett
     dataPath: value("DATA_DIR") ?? bundled ?? prepared,
     dataset: value("DATASET"),
     isStrict: oneOf("STRICT", value("STRICT") ?? "true", ["true", "false"]) === "true",
+    capabilities: capabilitiesOf(value("CAPABILITIES")),
     imagePrefix: value("IMAGES") ?? "",
     tb1Reward: oneOf("TB1_REWARD", value("TB1_REWARD") ?? "parser", ["parser", "exit_code"]),
     timeoutMultiplier: multiplier(value("TIMEOUT_MULTIPLIER") ?? "1"),
@@ -56,6 +69,10 @@ function checkNames(variables: Variables): void {
 /** The folder of tasks in a bundle; null if there is none. */
 export function bundledTasks(folder: string): string | null {
   return existsSync(folder) ? folder : null;
+}
+
+function capabilitiesOf(given: string | null): Settings["capabilities"] {
+  return given === null ? null : oneOf("CAPABILITIES", given, ["minimal", "docker"]);
 }
 
 function oneOf<const T extends string>(name: string, given: string, allowed: readonly T[]): T {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { expectOneService } from "./testing/one-service.ts";
 import { startWorld, type World } from "./testing/world.ts";
 
-const TASKS = ["hello-file", "no-network", "steps-network", "one-service"];
+const TASKS = ["hello-file", "no-network", "steps-network", "one-service", "capabilities"];
 const SERVICES = ["compose", "two-services", "mounts"];
 
 describeNeeding("docker", "terminal-bench in containers of the engine docker", () =>
@@ -16,7 +16,7 @@ describeNeeding("docker", "terminal-bench in containers of the engine docker", (
 
     beforeAll(async () => {
       daemon = await startDocker();
-      world = await startWorld({ engine: "docker", dockerSocket: daemon.socket }, [...TASKS, ...SERVICES]);
+      world = await startWorld({ engine: "docker", dockerSocket: daemon.socket, taskCapabilities: "docker" }, [...TASKS, ...SERVICES]);
     }, 300_000);
     afterAll(async () => {
       await world?.[Symbol.asyncDispose]();

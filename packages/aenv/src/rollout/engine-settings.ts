@@ -23,6 +23,7 @@ const ENGINE_SETTINGS = [
   "diskMb",
   "processes",
   "taskMemoryMb",
+  "taskCapabilities",
   "taskMemoryTotalMb",
   "minAvailableMemoryMb",
   "startTimeout",
@@ -53,6 +54,8 @@ export function engineSettings(engine: EngineName, env: Terminal["env"]): Engine
     taskMemoryTotalMb: Math.floor((SHARE_FOR_SANDBOXES * memoryBytes()) / 2 ** 20),
     // An image may have to be unpacked, with many others at the same time.
     startTimeout: "10m",
+    // Who runs the command may start any container with them.
+    ...(engine === "docker" && { taskCapabilities: "docker" }),
   };
   const variables = Object.fromEntries(ENGINE_SETTINGS.map((key) => [variableOf(key), env[variableOf(key)]]));
   const unset = Object.entries(defaults).filter(([key]) => !variables[variableOf(key)]);

@@ -83,6 +83,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
     "maxTaskSandboxes",
     "taskMemoryTotalMb",
     "taskMemoryMb",
+    "taskCapabilities",
   ],
   "Rollouts:": [
     "rolloutsAtOnce",

@@ -1,4 +1,4 @@
-import type { CommandEnding, CommandLine, CommandResult, EgressPolicy, FileContent, SandboxFile } from "@aenv/contract";
+import type { CapabilitySet, CommandEnding, CommandLine, CommandResult, EgressPolicy, FileContent, SandboxFile } from "@aenv/contract";
 
 export interface TaskCommandOptions {
   /** A relative path begins at the working directory of the image. */
@@ -103,6 +103,8 @@ export interface OpenSandboxOptions {
   readonly tmpfs?: readonly { readonly path: string; readonly sizeMb: number; readonly mode?: number; readonly isExecutable?: boolean }[];
   /** Further lines of `/etc/hosts`. Only with the engines oci and docker, as is `tmpfs`. */
   readonly hosts?: readonly { readonly name: string; readonly address: string }[];
+  /** What root of it may do; at most, and by default, `deployConfig.taskSandboxes.capabilities`. */
+  readonly capabilities?: CapabilitySet;
   /** May only narrow the policy of the environment. */
   readonly egress?: EgressPolicy;
   /** Variables of all commands that are run through this object, and of its `program`. */

@@ -129,7 +129,8 @@ export class EpisodeSandboxes {
     const link = this.#requireLink();
     if (this.#opened.has(name) || this.#opening.has(name))
       throw new Error(`the episode has a sandbox named '${name}' already; close it first, or choose another name`);
-    const { image, memoryMb, cpus, diskMb, processes, tmpfs, hosts, egress, env = {}, networks, volumes, program } = options;
+    const { image, memoryMb, cpus, diskMb, processes, tmpfs, hosts, capabilities, egress, env = {} } = options;
+    const { networks, volumes, program } = options;
     this.#opening.add(name);
     try {
       const parameters = {
@@ -145,6 +146,7 @@ export class EpisodeSandboxes {
           tmpfs: tmpfs.map(({ path, sizeMb, mode, isExecutable }) => ({ path, size_mb: sizeMb, mode, is_executable: isExecutable })),
         }),
         ...(hosts !== undefined && { hosts: hosts.map(({ name, address }) => ({ name, address })) }),
+        ...(capabilities !== undefined && { capabilities }),
         ...(egress !== undefined && { egress }),
         ...(networks !== undefined && { networks: networks.map(({ name, aliases = [] }) => ({ name, aliases: [...aliases] })) }),
         ...(volumes !== undefined && {

@@ -84,7 +84,7 @@ describe("the connection to the platform", () => {
       })(path, parameters, stream);
     });
     await dial();
-    await sandboxes.open({ image: "team/one", memoryMb: 64, env: { A: "1" } });
+    await sandboxes.open({ image: "team/one", memoryMb: 64, capabilities: "minimal", env: { A: "1" } });
     expect(await sandbox.exec("true", { cwd: "/work", env: { B: "2" } })).toEqual({
       exitCode: 3,
       signal: null,
@@ -97,7 +97,7 @@ describe("the connection to the platform", () => {
       stderr: "e",
     });
     expect(seen).toMatchObject([
-      { path: "/open", instance: "shop-1", name: "task", purpose: "open", image: "team/one", memory_mb: 64 },
+      { path: "/open", instance: "shop-1", name: "task", purpose: "open", image: "team/one", memory_mb: 64, capabilities: "minimal" },
       { path: "/run", instance: "shop-1", sandbox: "task-1", command: "true", cwd: "/work", env: { A: "1", B: "2" }, has_input: false },
     ]);
   });

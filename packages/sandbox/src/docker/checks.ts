@@ -1,7 +1,8 @@
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
+import { assertCapabilities, type CapabilityLimit, capabilitiesRefused } from "../capabilities.ts";
 import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
 import { isSandboxId } from "../process/sandbox-folder.ts";
-import type { Daemon } from "./daemon.ts";
+import type { ChosenRuntime, Daemon } from "./daemon.ts";
 
 export function assertValid(spec: SandboxSpec): void {
   const { id } = spec;
@@ -20,6 +21,21 @@ export function assertNetworks(id: string, { isPodman }: Daemon, runtime: Sandbo
     "sandbox.unsupported",
     `sandbox '${id}' cannot share a private network or a volume: that needs Docker and the runtime runc, not ${isPodman ? "Podman" : runtime}`,
   );
+}
+
+/** Throws if a container may not have its capabilities, or if they would not help programs such as sudo. */
+export async function assertCapable(
+  { capabilities }: SandboxSpec,
+  limit: CapabilityLimit,
+  { mapsUsers }: Daemon,
+  { runtime, setsUserIds }: ChosenRuntime,
+): Promise<void> {
+  const isRoot = !mapsUsers && runtime === "runc";
+  await assertCapabilities(capabilities, limit, async () => (isRoot ? "the daemon maps no users (its setting userns-remap)" : null));
+  if (capabilities === "docker" && !setsUserIds)
+    throw capabilitiesRefused(
+      'set-user-id programs have no effect in gVisor without an option: register the runtime with "--allow-suid" in its runtimeArgs in /etc/docker/daemon.json, and restart the daemon',
+    );
 }
 
 /** What the policies of a container depend on. */

@@ -46,7 +46,8 @@ export interface ContainerInput {
 /** The body of `POST /containers/create`. No variable of the program, and therefore no secret, is in it: the init gets them later. */
 export function containerConfig(input: ContainerInput): object {
   const { spec, runtime } = input;
-  const { memoryMb, cpus, cpuSeconds, diskMb, shmMb = DEFAULT_SHM_MB, networks: [first] = [], volumes = [], tmpfs = [], hosts = [] } = spec;
+  const { memoryMb, cpus, cpuSeconds, diskMb, shmMb = DEFAULT_SHM_MB, capabilities = "minimal" } = spec;
+  const { networks: [first] = [], volumes = [], tmpfs = [], hosts = [] } = spec;
   const limits = groupLimits(
     {
       ...(memoryMb !== undefined && { memoryMb }),
@@ -85,8 +86,11 @@ export function containerConfig(input: ContainerInput): object {
       // Docker disables IPv6 in networks without it, also on the loopback interface, where programs listen on ::1.
       ...(runtime === "runc" && { Sysctls: { "net.ipv6.conf.lo.disable_ipv6": "0" } }),
       CapDrop: ["ALL"],
-      CapAdd: CAPABILITIES,
-      SecurityOpt: ["no-new-privileges", ...(runtime === "runc" ? [`seccomp=${input.seccomp}`] : [])],
+      CapAdd: CAPABILITIES[capabilities],
+      SecurityOpt: [
+        ...(capabilities === "minimal" ? ["no-new-privileges"] : []),
+        ...(runtime === "runc" ? [`seccomp=${input.seccomp}`] : []),
+      ],
       MaskedPaths: MASKED,
       ReadonlyPaths: READ_ONLY,
       // When the machine runs out of memory, the kernel ends sandboxes before the server.

@@ -1,5 +1,8 @@
+import type { PlatformError } from "@aenv/contract";
 import { describe, expect, it } from "vitest";
+import type { CapabilityLimit } from "../capabilities.ts";
 import { chooseVersion } from "./api.ts";
+import { assertCapable } from "./checks.ts";
 import { parseDaemon, runtimeFor } from "./daemon.ts";
 import { registryAuth } from "./images.ts";
 
@@ -31,6 +34,38 @@ describe("the runtime of a container", () => {
 
   it("is refused if runsc could not create the socket of the init", () => {
     expect(() => runtimeFor("runsc", daemon({ runsc: { runtimeArgs: ["--debug"] } }))).toThrow(/lacks an option.*--host-uds=all/);
+  });
+});
+
+describe("the capabilities of Docker", () => {
+  const spec = { id: "a", command: ["x"], variables: {}, labels: {}, startTimeoutMs: 1, capabilities: "docker" } as const;
+  const given = async (info: object, limit: CapabilityLimit = "mapped") => {
+    const daemon = parseDaemon({ DefaultRuntime: "runc", Runtimes: { runc: {} }, ...info }, {});
+    return assertCapable(spec, limit, daemon, runtimeFor(undefined, daemon)).then(
+      () => "given",
+      (error: PlatformError) => `${error.code}: ${error.message}`,
+    );
+  };
+  const gvisor = (...runtimeArgs: string[]) => ({
+    DefaultRuntime: "runsc",
+    Runtimes: { runsc: { runtimeArgs: ["--host-uds=all", ...runtimeArgs] } },
+  });
+
+  it("are given where the daemon maps users, or runs without root", async () => {
+    expect(await given({ SecurityOptions: ["name=seccomp,profile=builtin", "name=userns"] })).toBe("given");
+    expect(await given({ SecurityOptions: ["name=rootless"] })).toBe("given");
+    expect(await given({ SecurityOptions: ["name=userns"] }, "minimal")).toMatch(/taskCapabilities is 'minimal'/);
+  });
+
+  it("are refused where root of a container is root of this machine, unless the operator allows it", async () => {
+    expect(await given({ SecurityOptions: ["name=seccomp,profile=builtin"] })).toMatch(/^instance\.unsupported: .*userns-remap.*docker$/);
+    expect(await given({}, "docker")).toBe("given");
+  });
+
+  it("are refused with gVisor if it ignores set-user-id programs, with how to change that", async () => {
+    expect(await given(gvisor())).toMatch(/^instance\.unsupported: .*"--allow-suid"/);
+    expect(await given(gvisor(), "docker")).toMatch(/"--allow-suid"/);
+    expect(await given(gvisor("--allow-suid"))).toBe("given");
   });
 });
 

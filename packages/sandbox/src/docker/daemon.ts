@@ -11,6 +11,8 @@ export interface Daemon {
   /** The arguments of each runtime that it can use. */
   readonly runtimes: Readonly<Record<string, readonly string[]>>;
   readonly architecture: Architecture;
+  /** Root of a container is another user of the machine: the daemon maps users, or runs without root itself. */
+  readonly mapsUsers: boolean;
   /** Throws `sandbox.unsupported` for a limit that the daemon would ignore. */
   assertLimits(spec: SandboxSpec): void;
 }
@@ -30,15 +32,23 @@ export function parseDaemon(info: Json, version: Json): Daemon {
       runtimes.map(([name, { runtimeArgs }]) => [name, Array.isArray(runtimeArgs) ? runtimeArgs.map(String) : []]),
     ),
     architecture: version.Arch === "arm64" ? "arm64" : "x64",
+    mapsUsers: (Array.isArray(info.SecurityOptions) ? info.SecurityOptions : []).some((one) =>
+      /^name=(?:userns|rootless)\b/.test(String(one)),
+    ),
     assertLimits: (spec) => assertLimits(spec, info),
   };
 }
 
+export interface ChosenRuntime {
+  readonly runtimeName: string | null;
+  readonly runtime: SandboxRuntime;
+  readonly architecture: Architecture;
+  /** Set-user-id programs change the user if the container allows it. */
+  readonly setsUserIds: boolean;
+}
+
 /** What to ask the daemon for, and what that is. */
-export function runtimeFor(
-  wanted: SandboxRuntime | undefined,
-  daemon: Daemon,
-): { readonly runtimeName: string | null; readonly runtime: SandboxRuntime; readonly architecture: Architecture } {
+export function runtimeFor(wanted: SandboxRuntime | undefined, daemon: Daemon): ChosenRuntime {
   const { architecture, runtimes, defaultRuntime } = daemon;
   // Podman often has crun instead, which shares the machine's kernel as well.
   const isDefault = wanted === undefined || (wanted === "runc" && runtimes.runc === undefined && kindOf(defaultRuntime) === "runc");
@@ -53,7 +63,8 @@ export function runtimeFor(
   // The init listens in a folder of this machine, which gVisor's kernel allows only with this option.
   if (runtime === "runsc" && options.length > 0 && !options.some((option) => /^--?host-uds=(all|create)$/.test(option)))
     throw new PlatformError("sandbox.unsupported", `the runtime '${name}' of the Docker daemon lacks an option: ${advice.runsc}`);
-  return { runtimeName: isDefault ? null : name, runtime, architecture };
+  const setsUserIds = runtime === "runc" || options.some((option) => /^--?allow-suid(?:=true)?$/.test(option));
+  return { runtimeName: isDefault ? null : name, runtime, architecture, setsUserIds };
 }
 
 /** Of containers that name no runtime. */

@@ -146,6 +146,21 @@ describeNeeding("docker", "the docker engine", () => {
       expect(status.replaceAll("\t", " ")).toBe("CapBnd: 00000000000004fb\nNoNewPrivs: 1\nSeccomp: 2");
     });
 
+    it("has the capabilities of Docker and set-user-id programs if it asks for them and the operator allows it", async () => {
+      const asked = { ...plain, capabilities: "docker" } as const;
+      await expect(make(newEngine(), asked)).rejects.toMatchObject({
+        code: "instance.unsupported",
+        message: expect.stringMatching(/userns-remap.*--task-capabilities docker/),
+      });
+      const engine = newEngine({ capabilityLimit: "docker" });
+      const sandbox = await make(engine, asked);
+      const status = await run(engine, sandbox, "grep -E '^(CapBnd|NoNewPrivs|Seccomp):' /proc/self/status");
+      expect(status.replaceAll("\t", " ")).toBe("CapBnd: 00000000a80425fb\nNoNewPrivs: 0\nSeccomp: 2");
+      const asUser = `perl -e '$( = $) = 1000; $< = $> = 1000; exec "/tmp/suid", "-e", "print \\$>"'`;
+      expect(await run(engine, sandbox, `cp /usr/bin/perl /tmp/suid; chmod 4755 /tmp/suid; ${asUser}`)).toBe("0");
+      expect(await run(engine, sandbox, `perl -e 'print chroot("/tmp")'`)).toBe("1");
+    });
+
     it("keeps variables, which may be secrets, out of the daemon", async () => {
       const sandbox = await make(newEngine(), { variables: { TOKEN: "s3cret-value" } });
       expect(await textAt(sandbox, "/environment")).toContain("s3cret-value");

@@ -2,6 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, renameSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { type EgressPolicy, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../capabilities.ts";
 import {
   type EngineAbilities,
   noAbilities,
@@ -29,7 +30,7 @@ import { removeFolder } from "../process/sandbox-folder.ts";
 import type { RegistryPolicyOptions } from "../registry/policy.ts";
 import { DockerApi, isDockerError } from "./api.ts";
 import { type Base, BaseImage } from "./base-image.ts";
-import { assertNetworks, assertValid } from "./checks.ts";
+import { assertCapable, assertNetworks, assertValid } from "./checks.ts";
 import { containerConfig, containerName, INIT_SOCKET, processesOf, seccompFile, seccompText } from "./container.ts";
 import { DockerContainers, REMOVED } from "./containers.ts";
 import { type Daemon, defaultKind, readDaemon, runtimeFor } from "./daemon.ts";
@@ -62,6 +63,8 @@ export interface DockerEngineOptions extends RegistryPolicyOptions {
   /** For sandboxes whose specification names none; otherwise the daemon's default. */
   readonly runtime?: SandboxRuntime;
   readonly base?: Base;
+  /** What sandboxes may ask for; `mapped` by default: if the daemon maps their users, or its runtime is gVisor. */
+  readonly capabilityLimit?: CapabilityLimit;
   /** Folders of this machine that every sandbox can read at the same path, if they exist. */
   readonly folders?: readonly string[];
   /** Credentials of registries, in the format of `docker login`. */
@@ -135,6 +138,7 @@ export class DockerEngine implements SandboxEngine {
       limits: true,
       // The disk only on some storages of the daemon.
       ownLimits: ["cpus", "memoryMb", "shmMb"],
+      capabilities: true,
       findsStrays: true,
       ports: true,
       commands: true,
@@ -310,6 +314,8 @@ export class DockerEngine implements SandboxEngine {
     const daemon = await this.#openDaemon();
     const runtime = runtimeFor(spec.runtime ?? this.#options.runtime, daemon);
     daemon.assertLimits(spec);
+    const { capabilityLimit = DEFAULT_CAPABILITY_LIMIT } = this.#options;
+    await assertCapable(spec, capabilityLimit, daemon, runtime);
     if (spec.networks !== undefined || spec.volumes !== undefined) assertNetworks(spec.id, daemon, runtime.runtime);
     sandbox.record = { ...sandbox.record, runtime: runtime.runtime };
     const { egress = "none", networks: [first, ...others] = [] } = spec;

@@ -11,7 +11,7 @@ import { testRoot } from "../fixtures/test-root.ts";
 import { connectInit, type InitConnection } from "../init/connection.ts";
 import { OciEngine } from "../oci/engine.ts";
 import { testBase } from "../oci/testing/base.ts";
-import { attacks } from "./testing/attacks.ts";
+import { type Attack, attacks } from "./testing/attacks.ts";
 import { WeakSandboxes } from "./testing/weak-sandbox.ts";
 import type { Targets } from "./testing/weaken.ts";
 
@@ -53,6 +53,8 @@ interface Kind {
   readonly needs: "crun" | "runc" | "runsc" | "docker";
   readonly title: string;
   readonly open: (home: string) => Promise<SandboxEngine>;
+  /** The machine's root is root of its sandboxes. */
+  readonly hasMachineUsers?: boolean;
 }
 
 let daemon: DockerDaemon | undefined;
@@ -77,13 +79,22 @@ const kinds: readonly Kind[] = [
     title: "a sandbox of the docker engine",
     open: async (home) => {
       daemon = await startDocker();
-      return new DockerEngine({ home, socket: daemon.socket, base: async () => testRoot() });
+      return new DockerEngine({ home, socket: daemon.socket, base: async () => testRoot(), capabilityLimit: "docker" });
     },
+    hasMachineUsers: true,
   },
 ];
 
-for (const { needs, title, open } of kinds)
+const variants = kinds.flatMap((kind) => [
+  { ...kind, capabilities: "minimal" as const },
+  { ...kind, title: `${kind.title}, with the capabilities of Docker`, capabilities: "docker" as const },
+]);
+
+for (const { needs, title, open, capabilities, hasMachineUsers = false } of variants)
   describeNeeding(needs, title, () => {
+    const isAllowed = ({ ownKernelMay, capableMay }: Attack) =>
+      (needs === "runsc" && ownKernelMay === true) ||
+      (capabilities === "docker" && (capableMay === "always" || (hasMachineUsers && capableMay !== undefined)));
     let home: string;
     let engine: SandboxEngine;
     let sandbox: Sandbox;
@@ -92,7 +103,7 @@ for (const { needs, title, open } of kinds)
     beforeAll(async () => {
       home = mkdtempSync(join(tmpdir(), "aenv-escape-home-"));
       engine = await open(home);
-      const spec = { id: "attacker", command: [], variables: {}, labels: {}, listening: { kind: "none" } as const };
+      const spec = { id: "attacker", command: [], variables: {}, labels: {}, capabilities, listening: { kind: "none" } as const };
       sandbox = await engine.create({ ...spec, startTimeoutMs: 60_000 }, signal);
       init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey as never, signal);
     }, 120_000);
@@ -105,8 +116,9 @@ for (const { needs, title, open } of kinds)
       rmSync(home, { recursive: true, force: true });
     }, 60_000);
 
-    for (const { name, script, ownKernelMay } of attacks)
-      it.skipIf(needs === "runsc" && ownKernelMay === true)(`cannot ${name}`, async () => {
+    for (const attack of attacks) {
+      const { name, script } = attack;
+      it.skipIf(isAllowed(attack))(`cannot ${name}`, async () => {
         const clean = "rm -rf /tmp/link /tmp/up /tmp/p /tmp/kmsg";
         const env = { PATH: "/usr/bin:/bin", ...targets };
         const { stdout, stderr } = await init.run({ argv: ["/bin/sh", "-c", `(${script})\n${clean}`], env });
@@ -115,6 +127,7 @@ for (const { needs, title, open } of kinds)
         expect(`${stderr}`).not.toMatch(/not found|No such file or directory.*perl/);
         expect(victim.signalCode).toBeNull();
       });
+    }
   });
 
 describeNeeding("runc", "without the walls that stop it, a program can", () => {

@@ -45,6 +45,7 @@ export interface MemoryEngineOptions {
       | "snapshots"
       | "templates"
       | "exportsSnapshots"
+      | "capabilities"
     >
   >;
   /** Snapshots for which there is space; unlimited by default. */

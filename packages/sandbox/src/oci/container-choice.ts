@@ -30,8 +30,10 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
   const snapshot = spec.snapshot === undefined ? null : snapshots.get(spec.snapshot);
   if (snapshot?.memory) assertLimited(spec, snapshot.memory);
   const runtime = spec.runtime ?? snapshot?.runtime ?? source.defaultRuntime;
-  // Its absence is reported before an image is pulled for it.
+  const capabilities = snapshot?.memory?.capabilities ?? spec.capabilities;
+  // Both are reported before an image is pulled.
   await source.runtime(runtime);
+  await containers.assertCapabilities(runtime, capabilities);
   const limited = async <T extends PreparedContainer>(pool: ContainerPool<T>, waiting: T): Promise<T> => {
     try {
       await waiting.group.create(groupLimits(limits, runtime));
@@ -46,7 +48,8 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
   const canWait = spec.cpuSeconds === undefined;
   if (snapshot?.memory) {
     const { diskMb, shmMb, initPath } = snapshot.memory;
-    const wanted = { runtime, files: snapshot.files, diskMb: diskMb ?? undefined, shmMb: shmMb ?? undefined, initPath };
+    const options = { diskMb: diskMb ?? undefined, shmMb: shmMb ?? undefined, capabilities, initPath };
+    const wanted = { runtime, files: snapshot.files, ...options };
     const checkpoint = snapshots.memoryFolder(snapshot.id);
     // A caller that creates sandboxes ahead keeps copies itself.
     const isExpected = canWait && !spec.isAhead && !spec.isTemporarySnapshot && snapshot.bytes <= MAX_WAITING_BYTES;
@@ -64,11 +67,11 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
   ];
   // Nothing can be mounted in a container that runs.
   const isPooled = canWait && mounts.length === 0 && !spec.isTemporarySnapshot;
-  const waiting = isPooled ? pools.running.take({ runtime, files, diskMb, shmMb }) : null;
+  const waiting = isPooled ? pools.running.take({ runtime, files, diskMb, shmMb, capabilities }) : null;
   if (waiting !== null) return limited(pools.running, waiting);
   const filled = async (): Promise<Container | null> => {
     if (!canWait || mounts.length > 0 || diskMb !== undefined || shmMb !== undefined || !canBeFilled(files)) return null;
-    const wanted = { runtime, files: NO_FILES };
+    const wanted = { runtime, files: NO_FILES, capabilities };
     if (runtime === "runsc") {
       // Once it runs, gVisor's kernel keeps its root.
       const prepared = pools.prepared.take(wanted);
@@ -77,7 +80,7 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
     const blank = pools.running.take(wanted);
     return blank === null ? null : containers.withFiles(await limited(pools.running, blank), files);
   };
-  return (await filled()) ?? containers.create({ runtime, files, limits, diskMb, shmMb, mounts }, signal);
+  return (await filled()) ?? containers.create({ runtime, files, limits, diskMb, shmMb, capabilities, mounts }, signal);
 }
 
 /** The kernel of a continued sandbox has the disk limit that it was stored with. */

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import type { CapabilitySet } from "@aenv/contract";
 import type { SandboxAddress, SandboxRuntime } from "../engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";
@@ -27,6 +28,7 @@ export interface ContainerSpec {
   readonly limits: Limits;
   readonly diskMb?: number | undefined;
   readonly shmMb?: number | undefined;
+  readonly capabilities?: CapabilitySet | undefined;
   /** In addition to those of the files. */
   readonly mounts?: readonly SandboxMount[];
   /** The init that runs in a checkpoint; absent: the current one. */
@@ -51,6 +53,8 @@ export interface ContainerRecord {
   readonly diskMb: number | null;
   /** The size of /dev/shm, if it is not the default. Missing in records of earlier versions. */
   readonly shmMb?: number | null;
+  /** What its root may do. Missing in records of earlier versions: `minimal`. */
+  readonly capabilities?: CapabilitySet;
   readonly initPath: string;
   /** The name of its network; null until it has one. */
   readonly network: string | null;

@@ -1,7 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isPlatformError, PlatformError } from "@aenv/contract";
+import { type CapabilitySet, isPlatformError, PlatformError } from "@aenv/contract";
+import { assertCapabilities, type CapabilityLimit } from "../capabilities.ts";
 import type { SandboxRuntime } from "../engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
@@ -62,6 +63,7 @@ export interface ContainersOptions {
   readonly self: ProcessIdentity;
   /** `own`: users of sandboxes with runc are not those of the machine, if its kernel can translate the owners of files. */
   readonly users: "own" | "machine";
+  readonly capabilityLimit: CapabilityLimit;
   /** Receives what the operator should know. */
   readonly log?: ((line: string) => void) | undefined;
   readonly runtime: (name: SandboxRuntime) => Promise<OciRuntime>;
@@ -79,7 +81,7 @@ export class Containers {
   readonly #records: Records<ContainerRecord>;
   readonly #homeKey: string;
   readonly #self: ProcessIdentity;
-  #canMapUsers: Promise<boolean> | undefined;
+  #mapProblem: Promise<string | null> | undefined;
   #hasWarnedOfMounts = false;
 
   constructor(options: ContainersOptions) {
@@ -87,6 +89,11 @@ export class Containers {
     this.#homeKey = homeKey(options.folder);
     this.#self = options.self;
     this.#records = new Records(join(options.folder, "containers"), { noun: "container", format: 1, self: options.self });
+  }
+
+  /** Throws if sandboxes with this runtime may not have these capabilities here. */
+  assertCapabilities(runtime: SandboxRuntime, capabilities: CapabilitySet | undefined): Promise<void> {
+    return assertCapabilities(capabilities, this.#options.capabilityLimit, () => this.#findMapProblem(runtime));
   }
 
   /** Resolves when the init is connected. */
@@ -126,13 +133,13 @@ export class Containers {
 
   /** If it fails or is aborted, nothing is left. */
   async #started(
-    { runtime, files, limits, diskMb, shmMb, mounts = [], initPath }: ContainerSpec,
+    { runtime, files, limits, diskMb, shmMb, capabilities, mounts = [], initPath }: ContainerSpec,
     way: Way,
     signal: AbortSignal,
   ): Promise<StartedContainer> {
     const id = newContainerId(this.#homeKey);
     // gVisor stores the changes of a root by itself, and limits them.
-    const users = runtime === "runc" && (await this.#mapsUsers()) ? newUserMapping() : null;
+    const users = (await this.#findMapProblem(runtime)) === null && runtime === "runc" ? newUserMapping() : null;
     const storage: UpperStorage = diskMb === undefined || runtime === "runsc" ? { kind: "folder" } : { kind: "disk", sizeMb: diskMb };
     const record: ContainerRecord = {
       format: 1,
@@ -145,6 +152,7 @@ export class Containers {
       users,
       diskMb: runtime === "runsc" ? (diskMb ?? null) : null,
       shmMb: shmMb ?? null,
+      ...(capabilities !== undefined && { capabilities }),
       initPath: initPath ?? this.#options.initPath,
       network: null,
       process: null,
@@ -398,6 +406,7 @@ export class Containers {
       await mountRoot(root, layers, content);
     } catch (error) {
       if (!isPlatformError(error, "sandbox.unsupported")) throw error;
+      await assertCapabilities(record.capabilities, this.#options.capabilityLimit, async () => error.message);
       await removeRoot(root);
       const folders = binds.map(({ source }) => source).join(", ");
       if (!this.#hasWarnedOfMounts)
@@ -418,15 +427,18 @@ export class Containers {
     return identityOf(this.#options.processes, pid) ?? { pid, start: "" };
   }
 
-  #mapsUsers(): Promise<boolean> {
+  /** Why users of sandboxes are those of the machine; null if they are not. */
+  async #findMapProblem(runtime: SandboxRuntime): Promise<string | null> {
+    // Its users are those of gVisor's kernel.
+    if (runtime === "runsc") return null;
     const { users, folder, layers } = this.#options;
-    if (users === "machine") return Promise.resolve(false);
-    this.#canMapUsers ??= findMapProblem(folder, layers.folder).then((problem) => {
+    if (users === "machine") return "its setting sandboxUsers is 'machine'";
+    this.#mapProblem ??= findMapProblem(folder, layers.folder).then((problem) => {
       if (problem !== null)
         this.#warn(`users of sandboxes with runc are users of this machine, and root is root behind all other walls: ${problem}`);
-      return problem === null;
+      return problem;
     });
-    return this.#canMapUsers;
+    return this.#mapProblem;
   }
 
   #warn(problem: string): void {
@@ -451,6 +463,7 @@ export class Containers {
       // The root of a sandbox with users of its own has the folders of this machine already.
       mounts: [...(record.files.mounts ?? []), ...mounts].filter(({ kind }) => !isMapped || kind !== "bind"),
       ...(record.shmMb != null && { shmMb: record.shmMb }),
+      ...(record.capabilities !== undefined && { capabilities: record.capabilities }),
       compiledFilter,
       limits,
       groupPath: record.groupPath,
@@ -461,8 +474,9 @@ export class Containers {
     return { current, network, key: this.#options.key, isRunning: (record) => this.isRunning(record) };
   }
 
-  rootOf({ id, files: { layers }, storage, users }: ContainerRecord): OverlayRoot {
+  rootOf({ id, files: { layers }, storage, users, capabilities = "minimal" }: ContainerRecord): OverlayRoot {
     const mapped = users == null ? null : { ...users, path: join(mappedFolder(this.#homeKey), id) };
-    return { folder: join(this.#records.folderOf(id), "root"), layers, storage, mapped };
+    const folder = join(this.#records.folderOf(id), "root");
+    return { folder, layers, storage, mapped, setsUserIds: capabilities !== "minimal" };
   }
 }

@@ -74,6 +74,7 @@ export class OciEngine implements SandboxEngine {
     isolates: true,
     limits: true,
     ownLimits: ["cpus", "memoryMb", "diskMb", "shmMb"],
+    capabilities: true,
     findsStrays: true,
     ports: true,
     commands: true,
@@ -436,7 +437,7 @@ export class OciEngine implements SandboxEngine {
 
   async #snapshot({ container, record }: OciSandbox, fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
     const { containers, layers, snapshots } = await this.#open();
-    const { runtime, diskMb, shmMb = null, initPath } = container.record;
+    const { runtime, diskMb, shmMb = null, capabilities = "minimal", initPath } = container.record;
     const subject = {
       container,
       root: () => containers.rootOf(containers.current(container.record)),
@@ -445,6 +446,7 @@ export class OciEngine implements SandboxEngine {
       program: record.program,
       diskMb,
       shmMb,
+      capabilities,
       initPath,
     };
     return takeSnapshot(subject, fidelity, { layers, snapshots, signal });

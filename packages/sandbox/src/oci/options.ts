@@ -1,3 +1,4 @@
+import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../capabilities.ts";
 import type { ReachedLimit, RefusedConnection, SandboxRuntime } from "../engine.ts";
 import type { NetworksOptions } from "../network/networks.ts";
 import type { RootFiles } from "./container.ts";
@@ -20,6 +21,8 @@ export interface OciEngineOptions {
    * owners of files. `machine`: they are the same, and root of a sandbox is root behind all other walls.
    */
   readonly users?: "own" | "machine";
+  /** What sandboxes may ask for; `mapped` by default. Root of a runsc sandbox is root of gVisor's kernel only. */
+  readonly capabilityLimit?: CapabilityLimit;
   /** Credentials and exceptions for registries. */
   readonly images?: Pick<ImagesOptions, "authFile" | "imageRegistries" | "insecureRegistries" | "lookup" | "unpackLimits" | "variables">;
   /** The images and their unpacked layers; several homes can share them. */
@@ -67,6 +70,7 @@ export const DEFAULT_PROCESSES = 1_024;
 export const DEFAULTS = {
   runtime: "runc",
   users: "own",
+  capabilityLimit: DEFAULT_CAPABILITY_LIMIT,
   poolSize: 0,
   poolTotal: 48,
   hasMemory: () => true,

@@ -90,6 +90,7 @@ export async function openParts(surroundings: Surroundings): Promise<Parts> {
     processes,
     self,
     users: settings.users,
+    capabilityLimit: settings.capabilityLimit,
     log: settings.log,
     runtime: surroundings.runtime,
   });

@@ -49,7 +49,8 @@ export class ContainerPool<T extends { readonly record: ContainerRecord }> {
   /** A waiting container of this kind, or null. Either way, the next `fill` creates more. */
   take(spec: Omit<ContainerSpec, "limits">): T | null {
     if (this.#options.size === 0 || this.#closing.signal.aborted) return null;
-    const key = JSON.stringify([spec.runtime, spec.files.layers, spec.diskMb, spec.shmMb, spec.initPath, spec.checkpoint]);
+    const { runtime, files, diskMb, shmMb, capabilities, initPath, checkpoint } = spec;
+    const key = JSON.stringify([runtime, files.layers, diskMb, shmMb, capabilities, initPath, checkpoint]);
     const kind = this.#kinds.get(key) ?? { spec: { ...spec, limits: {} }, waiting: [], usedAt: 0, allowed: 0, filling: null };
     this.#kinds.delete(key);
     this.#kinds.set(key, kind);

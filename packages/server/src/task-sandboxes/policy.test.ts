@@ -71,6 +71,7 @@ describe("what the code of an instance may open", () => {
     expect(() => policyOf({ taskSandboxes: { memory: "8Gi" } })).toThrow(/taskMemoryMb/);
     expect(policyOf({ taskSandboxes: { memory: "1Gi", shmMb: 512 } })).toMatchObject({ shmMb: 512 });
     expect(() => policyOf({ taskSandboxes: { shmMb: 512 } })).toThrow("taskSandboxes.shmMb");
+    expect(policyOf({ taskSandboxes: { capabilities: "docker" } })).toMatchObject({ capabilities: "docker" });
   });
 
   it("may connect where the environment says, unless the request or the operator narrows it", () => {

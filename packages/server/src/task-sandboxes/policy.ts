@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   beyondEgress,
+  type CapabilitySet,
   cpusOf,
   type EgressPolicy,
   type EnvironmentConfig,
@@ -11,7 +12,14 @@ import {
   PlatformError,
   shmProblem,
 } from "@aenv/contract";
-import type { HostEntry, MemoryFolder, SandboxEngine, SandboxRuntime, SecondContainer } from "@aenv/sandbox";
+import {
+  capabilitiesRefused,
+  type HostEntry,
+  type MemoryFolder,
+  type SandboxEngine,
+  type SandboxRuntime,
+  type SecondContainer,
+} from "@aenv/sandbox";
 import { isImageReference } from "../hub/datasource.ts";
 import { assertPossibleEgress } from "../sandboxes/possible-egress.ts";
 import { globMatches } from "./glob.ts";
@@ -42,6 +50,8 @@ export interface TaskSandboxPolicy {
   readonly cpus?: number;
   readonly diskMb?: number;
   readonly shmMb?: number;
+  /** Absent: `minimal`. */
+  readonly capabilities?: CapabilitySet;
   /** Undefined on engines that do not restrict connections. */
   readonly egress?: EgressPolicy;
   /** Of fresh sandboxes, in which rewards are computed, if it differs. */
@@ -112,6 +122,7 @@ export function taskPolicyFor(input: PolicyInput): ChosenPolicy {
       ...(cpus !== null && { cpus }),
       ...(diskMb !== null && { diskMb }),
       ...(shmMb !== undefined && { shmMb }),
+      ...(declared?.capabilities !== undefined && { capabilities: declared.capabilities }),
       ...connections,
       ...(runtime !== undefined && { runtime }),
       hasSharedFolder,
@@ -190,6 +201,7 @@ export interface TaskSandboxSpec {
   readonly processes?: number;
   readonly tmpfs?: readonly MemoryFolder[];
   readonly hosts?: readonly HostEntry[];
+  readonly capabilities?: CapabilitySet;
   readonly egress?: EgressPolicy;
   /** It is for rewards, and may have `rewardEgress`. */
   readonly isFresh?: boolean;
@@ -206,6 +218,7 @@ export function specFor(policy: TaskSandboxPolicy, request: OpenRequest, like: T
   const cpus = within("cpus", "cpu", request.cpus, policy.cpus);
   const diskMb = within("diskMb", "disk", request.disk_mb, policy.diskMb);
   const egress = narrowed(policy, request.egress);
+  const capabilities = capabilitiesOf(policy, request.capabilities);
   return {
     image,
     memoryMb: within("memoryMb", "memory", request.memory_mb, policy.memoryMb) ?? policy.memoryMb,
@@ -217,6 +230,7 @@ export function specFor(policy: TaskSandboxPolicy, request: OpenRequest, like: T
       tmpfs: tmpfs.map(({ path, size_mb: sizeMb, mode, is_executable: isExecutable }) => ({ path, sizeMb, mode, isExecutable })),
     }),
     ...(hosts !== undefined && { hosts }),
+    ...(capabilities !== undefined && { capabilities }),
     ...(egress !== undefined && { egress }),
   };
 }
@@ -237,6 +251,14 @@ function within(option: string, field: string, asked: number | undefined, most: 
   throw new PlatformError(
     "environment.invalid",
     `${option} is ${asked}, more than deployConfig.taskSandboxes.${field} of config.json allows, which is ${most}`,
+  );
+}
+
+function capabilitiesOf({ capabilities }: TaskSandboxPolicy, asked = capabilities): CapabilitySet | undefined {
+  if (asked !== "docker" || capabilities === "docker") return asked;
+  throw new PlatformError(
+    "environment.invalid",
+    "capabilities are 'docker', more than deployConfig.taskSandboxes.capabilities of config.json allows; set it to 'docker' and publish a new version",
   );
 }
 
@@ -271,6 +293,10 @@ export function noTmpfs({ name }: Pick<SandboxEngine, "name">): PlatformError {
     "instance.unsupported",
     `a sandbox of the task has folders in memory or hosts of its own, but the engine '${name}' of this server gives it neither; start the server with --engine oci or docker`,
   );
+}
+
+export function noCapabilities({ name }: Pick<SandboxEngine, "name">): PlatformError {
+  return capabilitiesRefused(`sandboxes of the engine '${name}' never have them; start the server with --engine oci or docker`);
 }
 
 export function noImages({ name }: Pick<SandboxEngine, "name">, what: string): PlatformError {

@@ -13,9 +13,13 @@ const environment = defineEnvironment({
   functions: [
     {
       name: "open",
-      input: z.object({ name: z.string().optional(), image: z.string().optional() }),
-      run: async ({ name, image }, { sandboxes }) => {
-        const opened = await sandboxes.open({ ...(name && { name }), ...(image && { image }) });
+      input: z.object({
+        name: z.string().optional(),
+        image: z.string().optional(),
+        capabilities: z.enum(["minimal", "docker"]).optional(),
+      }),
+      run: async ({ name, image, capabilities }, { sandboxes }) => {
+        const opened = await sandboxes.open({ ...(name && { name }), ...(image && { image }), ...(capabilities && { capabilities }) });
         return { name: opened.name, image: opened.image };
       },
     },
@@ -98,6 +102,33 @@ it("a sandbox has folders in memory, hosts and a limit of processes, as do fresh
     code: "instance.unsupported",
     message: expect.stringContaining("--engine oci or docker"),
   });
+});
+
+it("sandboxes have the capabilities of their environment, also fresh ones, unless its code asks for fewer", async () => {
+  const world = openWorld({ images: true, capabilities: true }, environment);
+  const server = openTestServer(world);
+  const docker = await world.publish(ada, "shop", { taskSandboxes: { capabilities: "docker" } });
+  const row = await server.create(docker);
+  await server.call(row, "open");
+  await server.call(row, "fresh");
+  await server.call(row, "open", { capabilities: "minimal" });
+  const tasks = world.started.filter(({ labels }) => labels.role === "task");
+  expect(tasks.map(({ capabilities }) => capabilities)).toEqual(["docker", "docker", "minimal"]);
+  // The next server learns it from the label.
+  expect(JSON.parse(tasks[0]?.labels.spec ?? "")).toMatchObject({ capabilities: "docker" });
+});
+
+it("more capabilities than the environment declares, and an engine that never gives them, are refused with the reason", async () => {
+  const { ref, server } = await open();
+  await expect(server.call(await server.create(ref), "open", { capabilities: "docker" })).rejects.toThrow(
+    /deployConfig\.taskSandboxes\.capabilities of config\.json/,
+  );
+  const world = openWorld({ images: true }, environment);
+  const docker = await world.publish(ada, "shop", { taskSandboxes: { capabilities: "docker" } });
+  const other = openTestServer(world);
+  const row = await other.create(docker);
+  await expect(other.call(row, "open")).rejects.toThrow(/sudo, sshd and chroot.*'memory' never have them.*--engine oci or docker/);
+  await other.call(row, "open", { capabilities: "minimal" });
 });
 
 it("sandboxes of an episode share a network and a volume, on engines that have networks", async () => {

@@ -8,6 +8,7 @@ import { admit, memoryOf, requireRoom } from "./admission.ts";
 import { InstanceSandboxes, instanceOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
 import {
   narrowed,
+  noCapabilities,
   noImages,
   noNetworks,
   noTmpfs,
@@ -103,6 +104,7 @@ export class TaskSandboxes {
     if ((request.tmpfs !== undefined || request.hosts !== undefined) && !engine.can.tmpfs) throw noTmpfs(engine);
     const known = this.#instances.get(instanceId);
     const spec = this.#specFor(instance.owner, policy, request, known);
+    if (spec.capabilities === "docker" && !engine.can.capabilities) throw noCapabilities(engine);
     const mine = known ?? new InstanceSandboxes(instance.owner, hostId);
     this.#instances.set(instanceId, mine);
     const all = () => [...this.#instances.values()];

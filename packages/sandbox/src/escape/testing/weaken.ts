@@ -15,8 +15,7 @@ export interface Targets {
 
 /** A configuration that lacks a wall. The types of the real one do not allow that. */
 export type WeakConfig = Omit<OciConfig, "process" | "linux"> & {
-  readonly process: Omit<OciConfig["process"], "noNewPrivileges" | "capabilities"> & {
-    readonly noNewPrivileges: boolean;
+  readonly process: Omit<OciConfig["process"], "capabilities"> & {
     readonly capabilities: Readonly<Record<string, readonly string[]>>;
   };
   readonly linux: Omit<OciConfig["linux"], "resources"> & { readonly resources: object };

@@ -35,6 +35,8 @@ export interface MappedMount {
   readonly binds?: readonly Bind[];
   readonly files?: readonly RootFile[];
   readonly keepsTemporary?: boolean;
+  /** Set-user-id programs change the user. */
+  readonly setsUserIds?: boolean;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -92,10 +94,18 @@ export async function findMapProblem(folder: string, layers: string): Promise<st
 }
 
 /** What the launcher is asked for. */
-export function requestOf({ users, binds = [], network, keepsTemporary, ...mount }: MappedMount): Readonly<Record<string, unknown>> {
+export function requestOf({
+  users,
+  binds = [],
+  network,
+  keepsTemporary,
+  setsUserIds,
+  ...mount
+}: MappedMount): Readonly<Record<string, unknown>> {
   return {
     ...mount,
     keeps_temporary: keepsTemporary,
+    set_user_id: setsUserIds,
     host_id: users.hostId,
     size: users.size,
     network: network ?? "",

@@ -34,6 +34,8 @@ export interface OverlayRoot {
   readonly storage: UpperStorage;
   /** Its users are not those of the machine; null if they are. */
   readonly mapped?: MappedRoot | null;
+  /** Set-user-id programs change the user, if the launcher mounts it. */
+  readonly setsUserIds?: boolean;
 }
 
 export interface MappedRoot extends UserMapping {
@@ -171,8 +173,7 @@ async function exchangeRoot(root: OverlayRoot, lower: readonly string[], user: R
   chownSync(join(next, "upper"), uid, gid);
   chmodSync(join(next, "upper"), mode & 0o7777);
   try {
-    const mounted = { lower, changes: next, target: rootPath(root), options: OVERLAY_OPTIONS, users: { hostId, size }, ...content };
-    await restackMapped(mounted, user);
+    await restackMapped({ ...overlayOf(root), lower, changes: next, users: { hostId, size }, ...content }, user);
     return true;
   } catch (error) {
     rmSync(next, { recursive: true, force: true });
@@ -204,7 +205,11 @@ function createFolders(root: OverlayRoot): void {
 function mappedMount(root: OverlayRoot, store: LayerStore, content: RootContent): MappedMount {
   const { hostId, size } = root.mapped ?? MACHINE_USERS;
   const lower = root.layers.length === 0 ? [emptyOf(root)] : lowerOf(root, store);
-  return { lower, changes: changes(root), target: rootPath(root), options: OVERLAY_OPTIONS, users: { hostId, size }, ...content };
+  return { ...overlayOf(root), lower, changes: changes(root), users: { hostId, size }, ...content };
+}
+
+function overlayOf(root: OverlayRoot): Pick<MappedMount, "target" | "options" | "setsUserIds"> {
+  return { target: rootPath(root), options: OVERLAY_OPTIONS, setsUserIds: root.setsUserIds ?? false };
 }
 
 async function mountOverlay(root: OverlayRoot, store: LayerStore): Promise<void> {

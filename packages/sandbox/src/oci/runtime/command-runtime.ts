@@ -106,7 +106,7 @@ export class CommandRuntime implements OciRuntime {
     from: readonly string[] = ["run", "--detach"],
   ): Promise<StartedSandbox> {
     if ((await this.#records.find(id)) !== null) throw new PlatformError("sandbox.start_failed", `sandbox ${id} exists already`);
-    const { linux } = JSON.parse(readFileSync(join(bundle, "config.json"), "utf8")) as Pick<OciConfig, "linux">;
+    const { linux, process: main } = JSON.parse(readFileSync(join(bundle, "config.json"), "utf8")) as Pick<OciConfig, "linux" | "process">;
     const tool = linux.uidMappings === undefined ? this.#forMachineUsers : this.#tool;
     if (tool === null)
       throw new PlatformError(
@@ -114,7 +114,13 @@ export class CommandRuntime implements OciRuntime {
         `${problem}: ${this.program} starts only sandboxes with users of their own; install runc, on Debian with: apt-get install runc`,
       );
     const { logPath, signal, diskMb, root } = options;
-    const record: RuntimeRecord = { id, process: null, groupPath: linux.cgroupsPath, ...(diskMb !== undefined && { diskMb }) };
+    const record: RuntimeRecord = {
+      id,
+      process: null,
+      groupPath: linux.cgroupsPath,
+      setsUserIds: !main.noNewPrivileges,
+      ...(diskMb !== undefined && { diskMb }),
+    };
     await this.#records.write(record);
     try {
       const pidPath = join(this.#records.folderOf(id), "pid");
@@ -164,14 +170,15 @@ export class CommandRuntime implements OciRuntime {
 
   async #call(
     { dialect, program }: Tool,
-    { id, diskMb }: RuntimeRecord,
+    { id, diskMb, setsUserIds = false }: RuntimeRecord,
     args: readonly string[],
     options: { readonly problem: string; readonly logPath?: string; readonly signal?: AbortSignal },
     root?: object,
   ): Promise<void> {
     const errorsPath = join(this.#records.folderOf(id), "errors");
     const sharedFolder = this.#sharedFolder;
-    const global = dialect.options({ root: this.stateFolder, errorsPath, sharedFolder, ...(diskMb !== undefined && { diskMb }) });
+    const settings = { root: this.stateFolder, errorsPath, sharedFolder, setsUserIds };
+    const global = dialect.options({ ...settings, ...(diskMb !== undefined && { diskMb }) });
     using _moves = dialect.movesOften ? expectMoves(this.#hierarchy) : null;
     const launching = { ...dialect.launching?.(this.#hierarchy), root };
     const argv = [program, ...global, ...args];

@@ -18,6 +18,8 @@ export interface DialectOptions {
   readonly root: string;
   readonly errorsPath: string;
   readonly diskMb?: number;
+  /** Set-user-id programs change the user. gVisor's kernel needs an option for that, which old releases do not have. */
+  readonly setsUserIds?: boolean;
   readonly sharedFolder?: string | undefined;
 }
 
@@ -48,7 +50,7 @@ export const runsc: Dialect = {
   name: "runsc",
   movesOften: true,
   launching: () => ({ descriptors: DESCRIPTORS }),
-  options: ({ root, errorsPath, diskMb, sharedFolder }) => [
+  options: ({ root, errorsPath, diskMb, setsUserIds = false, sharedFolder }) => [
     `--root=${root}`,
     `--log=${errorsPath}`,
     "--log-format=json",
@@ -57,6 +59,7 @@ export const runsc: Dialect = {
     "--network=sandbox",
     // Changes of the root are in a file in that root which the sandbox does not see, so a checkpoint holds files and memory of one moment.
     `--overlay2=root:self${diskMb === undefined ? "" : `,size=${diskMb}m`}`,
+    ...(setsUserIds ? ["--allow-suid"] : []),
     // The empty network namespace of the processes that serve files. A new one for each takes a tenth of a start.
     sharedFolder === undefined ? "--gofer-network-namespace=new" : `--shared-root=${sharedFolder}`,
     // It would only print advice.

@@ -12,6 +12,8 @@ export interface RuntimeRecord {
   readonly process: ProcessIdentity | null;
   readonly groupPath: string;
   readonly diskMb?: number;
+  /** Set-user-id programs change the user. */
+  readonly setsUserIds?: boolean;
 }
 
 const FILE = "record.json";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { PlatformError } from "@aenv/contract";
+import { type CapabilitySet, PlatformError } from "@aenv/contract";
 import type { SandboxRuntime, SnapshotFidelity } from "../../engine.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../../process/process-table.ts";
 import { homeKey, type RootFiles } from "../container.ts";
@@ -49,6 +49,8 @@ export interface MemoryFacts {
   readonly diskMb: number | null;
   /** Missing in records of earlier versions. */
   readonly shmMb?: number | null;
+  /** Missing in records of earlier versions: `minimal`. */
+  readonly capabilities?: CapabilitySet;
   /** The init that runs in it. */
   readonly initPath: string;
   /** Connections to other machines, which the copies do not have. */

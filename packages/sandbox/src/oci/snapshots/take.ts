@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { isPlatformError, PlatformError } from "@aenv/contract";
+import { type CapabilitySet, isPlatformError, PlatformError } from "@aenv/contract";
 import type { SandboxSnapshot, SnapshotFidelity } from "../../engine.ts";
 import { removeTree } from "../../remove-tree.ts";
 import { type Container, INIT_PORT, type RootFiles } from "../container.ts";
@@ -22,6 +22,7 @@ export interface Subject {
   readonly program: number | null;
   readonly diskMb: number | null;
   readonly shmMb: number | null;
+  readonly capabilities: CapabilitySet;
   readonly initPath: string;
 }
 
@@ -49,7 +50,7 @@ export async function takeSnapshot(
 }
 
 async function takeMemory(subject: Subject, snapshots: SnapshotStore, signal: AbortSignal): Promise<SandboxSnapshot> {
-  const { container, runtime, program, diskMb, shmMb, initPath } = subject;
+  const { container, runtime, program, diskMb, shmMb, capabilities, initPath } = subject;
   const { record } = container;
   if (runtime.checkpoint === undefined)
     throw new PlatformError(
@@ -57,7 +58,7 @@ async function takeMemory(subject: Subject, snapshots: SnapshotStore, signal: Ab
       `the memory of a sandbox cannot be stored with the runtime ${runtime.name}; use runsc, or store its files`,
     );
   const cut = await connectionsOf(container);
-  const memory = { program, diskMb, shmMb, initPath, cut };
+  const memory = { program, diskMb, shmMb, capabilities, initPath, cut };
   const { id, bytes } = await snapshots.add({ fidelity: "memory", runtime: record.runtime, memory }, async ({ memoryFolder }) => {
     await runtime.checkpoint?.(record.id, memoryFolder, signal);
     return { files: record.files, bytes: await diskBytes([memoryFolder]) };

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { isObject, type Json, PlatformError } from "@aenv/contract";
+import { type CapabilitySet, isObject, type Json, PlatformError } from "@aenv/contract";
 import type {
   ExportedSnapshot,
   SandboxRuntime,
@@ -17,7 +17,7 @@ import type { ImageConfig } from "../images/layout.ts";
 import type { OciRuntime } from "../runtime/runtime.ts";
 import type { SandboxMount } from "../spec/mounts.ts";
 import { packFolder, unpackFolder } from "./archive.ts";
-import { type CompleteSnapshot, diskBytes, type SnapshotStore } from "./store.ts";
+import { type CompleteSnapshot, diskBytes, type MemoryFacts, type SnapshotStore } from "./store.ts";
 
 /** What engines write about a snapshot. */
 interface Facts {
@@ -44,6 +44,8 @@ interface MemoryNeeds {
   readonly diskMb: number | null;
   /** Missing in snapshots of earlier versions. */
   readonly shmMb?: number | null;
+  /** Missing in snapshots of earlier versions: `minimal`. */
+  readonly capabilities?: CapabilitySet;
   readonly cut: readonly string[];
 }
 
@@ -101,10 +103,7 @@ export async function importSnapshot(
   await assertRuns(facts, mounts, site);
   const { fidelity, runtime, config, layers: ids, memory } = facts;
   const files: RootFiles = { layers: ids, config, ...(mounts.length > 0 && { mounts }) };
-  const stored =
-    memory === null
-      ? null
-      : { program: memory.program, diskMb: memory.diskMb, shmMb: memory.shmMb ?? null, initPath: site.initPath, cut: memory.cut };
+  const stored = memory === null ? null : storedMemory(memory, site);
   const { id, bytes } = await snapshots.add({ fidelity, runtime, memory: stored }, async ({ memoryFolder: folder, holder, expect }) => {
     layers.announce(holder, ids);
     const { freeDiskBytes } = snapshots;
@@ -138,9 +137,14 @@ function expectingEach(expect: (bytes: number) => void): (bytes: number) => void
 
 async function needsOf({ memory, runtime }: CompleteSnapshot, site: Site): Promise<MemoryNeeds | null> {
   if (memory === null) return null;
-  const { program, diskMb, shmMb = null, initPath, cut } = memory;
+  const { program, diskMb, shmMb = null, capabilities = "minimal", initPath, cut } = memory;
   const format = (await site.runtime(runtime)).checkpointFormat ?? "";
-  return { format, architecture: site.architecture, init: await digestOf(initPath), key: site.key, program, diskMb, shmMb, cut };
+  const init = await digestOf(initPath);
+  return { format, architecture: site.architecture, init, key: site.key, program, diskMb, shmMb, capabilities, cut };
+}
+
+function storedMemory({ program, diskMb, shmMb = null, capabilities = "minimal", cut }: MemoryNeeds, { initPath }: Site): MemoryFacts {
+  return { program, diskMb, shmMb, capabilities, initPath, cut };
 }
 
 /** Refuses what could not be continued here, before anything of it is copied. */

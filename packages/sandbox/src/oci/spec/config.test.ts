@@ -43,6 +43,7 @@ const inputs: fc.Arbitrary<ConfigInput> = fc.record({
     },
     { requiredKeys: [] },
   ),
+  capabilities: fc.constantFrom("minimal", "docker"),
   groupPath: fc.constant("/aenv/one"),
 });
 
@@ -66,12 +67,16 @@ describe("the OCI configuration of any sandbox", () => {
     });
   });
 
-  it("starts the init as process 1, without new privileges and with few capabilities", () => {
-    always(({ process }) => {
+  it("starts the init as process 1, with the capabilities that were asked for, and without new privileges unless they are those of Docker", () => {
+    always(({ process }, { capabilities = "minimal" }) => {
       expect(process.args[0]).toBe("/.aenv/init");
-      expect(process.noNewPrivileges).toBe(true);
-      for (const set of Object.values(process.capabilities)) for (const one of set) expect(CAPABILITIES).toContain(one);
+      expect(process.noNewPrivileges).toBe(capabilities === "minimal");
+      const { bounding, effective, permitted, ...others } = process.capabilities;
+      for (const set of [bounding, effective, permitted]) expect(set).toEqual(CAPABILITIES[capabilities]);
+      expect(others).toEqual({ inheritable: [], ambient: [] });
     });
+    expect(ociConfig(plain).process.capabilities.bounding).toHaveLength(8);
+    expect(CAPABILITIES.docker).toHaveLength(14);
   });
 
   it("ignores setuid bits and device nodes of every mount, and mounts a parent before what is below it", () => {

@@ -1,4 +1,4 @@
-import { PlatformError } from "@aenv/contract";
+import { type CapabilitySet, PlatformError } from "@aenv/contract";
 import { ANNOUNCES } from "../announcement.ts";
 import type { UserMapping } from "../overlay/mapped.ts";
 import { CPU_PERIOD_US, type GroupLimits, groupLimits, type Limits, type Runtime } from "./limits.ts";
@@ -28,6 +28,8 @@ export interface ConfigInput {
   /** The size of /dev/shm; `DEFAULT_SHM_MB` if absent. */
   readonly shmMb?: number;
   readonly limits: Limits;
+  /** What its root may do; `minimal` if absent. With more, set-user-id programs change the user. */
+  readonly capabilities?: CapabilitySet;
   /** The control group, below the root of each hierarchy. */
   readonly groupPath: string;
 }
@@ -45,7 +47,7 @@ export interface OciConfig {
     readonly cwd: "/";
     readonly capabilities: Readonly<Record<"bounding" | "effective" | "permitted" | "inheritable" | "ambient", readonly string[]>>;
     readonly rlimits: readonly { readonly type: string; readonly hard: number; readonly soft: number }[];
-    readonly noNewPrivileges: true;
+    readonly noNewPrivileges: boolean;
     readonly oomScoreAdj: number;
   };
   readonly mounts: readonly OciMount[];
@@ -80,7 +82,7 @@ interface OciResources {
  * What root of a sandbox may do: own and change any file of the sandbox, change users, end processes. Not among them: raw sockets,
  * device nodes, mounts, network settings, the clock.
  */
-export const CAPABILITIES = [
+const MINIMAL = [
   "CAP_CHOWN",
   "CAP_DAC_OVERRIDE",
   "CAP_FOWNER",
@@ -90,6 +92,12 @@ export const CAPABILITIES = [
   "CAP_SETGID",
   "CAP_SETUID",
 ] as const;
+
+/** `docker`: the default of Docker, which is also the limit of what can be asked for. No mounts, network settings or clock either. */
+export const CAPABILITIES = {
+  minimal: MINIMAL,
+  docker: [...MINIMAL, "CAP_AUDIT_WRITE", "CAP_MKNOD", "CAP_NET_RAW", "CAP_SETFCAP", "CAP_SETPCAP", "CAP_SYS_CHROOT"],
+} as const satisfies Record<CapabilitySet, readonly string[]>;
 
 /** Files of /proc and /sys that describe the machine instead of the sandbox. */
 export const MASKED = [
@@ -131,6 +139,8 @@ export function ociConfig(input: ConfigInput): OciConfig {
   if (!/^(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)+$/.test(input.groupPath))
     throw invalid(`'${input.groupPath}' is not the path of a control group, such as /aenv/one`);
   const isRunc = input.runtime === "runc";
+  const { capabilities: allowed = "minimal" } = input;
+  const capabilities = CAPABILITIES[allowed];
   return {
     ociVersion: "1.0.2",
     hostname: input.hostname,
@@ -141,9 +151,10 @@ export function ociConfig(input: ConfigInput): OciConfig {
       args: [INIT_PATH, ...input.initArguments],
       env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", `${ANNOUNCES}=1`],
       cwd: "/",
-      capabilities: { bounding: CAPABILITIES, effective: CAPABILITIES, permitted: CAPABILITIES, inheritable: [], ambient: [] },
+      capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities, inheritable: [], ambient: [] },
       rlimits: resourceLimits(input.limits),
-      noNewPrivileges: true,
+      // It would keep sudo and other set-user-id programs from changing the user.
+      noNewPrivileges: allowed === "minimal",
       // When the machine runs out of memory, the kernel ends sandboxes before the server.
       oomScoreAdj: 500,
     },

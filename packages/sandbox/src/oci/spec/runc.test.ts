@@ -68,6 +68,11 @@ describe.each([
       expect(stdout.replaceAll("\t", " ")).toBe("CapBnd: 00000000000004fb\nNoNewPrivs: 1\nSeccomp: 2");
     });
 
+    it("has the capabilities of Docker, new privileges and a filter if it asks for them", async () => {
+      const { stdout } = await run("grep -E '^(CapBnd|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status", { capabilities: "docker" });
+      expect(stdout.replaceAll("\t", " ")).toBe("CapBnd: 00000000a80425fb\nCapAmb: 0000000000000000\nNoNewPrivs: 0\nSeccomp: 2");
+    });
+
     it.each([
       ["mount a file system", "mount -t tmpfs x /etc"],
       ["create a user namespace", "unshare --user true"],
