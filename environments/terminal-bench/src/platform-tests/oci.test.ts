@@ -317,3 +317,19 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
     });
   }),
 );
+
+describeNeeding("runc", "terminal-bench on a server whose sandboxes have the users of the machine", () =>
+  describeNeeding("docker-registry", "and images of a registry", () => {
+    it("leaves tasks unscored with the reason, and plays them without the capabilities of Docker only if it is told so", {
+      timeout: 300_000,
+    }, async () => {
+      await using world = await startWorld({ engine: "oci", sandboxUsers: "machine" }, ["hello-file", "capabilities"]);
+      const chosen = ["--task", "hello-file", "--task", "capabilities"];
+      const refusal = /sudo, sshd and chroot.*root of this machine.*--task-capabilities docker; TERMINAL_BENCH_CAPABILITIES=minimal/;
+      const unscored = [{ kind: "unscored", message: expect.stringMatching(refusal) }];
+      expect(await world.rewards("oracle", chosen)).toMatchObject({ "hello-file": unscored, capabilities: unscored });
+      const minimal = [...chosen, "--var", "TERMINAL_BENCH_CAPABILITIES=minimal"];
+      expect(await world.rewards("oracle", minimal)).toEqual({ "hello-file": [1], capabilities: [0] });
+    });
+  }),
+);
