@@ -358,10 +358,12 @@ export class Containers {
     return removeSharedFolders(this.#options.hierarchy, this.#homeKey);
   }
 
-  async #run({ id, runtime: name, diskMb }: ContainerRecord, way: Way, signal: AbortSignal, root?: object): Promise<StartedSandbox> {
+  async #run(record: ContainerRecord, way: Way, signal: AbortSignal, root?: object): Promise<StartedSandbox> {
+    const { id, runtime: name, diskMb } = record;
     const runtime = await this.#options.runtime(name);
     const bundle = this.#records.folderOf(id);
-    const options = { logPath: this.logPath(id), signal, root, ...(diskMb !== null && { diskMb }) };
+    const own = { setsUserIds: setsUserIds(record), ...(diskMb !== null && { diskMb }) };
+    const options = { logPath: this.logPath(id), signal, root, ...own };
     if (way === "run") return runtime.run(id, bundle, options);
     if (runtime.restore === undefined || runtime.prepare === undefined)
       throw new PlatformError("sandbox.unsupported", `a snapshot with memory cannot be continued with the runtime ${name}; use runsc`);
@@ -474,9 +476,15 @@ export class Containers {
     return { current, network, key: this.#options.key, isRunning: (record) => this.isRunning(record) };
   }
 
-  rootOf({ id, files: { layers }, storage, users, capabilities = "minimal" }: ContainerRecord): OverlayRoot {
+  rootOf(record: ContainerRecord): OverlayRoot {
+    const { id, storage, users } = record;
     const mapped = users == null ? null : { ...users, path: join(mappedFolder(this.#homeKey), id) };
     const folder = join(this.#records.folderOf(id), "root");
-    return { folder, layers, storage, mapped, setsUserIds: capabilities !== "minimal" };
+    return { folder, layers: record.files.layers, storage, mapped, setsUserIds: setsUserIds(record) };
   }
+}
+
+/** Whether set-user-id programs change the user. */
+function setsUserIds({ capabilities = "minimal" }: ContainerRecord): boolean {
+  return capabilities !== "minimal";
 }

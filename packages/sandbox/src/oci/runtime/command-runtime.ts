@@ -106,21 +106,16 @@ export class CommandRuntime implements OciRuntime {
     from: readonly string[] = ["run", "--detach"],
   ): Promise<StartedSandbox> {
     if ((await this.#records.find(id)) !== null) throw new PlatformError("sandbox.start_failed", `sandbox ${id} exists already`);
-    const { linux, process: main } = JSON.parse(readFileSync(join(bundle, "config.json"), "utf8")) as Pick<OciConfig, "linux" | "process">;
+    const { linux } = JSON.parse(readFileSync(join(bundle, "config.json"), "utf8")) as Pick<OciConfig, "linux">;
     const tool = linux.uidMappings === undefined ? this.#forMachineUsers : this.#tool;
     if (tool === null)
       throw new PlatformError(
         "sandbox.unsupported",
         `${problem}: ${this.program} starts only sandboxes with users of their own; install runc, on Debian with: apt-get install runc`,
       );
-    const { logPath, signal, diskMb, root } = options;
-    const record: RuntimeRecord = {
-      id,
-      process: null,
-      groupPath: linux.cgroupsPath,
-      setsUserIds: !main.noNewPrivileges,
-      ...(diskMb !== undefined && { diskMb }),
-    };
+    const { logPath, signal, diskMb, setsUserIds = false, root } = options;
+    const own = { setsUserIds, ...(diskMb !== undefined && { diskMb }) };
+    const record: RuntimeRecord = { id, process: null, groupPath: linux.cgroupsPath, ...own };
     await this.#records.write(record);
     try {
       const pidPath = join(this.#records.folderOf(id), "pid");

@@ -6,6 +6,8 @@ export interface RunOptions {
   readonly signal: AbortSignal;
   /** How much the sandbox may write into its root. Only for runsc, which stores changes itself; see `UpperStorage` for runc. */
   readonly diskMb?: number;
+  /** Set-user-id programs change the user; gVisor's kernel does not learn it from the bundle alone. */
+  readonly setsUserIds?: boolean;
   /** The root, if it is not mounted yet: see `prepareRoot`. */
   readonly root?: object | undefined;
 }
