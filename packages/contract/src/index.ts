@@ -183,7 +183,7 @@ export {
   sessionRoutes,
   snapshotRoutes,
 } from "./routes.ts";
-export type { CommandEnding, CommandLine, CommandResult, FileContent, SandboxFile } from "./sandbox-commands.ts";
+export type { CommandEnding, CommandLine, CommandResult, ExactFile, FileContent, SandboxFile } from "./sandbox-commands.ts";
 export { initCommand, mountPoints, type SandboxOptions } from "./sandbox-options.ts";
 export { secretNames } from "./secrets.ts";
 export {

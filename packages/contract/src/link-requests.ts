@@ -99,7 +99,14 @@ export const linkRequests = {
   "/files/read": z.strictObject({ sandbox, path, offset: z.int().min(0).optional(), length: z.int().min(0).optional() }),
   /** Bytes: the content of the file. */
   "/files/write": z.strictObject({ sandbox, path, mode: mode.optional(), append: z.boolean().optional(), user: user.optional() }),
-  "/files/list": z.strictObject({ sandbox, path, recursive: z.boolean().optional(), limit: z.int().min(1).max(1_000_000) }),
+  "/files/list": z.strictObject({
+    sandbox,
+    path,
+    recursive: z.boolean().optional(),
+    limit: z.int().min(1).max(1_000_000),
+    /** With what two sandboxes are compared by. */
+    exact: z.boolean().optional(),
+  }),
   "/files/stat": z.strictObject({ sandbox, path, follow: z.boolean().optional() }),
   "/files/mkdir": z.strictObject({ sandbox, path, mode: mode.optional() }),
   "/files/remove": z.strictObject({ sandbox, path, recursive: z.boolean().optional() }),
@@ -107,6 +114,10 @@ export const linkRequests = {
   "/files/download": z.strictObject({ sandbox, path }),
   /** Bytes: a tar archive. */
   "/files/upload": z.strictObject({ sandbox, path, user: user.optional() }),
+  /** Bytes: absolute paths, each ended by a zero byte. The answer is an archive for `/files/import` of another sandbox. */
+  "/files/export": z.strictObject({ sandbox }),
+  /** Bytes: a tar archive. */
+  "/files/import": z.strictObject({ sandbox }),
 } as const;
 export type LinkPath = keyof typeof linkRequests;
 export type LinkParameters<P extends LinkPath> = z.infer<(typeof linkRequests)[P]>;

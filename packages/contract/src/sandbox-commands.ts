@@ -39,4 +39,16 @@ export interface SandboxFile {
   readonly target?: string;
 }
 
+/** A file of an exact list, whose mode has all its bits. */
+export interface ExactFile extends SandboxFile {
+  /** What `modifiedAt` leaves out. */
+  readonly modifiedNs: number;
+  /** When the file, or what is known about it, was last changed. No program can set it. */
+  readonly changedAt: string;
+  /** Of a file with several names: the same for all of them. */
+  readonly inode?: string;
+  /** The same for equal attributes and access control lists; absent without any. */
+  readonly attributes?: string;
+}
+
 export type FileContent = string | Uint8Array | AsyncIterable<Uint8Array>;

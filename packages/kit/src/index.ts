@@ -4,6 +4,7 @@ export {
   type CommandEnding,
   type CommandLine,
   type CommandResult,
+  type ExactFile,
   type FileContent,
   nearestName,
   type OracleAction,

@@ -138,6 +138,11 @@ func (p place) unpack(user string, archive io.Reader) (int, error) {
 		return 0, err
 	}
 	defer folder.Close()
+	return eachEntry(archive, func(header *tar.Header, from io.Reader) error { return unpackEntry(folder, header, from, uid, gid) })
+}
+
+// eachEntry reads the archive to its end. It returns the number of entries. The names are clean, and lead nowhere else.
+func eachEntry(archive io.Reader, do func(*tar.Header, io.Reader) error) (int, error) {
 	from := tar.NewReader(archive)
 	for count := 0; ; count++ {
 		header, err := from.Next()
@@ -152,7 +157,15 @@ func (p place) unpack(user string, archive io.Reader) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := unpackEntry(folder, header, from, uid, gid); err != nil {
+		name := filepath.Clean(header.Name)
+		if !filepath.IsLocal(name) {
+			return 0, failed("outside_root", "the archive's entry %q is outside of the folder", header.Name)
+		}
+		if name == "." {
+			continue
+		}
+		header.Name = name
+		if err := do(header, from); err != nil {
 			return 0, err
 		}
 	}
@@ -160,14 +173,7 @@ func (p place) unpack(user string, archive io.Reader) (int, error) {
 
 // unpackEntry does all in the folder of the entry, which it opens once.
 func unpackEntry(into *folder, header *tar.Header, from io.Reader, uid, gid int) error {
-	name := filepath.Clean(header.Name)
-	if !filepath.IsLocal(name) {
-		return failed("outside_root", "the archive's entry %q is outside of the folder", header.Name)
-	}
-	if name == "." {
-		return nil
-	}
-	return into.in(name, "unpack", locating{creates: 0o755}, func(at *location) error {
+	return into.in(header.Name, "unpack", locating{creates: 0o755}, func(at *location) error {
 		if header.Typeflag != tar.TypeDir {
 			if err := removeAt(at.fd(), at.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -182,7 +188,7 @@ func unpackEntry(into *folder, header *tar.Header, from io.Reader, uid, gid int)
 			}
 		}
 		if header.Typeflag == tar.TypeReg {
-			return touchAt(at.fd(), at.name, header.ModTime)
+			return touchAt(at.fd(), at.name, header.ModTime, header.ModTime)
 		}
 		return nil
 	})

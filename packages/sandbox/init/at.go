@@ -66,10 +66,15 @@ func linkAt(fromFolder int, from string, toFolder int, to string) error {
 }
 
 // touchAt sets the times of a file, or of a link itself.
-func touchAt(folder int, name string, modified time.Time) error {
-	at := syscall.NsecToTimespec(modified.UnixNano())
-	_, err := callAt(syscall.SYS_UTIMENSAT, folder, name, uintptr(unsafe.Pointer(&[2]syscall.Timespec{at, at})), atNoFollow)
+func touchAt(folder int, name string, accessed, modified time.Time) error {
+	times := [2]syscall.Timespec{timespecOf(accessed), timespecOf(modified)}
+	_, err := callAt(syscall.SYS_UTIMENSAT, folder, name, uintptr(unsafe.Pointer(&times)), atNoFollow)
 	return err
+}
+
+// timespecOf also takes times that are too early or too late for a number of nanoseconds.
+func timespecOf(at time.Time) syscall.Timespec {
+	return syscall.Timespec{Sec: at.Unix(), Nsec: int64(at.Nanosecond())}
 }
 
 func callAt(number uintptr, folder int, name string, third, fourth uintptr) (uintptr, error) {

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 type fileInfo struct {
@@ -21,6 +23,32 @@ type fileInfo struct {
 	Gid        uint32 `json:"gid"`
 	ModifiedMs int64  `json:"modified_ms"`
 	Target     string `json:"target,omitempty"` // of a link
+	*exactInfo
+}
+
+// exactInfo is what an exact copy also has to be compared by.
+type exactInfo struct {
+	ModifiedNs int64  `json:"modified_ns"`          // beyond modified_ms
+	ChangedMs  int64  `json:"changed_ms"`           // of the file or of what is known about it; no program can set it
+	Inode      string `json:"inode,omitempty"`      // of a file with several names: the same for all of them
+	Attributes string `json:"attributes,omitempty"` // their digest
+}
+
+// describeExactly also shows all bits of the mode. The name is an absolute path.
+func describeExactly(in tree, name, shown string, info fs.FileInfo) fileInfo {
+	d := describe(in, name, shown, info)
+	stat := info.Sys().(*syscall.Stat_t)
+	d.Mode = stat.Mode & 0o7777
+	d.exactInfo = &exactInfo{ModifiedNs: int64(info.ModTime().Nanosecond()) % 1e6, ChangedMs: time.Unix(stat.Ctim.Unix()).UnixMilli()}
+	if d.Type == "file" || d.Type == "directory" {
+		// One that cannot be read is of a file that is gone.
+		attributes, _, _ := readAttributes(name)
+		d.Attributes = digestOf(attributes)
+	}
+	if !info.IsDir() && stat.Nlink > 1 {
+		d.Inode = fmt.Sprintf("%x:%x", stat.Dev, stat.Ino)
+	}
+	return d
 }
 
 func describe(in tree, name, shown string, info fs.FileInfo) fileInfo {
@@ -299,6 +327,7 @@ type listRequest struct {
 	place
 	Recursive bool `json:"recursive"`
 	Limit     int  `json:"limit"`
+	Exact     bool `json:"exact"` // for the comparison of two sandboxes
 }
 
 // listFiles sends one line of JSON per file, in order. Paths are relative to the listed folder. Links are not followed.
@@ -308,6 +337,13 @@ func listFiles(_ *server, on *stream, r listRequest) (any, error) {
 		return nil, err
 	}
 	defer in.Close()
+	show := describe
+	if r.Exact {
+		if r.Root != "" {
+			return nil, failed("invalid_request", "an exact list is of an absolute path, and has no root")
+		}
+		show = describeExactly
+	}
 	entries, err := in.ReadDir(name)
 	if err != nil {
 		return nil, err
@@ -327,7 +363,7 @@ func listFiles(_ *server, on *stream, r listRequest) (any, error) {
 			}
 			count++
 			path, below := filepath.Join(folder, info.Name()), filepath.Join(shown, info.Name())
-			if err := lines.Encode(describe(in, path, below, info)); err != nil {
+			if err := lines.Encode(show(in, path, below, info)); err != nil {
 				return err
 			}
 			if !r.Recursive || !info.IsDir() {

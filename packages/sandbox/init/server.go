@@ -81,6 +81,8 @@ func init() {
 		"pack":           typed(packFiles),
 		"unpack":         typed(unpackFiles),
 		"unpack_cached":  typed(unpackCached),
+		"export":         typed(exportFiles),
+		"import":         typed(importFiles),
 		"connect":        typed(connectPort),
 		"listen":         typed(listenPort),
 		"take":           typed(takeConnection),

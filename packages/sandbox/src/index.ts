@@ -39,7 +39,7 @@ export {
   type RestoreReport,
 } from "./init/connection.ts";
 export { InitError, isInitError } from "./init/error.ts";
-export type { Bytes, FileChange, FileInfo, InitFiles, Place } from "./init/files.ts";
+export type { Bytes, ExactFileInfo, FileChange, FileInfo, InitFiles, Place } from "./init/files.ts";
 export { initKeyArgument, openInitKey } from "./init/key.ts";
 export type { ProcessEnding, ProcessOutput, RemoteProcess, SpawnOptions, TerminalSize } from "./init/process.ts";
 export { type InitProgramOptions, initProgram } from "./init/program.ts";

@@ -1,13 +1,13 @@
-import type { SandboxFile } from "@aenv/kit";
+import type { ExactFile } from "@aenv/kit";
 import { describe, expect, it } from "vitest";
-import { compareListings, downloadsOf } from "./compare.ts";
+import { compareListings } from "./compare.ts";
 import { isCompared } from "./rules.ts";
 
-const entry = (path: string, more: Partial<SandboxFile> = {}): [string, SandboxFile] => [
+const entry = (path: string, more: Partial<ExactFile> = {}): [string, ExactFile] => [
   path,
-  { path, type: "file", size: 1, mode: 0o644, uid: 0, gid: 0, modifiedAt: "2026-01-01T00:00:00.000Z", ...more },
+  { path, type: "file", size: 1, mode: 0o644, uid: 0, gid: 0, modifiedAt: "2026-01-01T00:00:00.000Z", modifiedNs: 0, changedAt: "2026-01-02T00:00:00.000Z", ...more },
 ];
-const folder = (path: string, more: Partial<SandboxFile> = {}) => entry(path, { type: "directory", mode: 0o755, ...more });
+const folder = (path: string, more: Partial<ExactFile> = {}) => entry(path, { type: "directory", mode: 0o755, ...more });
 const link = (path: string, target: string) => entry(path, { type: "link", target });
 
 const image = new Map([
@@ -22,7 +22,7 @@ const image = new Map([
   entry("/usr/bin/cat"),
   link("/usr/bin/python", "python3"),
 ]);
-const agentWith = (...changes: readonly (readonly [string, SandboxFile | null])[]) => {
+const agentWith = (...changes: readonly (readonly [string, ExactFile | null])[]) => {
   const listing = new Map(image);
   for (const [path, file] of changes) file === null ? listing.delete(path) : listing.set(path, file);
   return listing;
@@ -40,28 +40,61 @@ describe("changes of the agent", () => {
       link("/app/link", "/etc/passwd"),
       entry("/app/socket", { type: "other" }),
     );
-    expect(compareListings(image, agent, [])).toEqual({
-      removed: ["/app/gone", "/app/old"],
-      folders: ["/app/new"],
-      files: ["/app/changed", "/app/new/b"],
-      links: ["/app/link"],
-      leftOut: ["/app/socket"],
-    });
+    const { copied, ...others } = compareListings(image, agent, []);
+    // The times of a folder are those of its content, so it is copied too.
+    expect(copied.toSorted()).toEqual(["/app", "/app/changed", "/app/link", "/app/new", "/app/new/b", "/app/socket"]);
+    expect(others).toEqual({ removed: ["/app/gone", "/app/old"], names: new Map(), leftOut: [] });
   });
 
   it("of a type remove what was there", () => {
     const agent = agentWith(folder("/app/kept"), entry("/app/kept/inner"), link("/app/old", "/tmp"), ["/app/old/a", null]);
     expect(compareListings(image, agent, [])).toMatchObject({
       removed: ["/app/kept", "/app/old"],
-      folders: ["/app/kept"],
-      files: ["/app/kept/inner"],
-      links: ["/app/old"],
+      copied: ["/app", "/app/kept", "/app/old", "/app/kept/inner"],
     });
   });
 
-  it("of mode and owner count, also of folders", () => {
-    const agent = agentWith(folder("/app", { mode: 0o700 }), entry("/app/kept", { uid: 1000 }));
-    expect(compareListings(image, agent, [])).toMatchObject({ folders: ["/app"], files: ["/app/kept"] });
+  it.each([
+    ["mode", { mode: 0o4755 }],
+    ["owner", { uid: 1000 }],
+    ["attributes", { attributes: "digest" }],
+    ["time", { modifiedAt: "2026-01-03T00:00:00.000Z" }],
+    ["time, by nanoseconds", { modifiedNs: 1 }],
+    ["content, if size and time are those of the image", { changedAt: "2026-01-03T00:00:00.000Z" }],
+  ])("of a file's %s count", (_, more) => {
+    expect(compareListings(image, agentWith(entry("/app/kept", more)), []).copied).toEqual(["/app", "/app/kept"]);
+  });
+
+  it("of a folder's mode and attributes count, and its time does unless it is protected", () => {
+    const agent = agentWith(folder("/app", { mode: 0o2775 }), folder("/app/old", { attributes: "digest" }));
+    expect(compareListings(image, agent, [])).toMatchObject({ copied: ["/app", "/app/old"], leftOut: [] });
+    const time = { modifiedAt: "2026-01-03T00:00:00.000Z" };
+    const later = agentWith(folder("/app/old", time), folder("/usr/bin", time));
+    expect(compareListings(image, later, [])).toMatchObject({ copied: ["/app", "/app/old"], leftOut: [] });
+  });
+
+  it("are none where each sandbox has copies of the image's files, with times of change of their own", () => {
+    const copies = new Map([...image].map(([path, file]) => [path, { ...file, changedAt: "2026-01-05T00:00:00.000Z" }]));
+    expect(compareListings(image, copies, [])).toEqual({ removed: [], copied: [], names: new Map(), leftOut: [] });
+  });
+
+  it("of a file with several names are copied once, and a protected file gets no further name", () => {
+    const named = (path: string, inode: string) => entry(path, { inode });
+    const names = (...changes: readonly (readonly [string, ExactFile])[]) => [...compareListings(image, agentWith(...changes), []).names];
+    expect(names(named("/app/a", "1"), named("/app/b", "1"), named("/app/c", "1"))).toEqual([
+      ["/app/b", "/app/a"],
+      ["/app/c", "/app/a"],
+    ]);
+    expect(names(named("/app/kept", "1"), named("/app/new", "1"))).toEqual([["/app/new", "/app/kept"]]);
+    expect(names(named("/usr/bin/cat", "1"), named("/app/cat", "1"))).toEqual([]);
+    expect(names(named("/app/alone", "1"))).toEqual([]);
+  });
+
+  it("are also names that are no longer those of one file", () => {
+    const one = new Map([...image, entry("/app/a", { inode: "1" }), entry("/app/b", { inode: "1" })]);
+    expect(compareListings(one, one, []).copied).toEqual([]);
+    const two = new Map([...one, entry("/app/b")]);
+    expect(compareListings(one, two, [])).toMatchObject({ copied: ["/app", "/app/b"], names: new Map() });
   });
 
   it.each([
@@ -81,15 +114,15 @@ describe("changes of the agent", () => {
       .map((_name, i, all) => folder(`/${all.slice(0, i + 1).join("/")}`));
     const base = new Map([...image, ...folders]);
     const changes = compareListings(base, new Map([...base, [path, file]]), []);
-    expect([changes.files, changes.links, changes.leftOut]).toEqual([[], [], [path]]);
+    expect([changes.copied, changes.leftOut]).toEqual([[], [path]]);
     // Unless the task declares it as its result.
-    const { files, links } = compareListings(base, new Map([...base, [path, file]]), [path]);
-    expect([...files, ...links]).toEqual([path]);
+    const { copied } = compareListings(base, new Map([...base, [path, file]]), [path]);
+    expect(copied).toContain(path);
   });
 
   it("include new programs and removed files, but no removed program", () => {
     const agent = agentWith(entry("/usr/bin/new-tool"), ["/usr/bin/cat", null]);
-    expect(compareListings(image, agent, [])).toMatchObject({ files: ["/usr/bin/new-tool"], removed: [], leftOut: ["/usr/bin/cat"] });
+    expect(compareListings(image, agent, [])).toMatchObject({ copied: ["/usr/bin/new-tool"], removed: [], leftOut: ["/usr/bin/cat"] });
   });
 
   it("do not include links in place of folders with programs, nor files below links of the image", () => {
@@ -103,16 +136,16 @@ describe("changes of the agent", () => {
     ]);
     const moved = new Map([...base].filter(([path]) => !/^\/(?:usr|etc)/.test(path)));
     const replaced = compareListings(base, new Map([...moved, link("/usr", "/evil"), link("/etc", "/evil")]), []);
-    expect([replaced.links, replaced.removed]).toEqual([[], ["/etc/kept"]]);
+    expect([replaced.copied, replaced.removed]).toEqual([[], ["/etc/kept"]]);
     const hidden = compareListings(base, new Map([...base, folder("/usr/local"), link("/usr/local/bin", "/evil")]), []);
-    expect([hidden.folders, hidden.links, hidden.leftOut]).toEqual([["/usr/local"], [], ["/usr/local/bin"]]);
+    expect([hidden.copied, hidden.leftOut]).toEqual([["/usr", "/usr/local"], ["/usr/local/bin"]]);
     const below = compareListings(base, new Map([...base, folder("/lib"), entry("/lib/libc.so"), entry("/lib/new.so")]), []);
-    expect([below.files, below.folders, below.removed]).toEqual([[], [], []]);
+    expect([below.copied, below.removed]).toEqual([[], []]);
   });
 
   it("do not include what a listing shows below something that is no folder", () => {
     const agent = agentWith(link("/app/old", "/usr"), entry("/app/old/bin"));
-    expect(compareListings(image, agent, [])).toMatchObject({ files: [], leftOut: ["/app/old/bin"] });
+    expect(compareListings(image, agent, [])).toMatchObject({ leftOut: ["/app/old/bin"] });
   });
 });
 
@@ -128,11 +161,4 @@ it("paths of the kernel, the platform and the verification are not compared", ()
   ];
   expect(paths.filter((path) => isCompared(path))).toEqual(["/logs/agent/x", "/etc/hostname2"]);
   expect(paths.filter((path) => isCompared(path, ["/logs"]))).toEqual(["/etc/hostname2"]);
-});
-
-it("files in new folders are downloaded together", () => {
-  expect(downloadsOf(["/app/changed", "/app/new/a", "/app/new/deep/b"], image)).toEqual([
-    { path: "/app/changed", isFolder: false },
-    { path: "/app/new", isFolder: true },
-  ]);
 });

@@ -1,60 +1,100 @@
 import { posix } from "node:path";
-import type { SandboxFile } from "@aenv/kit";
+import type { ExactFile } from "@aenv/kit";
 import { isAnchor, isTaken } from "./rules.ts";
 
 /** What a file system contains, by absolute path. Folders come before their content. */
-export type Listing = ReadonlyMap<string, SandboxFile>;
+export type Listing = ReadonlyMap<string, ExactFile>;
 
 /** What has to be done to a sandbox of the image to make it that of the agent. */
 export interface Changes {
   /** Paths that the agent has removed or replaced by something of another type. */
   readonly removed: readonly string[];
-  /** New folders, and those with another mode or owner. */
-  readonly folders: readonly string[];
-  readonly files: readonly string[];
-  readonly links: readonly string[];
+  /** What is new or different, in the order of the agent's listing. */
+  readonly copied: readonly string[];
+  /** Those that are another name of a file, and the name of this file that is copied or that the image has. */
+  readonly names: ReadonlyMap<string, string>;
   /** Changes that the rules do not take. */
   readonly leftOut: readonly string[];
 }
 
-/**
- * Compares two listings that the platform's own process has made. A change that the agent hides, by restoring size and time of a file,
- * does not reach the verifier, so hiding one gains nothing.
- */
+/** Compares two listings that the platform's own process has made. */
 export function compareListings(image: Listing, agent: Listing, taken: readonly string[]): Changes {
   const rules = { isInImage: (path: string) => image.has(path), taken };
-  const changes = { removed: [] as string[], folders: [] as string[], files: [] as string[], links: [] as string[] };
-  const leftOut: string[] = [];
-  const isAllowed = (path: string): boolean => {
-    if (isTaken(path, rules)) return true;
-    leftOut.push(path);
-    return false;
-  };
+  const removed: string[] = [];
+  const copied = new Set<string>();
+  const leftOut = new Set<string>();
   for (const [path, was] of image) {
     const is = agent.get(path);
-    if (is?.type === was.type || isIn(path, changes.removed)) continue;
-    if (isAnchor(path)) leftOut.push(path);
-    else if (is === undefined ? isAllowed(path) : isTaken(path, rules)) changes.removed.push(path);
+    if (is?.type === was.type || isIn(path, removed)) continue;
+    const isAllowed = !isAnchor(path) && isTaken(path, rules);
+    if (isAllowed) removed.push(path);
+    else if (is === undefined || isAnchor(path)) leftOut.add(path);
   }
-  const removed = new Set(changes.removed);
+  const gone = new Set(removed);
+  const isSame = sameness(image, agent);
   for (const [path, is] of agent) {
     const was = image.get(path);
-    if (was !== undefined && isSame(was, is)) continue;
+    if (was !== undefined && isSame(path, was, is)) continue;
     const isReplaced = is.type !== "directory" && isAnchor(path);
-    if (is.type === "other" || isReplaced || !hasFolders(path, agent, image, removed)) leftOut.push(path);
-    else if (isAllowed(path)) changes[LISTS[is.type]].push(path);
+    if (!isReplaced && hasFolders(path, agent, image, gone) && isTaken(path, rules)) copied.add(path);
+    // The times of a folder change with its content, which is compared by itself.
+    else if (was === undefined || is.type !== "directory" || !isSimilar(was, is)) leftOut.add(path);
   }
-  return { ...changes, leftOut };
+  // What is written into a folder changes its times, so they are set again.
+  for (const folder of new Set([...removed, ...copied].map((path) => posix.dirname(path))))
+    if (agent.get(folder)?.type === "directory" && isTaken(folder, rules)) copied.add(folder);
+  const isThere = (path: string) => isTaken(path, rules) && (copied.has(path) || (image.has(path) && !leftOut.has(path)));
+  return { removed, copied: [...agent.keys()].filter((path) => copied.has(path)), names: namesOf(agent, copied, isThere), leftOut: [...leftOut] };
 }
 
-const LISTS = { directory: "folders", file: "files", link: "links" } as const;
+/** Whether something is the same in both, given what is at a path in the image and in the agent's sandbox. */
+function sameness(image: Listing, agent: Listing): (path: string, was: ExactFile, is: ExactFile) => boolean {
+  const [firstWas, firstIs] = [firstNames(image), firstNames(agent)];
+  const looksSame = (path: string, was: ExactFile, is: ExactFile) =>
+    isSimilar(was, is) &&
+    (firstWas.get(path) ?? path) === (firstIs.get(path) ?? path) &&
+    was.modifiedAt === is.modifiedAt &&
+    was.modifiedNs === is.modifiedNs;
+  let [same, other] = [0, 0];
+  for (const [path, is] of agent) {
+    const was = image.get(path);
+    if (was?.type !== "file" || !looksSame(path, was, is)) continue;
+    if (was.changedAt === is.changedAt) same++;
+    else other++;
+  }
+  // Where each sandbox has copies of the image's files, all of them have other times of change, which then say nothing.
+  const isComparable = same > other;
+  return (path, was, is) => looksSame(path, was, is) && (is.type !== "file" || !isComparable || was.changedAt === is.changedAt);
+}
 
-/** The time of a folder changes with its content, which is compared by itself. */
-function isSame(was: SandboxFile, is: SandboxFile): boolean {
+/** The same in all that does not change by itself. */
+function isSimilar(was: ExactFile, is: ExactFile): boolean {
   if (was.type !== is.type || was.uid !== is.uid || was.gid !== is.gid) return false;
-  if (is.type === "link") return was.target === is.target;
-  if (was.mode !== is.mode) return false;
-  return is.type !== "file" || (was.size === is.size && was.modifiedAt === is.modifiedAt);
+  if (was.mode !== is.mode || was.attributes !== is.attributes || was.target !== is.target) return false;
+  return is.type !== "file" || was.size === is.size;
+}
+
+/** Of each path whose file has several names in the listing, the first of them. */
+function firstNames(listing: Listing): ReadonlyMap<string, string> {
+  const [first, found] = [new Map<string, string>(), new Map<string, string>()];
+  for (const [path, { inode }] of listing) {
+    if (inode === undefined) continue;
+    if (!first.has(inode)) first.set(inode, path);
+    found.set(path, first.get(inode) ?? path);
+  }
+  return found;
+}
+
+/** A protected file of the image gets no further name: a test that writes to it would write to the file of the image. */
+function namesOf(agent: Listing, copied: ReadonlySet<string>, isThere: (path: string) => boolean): ReadonlyMap<string, string> {
+  const [first, names] = [new Map<string, string>(), new Map<string, string>()];
+  for (const [path, { inode }] of agent) {
+    if (inode === undefined || !isThere(path)) continue;
+    const name = first.get(inode);
+    if (name === undefined) first.set(inode, path);
+    else if (copied.has(path)) names.set(path, name);
+  }
+  return names;
 }
 
 /**
@@ -74,15 +114,4 @@ function hasFolders(path: string, agent: Listing, image: Listing, removed: Reado
 function isIn(path: string, removed: readonly string[]): boolean {
   const last = removed.at(-1);
   return last !== undefined && path.startsWith(`${last}/`);
-}
-
-/** New folders that are in no other new folder, with the files in them; other files by themselves. */
-export function downloadsOf(files: readonly string[], image: Listing): readonly { readonly path: string; readonly isFolder: boolean }[] {
-  const found = new Map<string, boolean>();
-  for (const path of files) {
-    let top: string | null = null;
-    for (let folder = posix.dirname(path); folder !== "/" && !image.has(folder); folder = posix.dirname(folder)) top = folder;
-    found.set(top ?? path, top !== null);
-  }
-  return [...found].map(([path, isFolder]) => ({ path, isFolder }));
 }

@@ -1,19 +1,26 @@
 export const BLOCK = 512;
 
-/** An entry of a tar archive. Sockets, devices and other special files are not written by the platform. */
+/** An entry of a tar archive. */
 export interface TarEntry {
   /** Relative, with `/`; without a slash at the end. */
   readonly path: string;
-  readonly type: "file" | "directory" | "link" | "other";
+  /** `whiteout` is a device with the number 0:0, which removes what is at the path. */
+  readonly type: "file" | "directory" | "link" | "hard link" | "pipe" | "whiteout" | "other";
   readonly size: number;
   readonly mode: number;
   readonly modifiedSec: number;
-  /** Where a symbolic link leads. */
+  /** Where a link leads. */
   readonly target: string;
+  readonly uid?: number;
+  readonly gid?: number;
+  /** Further values of the second header, each byte as a character. */
+  readonly records?: ReadonlyMap<string, string>;
 }
 
-const TYPES = { "0": "file", "\0": "file", "5": "directory", "2": "link" } as const;
-const FLAGS = { file: "0", directory: "5", link: "2", other: "0" } as const;
+const FLAGS = { file: "0", directory: "5", link: "2", "hard link": "1", pipe: "6", whiteout: "3", other: "0" } as const;
+const TYPES: Readonly<Record<string, TarEntry["type"]>> = { "0": "file", "\0": "file", "5": "directory", "2": "link", "1": "hard link", "6": "pipe" };
+/** The largest user in a header. */
+const MAX_USER = 8 ** 7 - 1;
 
 /** The zeros after a content of this size. */
 export function padding(size: number): Uint8Array {
@@ -23,17 +30,21 @@ export function padding(size: number): Uint8Array {
 export const END_OF_ARCHIVE = new Uint8Array(2 * BLOCK);
 
 /** The header of an entry, after a second one for a path that does not fit. */
-export function headerBytes({ path, type, size, mode, modifiedSec, target }: TarEntry): Uint8Array {
+export function headerBytes({ path, type, size, mode, modifiedSec, target, uid = 0, gid = 0, records: more = NONE }: TarEntry): Uint8Array {
   const records = [
+    ...[...more].map(([key, value]) => paxRecord(key, Buffer.from(value, "latin1"))),
+    ...(uid > MAX_USER ? [paxRecord("uid", String(uid))] : []),
+    ...(gid > MAX_USER ? [paxRecord("gid", String(gid))] : []),
     ...(fits(path) ? [] : [paxRecord("path", path)]),
     ...(fits(target) ? [] : [paxRecord("linkpath", target)]),
     ...(size < 8 ** 11 ? [] : [paxRecord("size", String(size))]),
   ];
   const shown = { path: fits(path) ? path : "long", target: fits(target) ? target : "long", size: size < 8 ** 11 ? size : 0 };
-  const own = block(shown.path, FLAGS[type], shown.size, mode, modifiedSec, shown.target);
+  const owner = { uid: Math.min(uid, MAX_USER), gid: Math.min(gid, MAX_USER) };
+  const own = block({ ...shown, ...owner, flag: FLAGS[type], mode, modifiedSec });
   if (records.length === 0) return own;
   const extra = Buffer.concat(records);
-  return Buffer.concat([block("pax", "x", extra.length, 0o644, 0, ""), extra, padding(extra.length), own]);
+  return Buffer.concat([block({ path: "pax", flag: "x", size: extra.length, mode: 0o644, uid: 0, gid: 0, modifiedSec: 0, target: "" }), extra, padding(extra.length), own]);
 }
 
 /** The entry of a header block, with the values of a second header before it; null for a block of zeros. Throws for a damaged one. */
@@ -44,26 +55,30 @@ export function parseHeader(bytes: Buffer, pax: ReadonlyMap<string, string>): (T
   if (octal(148, 8) !== checksum(bytes)) throw new Error("the archive is damaged: the checksum of a header is wrong");
   const flag = String.fromCharCode(bytes[156] ?? 0);
   const prefix = text(345, 155);
-  const path = pax.get("path") ?? (prefix === "" ? text(0, 100) : `${prefix}/${text(0, 100)}`);
+  const inPax = (key: string) => (pax.has(key) ? Buffer.from(pax.get(key) ?? "", "latin1").toString("utf8") : undefined);
+  const path = inPax("path") ?? (prefix === "" ? text(0, 100) : `${prefix}/${text(0, 100)}`);
   return {
     path: path.replace(/\/+$/, ""),
-    type: TYPES[flag as keyof typeof TYPES] ?? "other",
+    type: TYPES[flag] ?? "other",
     size: Number(pax.get("size") ?? octal(124, 12)),
     mode: octal(100, 8),
     modifiedSec: Number(pax.get("mtime") ?? octal(136, 12)),
-    target: pax.get("linkpath") ?? text(157, 100),
+    target: inPax("linkpath") ?? text(157, 100),
+    uid: Number(pax.get("uid") ?? octal(108, 8)),
+    gid: Number(pax.get("gid") ?? octal(116, 8)),
+    records: pax,
     flag,
   };
 }
 
-/** The records of a second header: `LENGTH KEY=VALUE\n`. */
+/** The records of a second header, `LENGTH KEY=VALUE\n`, with a character for each byte. */
 export function parsePax(bytes: Buffer): Map<string, string> {
   const found = new Map<string, string>();
   for (let at = 0; at < bytes.length; ) {
     const space = bytes.indexOf(" ", at);
     const length = Number(bytes.toString("latin1", at, space));
     if (space < 0 || !Number.isInteger(length) || length <= 0) throw new Error("the archive is damaged: a record has no length");
-    const record = bytes.toString("utf8", space + 1, at + length - 1);
+    const record = bytes.toString("latin1", space + 1, at + length - 1);
     const equals = record.indexOf("=");
     found.set(record.slice(0, equals), record.slice(equals + 1));
     at += length;
@@ -71,24 +86,28 @@ export function parsePax(bytes: Buffer): Map<string, string> {
   return found;
 }
 
+const NONE: ReadonlyMap<string, string> = new Map();
+
 function fits(text: string): boolean {
   return Buffer.byteLength(text) <= 100 && /^[\x20-\x7e]*$/.test(text);
 }
 
-function paxRecord(key: string, value: string): Buffer {
-  const rest = Buffer.from(` ${key}=${value}\n`);
+function paxRecord(key: string, value: string | Buffer): Buffer {
+  const rest = Buffer.concat([Buffer.from(` ${key}=`), Buffer.from(value as string), Buffer.from("\n")]);
   let length = rest.length;
   while (String(length).length + rest.length !== length) length = String(length).length + rest.length;
   return Buffer.concat([Buffer.from(String(length)), rest]);
 }
 
-function block(path: string, flag: string, size: number, mode: number, modifiedSec: number, target: string): Buffer {
+type Block = Required<Omit<TarEntry, "type" | "records">> & { readonly flag: string };
+
+function block({ path, flag, size, mode, uid, gid, modifiedSec, target }: Block): Buffer {
   const bytes = Buffer.alloc(BLOCK);
   const octal = (value: number, at: number, length: number) => bytes.write(value.toString(8).padStart(length - 1, "0"), at, "latin1");
   bytes.write(path, 0);
   octal(mode, 100, 8);
-  octal(0, 108, 8);
-  octal(0, 116, 8);
+  octal(uid, 108, 8);
+  octal(gid, 116, 8);
   octal(size, 124, 12);
   octal(Math.max(0, Math.floor(modifiedSec)), 136, 12);
   bytes.write(flag, 156);

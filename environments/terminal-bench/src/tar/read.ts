@@ -15,6 +15,7 @@ export async function* readTar(archive: AsyncIterable<Uint8Array>): AsyncGenerat
     const header = parseHeader(block, pax);
     if (header === null) continue;
     if (header.flag === "x") {
+      if (header.size > MAX_PAX_BYTES) throw new Error(`a header of the archive has ${header.size} bytes; it may have ${MAX_PAX_BYTES}`);
       pax = parsePax((await source.take(header.size)) ?? Buffer.alloc(0));
       await source.skip(gap(header.size));
       continue;
@@ -26,6 +27,9 @@ export async function* readTar(archive: AsyncIterable<Uint8Array>): AsyncGenerat
     await source.skip(left.size + gap(entry.size));
   }
 }
+
+/** Names and attributes of one file. */
+const MAX_PAX_BYTES = 1_024 ** 2;
 
 const gap = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK;
 

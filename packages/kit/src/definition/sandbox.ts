@@ -1,4 +1,13 @@
-import type { CapabilitySet, CommandEnding, CommandLine, CommandResult, EgressPolicy, FileContent, SandboxFile } from "@aenv/contract";
+import type {
+  CapabilitySet,
+  CommandEnding,
+  CommandLine,
+  CommandResult,
+  EgressPolicy,
+  ExactFile,
+  FileContent,
+  SandboxFile,
+} from "@aenv/contract";
 
 export interface TaskCommandOptions {
   /** A relative path begins at the working directory of the image. */
@@ -67,6 +76,15 @@ export interface TaskFiles {
   upload(path: string, archive: Uint8Array | AsyncIterable<Uint8Array>, options?: Options & { readonly user?: string }): Promise<void>;
   /** A folder or a file as a tar archive. */
   download(path: string, options?: Options): Promise<AsyncIterable<Uint8Array>>;
+  /** The same as `list`, with what two sandboxes are compared by. */
+  listExactly(path: string, options?: Options & { readonly recursive?: boolean; readonly limit?: number }): Promise<ExactFile[]>;
+  /**
+   * Each of these absolute paths by itself, in an archive for `import` of another sandbox: with owner, mode, times, attributes, access control
+   * lists and holes. What is not there is left out.
+   */
+  export(paths: Iterable<string>, options?: Options): Promise<AsyncIterable<Uint8Array>>;
+  /** Writes such an archive into the root. An entry for the device 0:0 removes what is at its path. */
+  import(archive: AsyncIterable<Uint8Array>, options?: Options): Promise<void>;
 }
 
 /** A sandbox in which the environment's code runs commands for its task. It ends with the episode, or with `close`. */

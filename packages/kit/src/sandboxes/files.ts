@@ -1,4 +1,5 @@
 import {
+  type ExactFile,
   type FileContent,
   type LinkParameters,
   type LinkPath,
@@ -13,9 +14,12 @@ import type { SandboxTarget } from "./target.ts";
 
 type FilePath = Extract<LinkPath, `/files/${string}`>;
 type Options = { readonly signal?: AbortSignal };
+type ListOptions = Options & { readonly recursive?: boolean; readonly limit?: number };
 
 const LIST_LIMIT = 10_000;
 const MAX_READ_BYTES = 512 * 1_024 ** 2;
+/** Characters of paths that are sent at once. */
+const BATCH_LENGTH = 64 * 1_024;
 
 /** The files of a sandbox, through the platform. */
 export class LinkedFiles implements TaskFiles {
@@ -54,15 +58,12 @@ export class LinkedFiles implements TaskFiles {
     await this.#call("/files/write", { path, ...options }, signal, typeof content === "string" ? Buffer.from(content) : content);
   }
 
-  async list(
-    path = ".",
-    { signal, recursive, limit = LIST_LIMIT }: Options & { readonly recursive?: boolean; readonly limit?: number } = {},
-  ): Promise<SandboxFile[]> {
-    const given = { path, limit, ...(recursive !== undefined && { recursive }) };
-    const { files, truncated } = (await this.#call("/files/list", given, signal)) as { files: SandboxFile[]; truncated: boolean };
-    if (truncated)
-      throw new PlatformError("request.invalid", `'${path}' has more than ${limit} entries; raise the limit, or list its folders`);
-    return files;
+  async list(path = ".", options: ListOptions = {}): Promise<SandboxFile[]> {
+    return this.#list<SandboxFile>(path, options, {});
+  }
+
+  async listExactly(path: string, options: ListOptions = {}): Promise<ExactFile[]> {
+    return this.#list<ExactFile>(path, options, { exact: true });
   }
 
   async stat(path: string, { signal, follow }: Options & { readonly follow?: boolean } = {}): Promise<SandboxFile> {
@@ -93,6 +94,22 @@ export class LinkedFiles implements TaskFiles {
     return this.#bytes("/files/download", { path }, signal);
   }
 
+  async export(paths: Iterable<string>, { signal }: Options = {}): Promise<AsyncIterable<Uint8Array>> {
+    return this.#bytes("/files/export", {}, signal, inBatches(paths));
+  }
+
+  async import(archive: AsyncIterable<Uint8Array>, { signal }: Options = {}): Promise<void> {
+    await this.#call("/files/import", {}, signal, archive);
+  }
+
+  async #list<T>(path: string, { signal, recursive, limit = LIST_LIMIT }: ListOptions, more: { readonly exact?: true }): Promise<T[]> {
+    const given = { path, limit, ...(recursive !== undefined && { recursive }), ...more };
+    const { files, truncated } = (await this.#call("/files/list", given, signal)) as { files: T[]; truncated: boolean };
+    if (truncated)
+      throw new PlatformError("request.invalid", `'${path}' has more than ${limit} entries; raise the limit, or list its folders`);
+    return files;
+  }
+
   async #call<P extends FilePath>(
     path: P,
     parameters: Omit<LinkParameters<P>, "sandbox">,
@@ -107,9 +124,10 @@ export class LinkedFiles implements TaskFiles {
     path: P,
     parameters: Omit<LinkParameters<P>, "sandbox">,
     signal: AbortSignal | undefined,
+    content?: LinkContent,
   ): Promise<AsyncIterable<Uint8Array>> {
     const { link, request } = this.#request(path, parameters, signal);
-    return bytesOf(await link.request(request), request.signal);
+    return bytesOf(await link.request({ ...request, ...(content !== undefined && { content }) }), request.signal);
   }
 
   #request<P extends FilePath>(path: P, parameters: Omit<LinkParameters<P>, "sandbox">, own: AbortSignal | undefined) {
@@ -117,4 +135,16 @@ export class LinkedFiles implements TaskFiles {
     const signal = this.#target.signalWith(own);
     return { link, request: { path, instanceId, parameters: { ...parameters, sandbox: id } as unknown as LinkParameters<P>, signal } };
   }
+}
+
+/** Each path with a zero byte behind it, many in one piece. */
+async function* inBatches(paths: Iterable<string>): AsyncGenerator<Uint8Array> {
+  let batch = "";
+  for (const path of paths) {
+    batch += `${path}\0`;
+    if (batch.length < BATCH_LENGTH) continue;
+    yield Buffer.from(batch);
+    batch = "";
+  }
+  yield Buffer.from(batch);
 }

@@ -25,11 +25,28 @@ export interface FileInfo {
   readonly target?: string;
 }
 
+/** A file of an exact list, whose mode has all its bits. */
+export interface ExactFileInfo extends FileInfo {
+  /** Beyond `modifiedMs`. */
+  readonly modifiedNs: number;
+  /** When the file, or what is known about it, was last changed. */
+  readonly changedMs: number;
+  /** Of a file with several names: the same for all of them. */
+  readonly inode?: string;
+  /** A digest of its attributes and access control lists; absent without any. */
+  readonly attributes?: string;
+}
+
 export interface ListOptions {
   readonly recursive?: boolean;
   readonly limit?: number;
   /** Is told the size of each entry while the list is received. */
   readonly onEntry?: (bytes: number) => void;
+}
+
+export interface FileList<T> {
+  readonly files: readonly T[];
+  readonly isTruncated: boolean;
 }
 
 /** Limit of a list for which none was given. */
@@ -89,20 +106,26 @@ export class InitFiles {
   }
 
   /** Lists a folder in the order of names. Links are listed, not followed. */
-  async list({
-    onEntry,
-    ...options
-  }: Place & ListOptions): Promise<{ readonly files: readonly FileInfo[]; readonly isTruncated: boolean }> {
+  list(options: Place & ListOptions): Promise<FileList<FileInfo>> {
+    return this.#list(options, infoOf);
+  }
+
+  /** The same with what two sandboxes are compared by. */
+  listExactly(options: Omit<Place, "root"> & ListOptions): Promise<FileList<ExactFileInfo>> {
+    return this.#list({ ...options, exact: true }, exactInfoOf);
+  }
+
+  async #list<T>({ onEntry, ...options }: Place & ListOptions & { readonly exact?: true }, read: (fields: Fields) => T): Promise<FileList<T>> {
     const { limit = MAX_ENTRIES } = options;
     const { stream, receiver } = this.#send("list", options, incoming);
     await stream.answer;
-    const files: FileInfo[] = [];
+    const files: T[] = [];
     for await (const line of boundedLines(receiver, LINE_LIMITS)) {
       // An init that a program of the sandbox has taken over may send any number.
       if (files.length >= limit)
         throw new PlatformError("sandbox.lost", `the sandbox's init sent more than ${limit} entries, the limit of this list`);
       onEntry?.(line.length);
-      files.push(infoOf(parseFields(line)));
+      files.push(read(parseFields(line)));
     }
     return { files, isTruncated: fieldsOf(await stream.summary).truncated === true };
   }
@@ -141,6 +164,23 @@ export class InitFiles {
     await upload(this.#send("unpack", options).stream, archive);
   }
 
+  /**
+   * The files, folders and links with these absolute paths, each of which is followed by a zero byte, as an archive with all that a file system
+   * keeps of them. What is not there is left out.
+   */
+  async export({ paths, ...options }: { readonly paths: Bytes; readonly abort?: AbortSignal }): Promise<Readable> {
+    const { stream, receiver } = this.#send("export", options, incoming);
+    await stream.answer;
+    // While the paths are sent, the archive arrives. If they fail, so does the archive.
+    void send(stream, paths);
+    return receiver;
+  }
+
+  /** Writes such an archive into the root. A device 0:0 in it removes what is at its path. */
+  async import({ archive, ...options }: { readonly archive: Bytes; readonly abort?: AbortSignal }): Promise<void> {
+    await upload(this.#send("import", options).stream, archive);
+  }
+
   /** Unpacks an archive that was kept. False if it is not there, or not the one with this digest; then the folder may have any content. */
   async unpackCached(options: Place & { readonly cache: string; readonly sha256: string }): Promise<boolean> {
     return fieldsOf(await this.#send("unpack_cached", options).stream.answer).found === true;
@@ -152,6 +192,12 @@ function incoming(stream: InitStream): IncomingBytes {
 }
 
 async function upload(stream: InitStream, content: Bytes): Promise<void> {
+  await send(stream, content);
+  await stream.answer;
+}
+
+/** Never rejects: the failure of the stream says why. */
+async function send(stream: InitStream, content: Bytes): Promise<void> {
   try {
     for await (const part of content instanceof Uint8Array ? [content] : content) {
       if (stream.isClosed) break; // refused: the answer says why
@@ -161,7 +207,6 @@ async function upload(stream: InitStream, content: Bytes): Promise<void> {
     stream.reset(error instanceof Error ? error : new Error(String(error)));
   }
   stream.end();
-  await stream.answer;
 }
 
 async function* changesIn(content: Readable): AsyncGenerator<FileChange, void, undefined> {
@@ -186,5 +231,15 @@ function infoOf(fields: Fields): FileInfo {
     gid: numberIn(fields, "gid"),
     modifiedMs: numberIn(fields, "modified_ms"),
     ...(typeof fields.target === "string" && { target: fields.target }),
+  };
+}
+
+function exactInfoOf(fields: Fields): ExactFileInfo {
+  return {
+    ...infoOf(fields),
+    modifiedNs: numberIn(fields, "modified_ns"),
+    changedMs: numberIn(fields, "changed_ms"),
+    ...(typeof fields.inode === "string" && { inode: fields.inode }),
+    ...(typeof fields.attributes === "string" && { attributes: fields.attributes }),
   };
 }

@@ -20,7 +20,6 @@ export async function* receivedContent({ stream, signal }: Content, idleMs: numb
 
 /** Sends the content of a file as the answer. Throws if the environment does not read it. */
 export async function sendContent(stream: ServerHttp2Stream, content: AsyncIterable<Uint8Array>, idleMs: number): Promise<void> {
-  stream.resume();
   stream.respond({ ":status": 200, "content-type": "application/octet-stream" });
   for await (const part of content) {
     if (stream.destroyed) return;

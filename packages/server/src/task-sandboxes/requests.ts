@@ -12,7 +12,7 @@ import {
   PlatformError,
   problemsOf,
 } from "@aenv/contract";
-import type { FileInfo } from "@aenv/sandbox";
+import type { ExactFileInfo, FileInfo } from "@aenv/sandbox";
 import { finished, outputOf } from "../sandboxes/command-output.ts";
 import { endingFields } from "../sandboxes/ending-fields.ts";
 import type { OpenSandbox } from "../sandboxes/init-connections.ts";
@@ -118,10 +118,13 @@ export class LinkRequests {
         }),
       "/files/list": (call) =>
         this.#in(call, async ({ init, path }) => {
-          const { recursive = false, limit } = call.given;
-          const place = { path: path(call.given.path), abort: call.signal };
-          const onEntry = this.#holdAnswer(call);
-          const { files, isTruncated } = await init.files.list({ ...place, recursive, limit, onEntry });
+          const { recursive = false, limit, exact = false } = call.given;
+          const options = { path: path(call.given.path), abort: call.signal, recursive, limit, onEntry: this.#holdAnswer(call) };
+          if (exact) {
+            const { files, isTruncated } = await init.files.listExactly(options);
+            return { files: files.map(exactFields), truncated: isTruncated };
+          }
+          const { files, isTruncated } = await init.files.list(options);
           return { files: files.map(fileFields), truncated: isTruncated };
         }),
       "/files/stat": (call) =>
@@ -153,6 +156,17 @@ export class LinkRequests {
           const { user } = call.given;
           const place = { path: path(call.given.path), abort: call.signal };
           await init.files.unpack({ ...place, archive: receivedContent(call, this.#idleMs), ...(user !== undefined && { user }) });
+          return null;
+        }),
+      "/files/export": (call) =>
+        this.#in(call, async ({ init }) =>
+          this.#send(call, await init.files.export({ paths: receivedContent(call, this.#idleMs), abort: call.signal }), {
+            readsRequest: true,
+          }),
+        ),
+      "/files/import": (call) =>
+        this.#in(call, async ({ init }) => {
+          await init.files.import({ archive: receivedContent(call, this.#idleMs), abort: call.signal });
           return null;
         }),
     };
@@ -224,7 +238,12 @@ export class LinkRequests {
     return (bytes) => holding.add(bytes);
   }
 
-  async #send({ stream }: Call<LinkPath>, content: AsyncIterable<Uint8Array>): Promise<typeof ANSWERED> {
+  async #send(
+    { stream }: Call<LinkPath>,
+    content: AsyncIterable<Uint8Array>,
+    { readsRequest = false }: { readonly readsRequest?: boolean } = {},
+  ): Promise<typeof ANSWERED> {
+    if (!readsRequest) stream.resume();
     await sendContent(stream, content, this.#idleMs);
     endAnswer(stream, this.#idleMs);
     return ANSWERED;
@@ -339,4 +358,15 @@ function isLinkPath(path: string): path is LinkPath {
 
 function fileFields({ path, type, size, mode, uid, gid, modifiedMs, target }: FileInfo): object {
   return { path, type, size, mode, uid, gid, modifiedAt: new Date(modifiedMs).toISOString(), ...(target !== undefined && { target }) };
+}
+
+function exactFields(file: ExactFileInfo): object {
+  const { modifiedNs, changedMs, inode, attributes } = file;
+  return {
+    ...fileFields(file),
+    modifiedNs,
+    changedAt: new Date(changedMs).toISOString(),
+    ...(inode !== undefined && { inode }),
+    ...(attributes !== undefined && { attributes }),
+  };
 }
