@@ -44,7 +44,12 @@ async function listTree(files: TaskFiles, kept: readonly string[]): Promise<List
  * One archive with all changes; each path is one that was decided on, and is what was decided on, whatever the agent's sandbox sends. Removes
  * from `missing` what it has written.
  */
-async function* archiveOf(files: TaskFiles, { removed, copied, names }: Changes, now: Listing, missing: Set<string>): AsyncGenerator<Uint8Array> {
+async function* archiveOf(
+  files: TaskFiles,
+  { removed, copied, names }: Changes,
+  now: Listing,
+  missing: Set<string>,
+): AsyncGenerator<Uint8Array> {
   for (const path of removed) yield headerBytes({ ...EMPTY, path: path.slice(1), type: "whiteout" });
   const wanted = new Set(copied.filter((path) => !names.has(path)));
   for await (const { content, ...part } of readTar(await files.export([...wanted]))) {

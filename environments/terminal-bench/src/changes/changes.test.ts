@@ -5,7 +5,18 @@ import { isCompared } from "./rules.ts";
 
 const entry = (path: string, more: Partial<ExactFile> = {}): [string, ExactFile] => [
   path,
-  { path, type: "file", size: 1, mode: 0o644, uid: 0, gid: 0, modifiedAt: "2026-01-01T00:00:00.000Z", modifiedNs: 0, changedAt: "2026-01-02T00:00:00.000Z", ...more },
+  {
+    path,
+    type: "file",
+    size: 1,
+    mode: 0o644,
+    uid: 0,
+    gid: 0,
+    modifiedAt: "2026-01-01T00:00:00.000Z",
+    modifiedNs: 0,
+    changedAt: "2026-01-02T00:00:00.000Z",
+    ...more,
+  },
 ];
 const folder = (path: string, more: Partial<ExactFile> = {}) => entry(path, { type: "directory", mode: 0o755, ...more });
 const link = (path: string, target: string) => entry(path, { type: "link", target });

@@ -44,7 +44,12 @@ export function compareListings(image: Listing, agent: Listing, taken: readonly 
   for (const folder of new Set([...removed, ...copied].map((path) => posix.dirname(path))))
     if (agent.get(folder)?.type === "directory" && isTaken(folder, rules)) copied.add(folder);
   const isThere = (path: string) => isTaken(path, rules) && (copied.has(path) || (image.has(path) && !leftOut.has(path)));
-  return { removed, copied: [...agent.keys()].filter((path) => copied.has(path)), names: namesOf(agent, copied, isThere), leftOut: [...leftOut] };
+  return {
+    removed,
+    copied: [...agent.keys()].filter((path) => copied.has(path)),
+    names: namesOf(agent, copied, isThere),
+    leftOut: [...leftOut],
+  };
 }
 
 /** Whether something is the same in both, given what is at a path in the image and in the agent's sandbox. */

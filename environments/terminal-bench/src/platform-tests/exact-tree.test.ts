@@ -1,7 +1,7 @@
 import { Environment } from "@aenv/sdk";
 import { describeNeeding } from "@aenv/testing";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startWorld, type World } from "./testing/world.ts";
 
 /** Trees of the image: their files have the same content, and are changed in different ways. */
@@ -26,38 +26,40 @@ const operation = fc.oneof(
 );
 const trees = fc.array(fc.array(operation, { minLength: 5, maxLength: 25 }), { minLength: TREES, maxLength: TREES });
 
-describeNeeding("runc", "strict mode of terminal-bench with the engine oci", () =>
-  describeNeeding("docker-registry", "and images of a registry", () => {
-    let world: World;
-    beforeAll(async () => {
-      world = await startWorld({ engine: "oci" }, ["exact-tree", "shared-folder"]);
-    }, 300_000);
-    afterAll(() => world?.[Symbol.asyncDispose](), 120_000);
+describe.each(["runc", "runsc"] as const)("strict mode of terminal-bench with %s", (runtime) =>
+  describeNeeding(runtime, "that this machine has", () =>
+    describeNeeding("docker-registry", "and images of a registry", () => {
+      let world: World;
+      beforeAll(async () => {
+        world = await startWorld({ engine: "oci", runtime }, ["exact-tree", "shared-folder"]);
+      }, 300_000);
+      afterAll(() => world?.[Symbol.asyncDispose](), 120_000);
 
-    const open = (task: string) =>
-      Environment.create(world.ref, { systemUrl: world.platform.controlUrl, environmentVariables: world.variables, task });
-    const reward = async (env: Environment) => (await env.callReward({})) as unknown as { reward: number; raw_output: string };
+      const open = (task: string) =>
+        Environment.create(world.ref, { systemUrl: world.platform.controlUrl, environmentVariables: world.variables, task });
+      const reward = async (env: Environment) => (await env.callReward({})) as unknown as { reward: number; raw_output: string };
 
-    it("gives work that is a set-group-id bit and an access control list its reward", { timeout: 60_000 }, async () => {
-      const tasks = ["--task", "exact-tree", "--task", "shared-folder"];
-      expect(await world.rewards("oracle", tasks)).toEqual({ "exact-tree": [1], "shared-folder": [1] });
-      expect(await world.rewards("noop", tasks)).toEqual({ "exact-tree": [0], "shared-folder": [0] });
-    });
-
-    it("gives the tests a tree that equals the agent's in all that a file system keeps", { timeout: 300_000 }, async () => {
-      await using env = await open("exact-tree");
-      const property = fc.asyncProperty(trees, async (all) => {
-        await env.reset({ task: "exact-tree" });
-        const lines = all.flatMap((operations, at) => [
-          `in /app/trees/${at}`,
-          ...operations.map((one) => one.map(encodeURIComponent).join(" ")),
-        ]);
-        const command = `perl /opt/build.pl 2> /dev/null <<'END'\n${lines.join("\n")}\nEND\nperl /opt/list.pl /app/trees > /app/listed`;
-        expect((await env.callTool("bash", { command })).text).toContain("[exit code 0]");
-        const { reward: equal, raw_output } = await reward(env);
-        expect(equal, raw_output).toBe(1);
+      it("gives work that is a set-group-id bit and an access control list its reward", { timeout: 60_000 }, async () => {
+        const tasks = ["--task", "exact-tree", "--task", "shared-folder"];
+        expect(await world.rewards("oracle", tasks)).toEqual({ "exact-tree": [1], "shared-folder": [1] });
+        expect(await world.rewards("noop", tasks)).toEqual({ "exact-tree": [0], "shared-folder": [0] });
       });
-      await fc.assert(property, { numRuns: 6, endOnFailure: true });
-    });
-  }),
+
+      it("gives the tests a tree that equals the agent's in all that a file system keeps", { timeout: 300_000 }, async () => {
+        await using env = await open("exact-tree");
+        const property = fc.asyncProperty(trees, async (all) => {
+          await env.reset({ task: "exact-tree" });
+          const lines = all.flatMap((operations, at) => [
+            `in /app/trees/${at}`,
+            ...operations.map((one) => one.map(encodeURIComponent).join(" ")),
+          ]);
+          const command = `set -e; perl /opt/build.pl <<'END'\n${lines.join("\n")}\nEND\nperl /opt/list.pl /app/trees > /app/listed`;
+          expect((await env.callTool("bash", { command })).text).toContain("[exit code 0]");
+          const { reward: equal, raw_output } = await reward(env);
+          expect(equal, raw_output).toBe(1);
+        });
+        await fc.assert(property, { numRuns: 8, endOnFailure: true });
+      });
+    }),
+  ),
 );

@@ -18,7 +18,14 @@ export interface TarEntry {
 }
 
 const FLAGS = { file: "0", directory: "5", link: "2", "hard link": "1", pipe: "6", whiteout: "3", other: "0" } as const;
-const TYPES: Readonly<Record<string, TarEntry["type"]>> = { "0": "file", "\0": "file", "5": "directory", "2": "link", "1": "hard link", "6": "pipe" };
+const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
+  "0": "file",
+  "\0": "file",
+  "5": "directory",
+  "2": "link",
+  "1": "hard link",
+  "6": "pipe",
+};
 /** The largest user in a header. */
 const MAX_USER = 8 ** 7 - 1;
 
@@ -44,7 +51,12 @@ export function headerBytes({ path, type, size, mode, modifiedSec, target, uid =
   const own = block({ ...shown, ...owner, flag: FLAGS[type], mode, modifiedSec });
   if (records.length === 0) return own;
   const extra = Buffer.concat(records);
-  return Buffer.concat([block({ path: "pax", flag: "x", size: extra.length, mode: 0o644, uid: 0, gid: 0, modifiedSec: 0, target: "" }), extra, padding(extra.length), own]);
+  return Buffer.concat([
+    block({ path: "pax", flag: "x", size: extra.length, mode: 0o644, uid: 0, gid: 0, modifiedSec: 0, target: "" }),
+    extra,
+    padding(extra.length),
+    own,
+  ]);
 }
 
 /** The entry of a header block, with the values of a second header before it; null for a block of zeros. Throws for a damaged one. */

@@ -115,7 +115,10 @@ export class InitFiles {
     return this.#list({ ...options, exact: true }, exactInfoOf);
   }
 
-  async #list<T>({ onEntry, ...options }: Place & ListOptions & { readonly exact?: true }, read: (fields: Fields) => T): Promise<FileList<T>> {
+  async #list<T>(
+    { onEntry, ...options }: Place & ListOptions & { readonly exact?: true },
+    read: (fields: Fields) => T,
+  ): Promise<FileList<T>> {
     const { limit = MAX_ENTRIES } = options;
     const { stream, receiver } = this.#send("list", options, incoming);
     await stream.answer;
