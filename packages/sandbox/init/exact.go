@@ -88,8 +88,12 @@ func exportFile(to *tar.Writer, path string) error {
 	if content == nil {
 		return to.WriteHeader(header)
 	}
-	if stat := info.Sys().(*syscall.Stat_t); stat.Blocks*512 < info.Size() {
-		return exportParts(to, header, content)
+	switch stat := info.Sys().(*syscall.Stat_t); {
+	case stat.Blocks*512 < header.Size:
+		return exportParts(to, header, content, partsOfFile(content, header.Size))
+	case header.Size >= 1<<20 && stat.Blocks == (header.Size+511)/512:
+		// gVisor does not know holes, and says this of every file. Of another file, the last block is full.
+		return exportParts(to, header, content, partsByContent(content, header.Size))
 	}
 	if err := to.WriteHeader(header); err != nil {
 		return err
@@ -105,8 +109,7 @@ type filePart struct{ At, Size int64 }
 const partBytes = 16
 
 // exportParts writes a file without its holes: for each part its offset and its size, and then its content.
-func exportParts(to *tar.Writer, header *tar.Header, file *os.File) error {
-	parts := partsOfFile(file, header.Size)
+func exportParts(to *tar.Writer, header *tar.Header, file *os.File, parts []filePart) error {
 	header.PAXRecords[sparseRecord] = strconv.FormatInt(header.Size, 10)
 	header.Size = 0
 	for _, part := range parts {
@@ -137,7 +140,7 @@ const (
 	seekHole = 4
 )
 
-// partsOfFile returns what is not a hole. gVisor does not know holes, and says that all is one part.
+// partsOfFile returns what is not a hole.
 func partsOfFile(file *os.File, size int64) (parts []filePart) {
 	for end := int64(0); end < size; {
 		begin, err := file.Seek(end, seekData)
@@ -151,6 +154,28 @@ func partsOfFile(file *os.File, size int64) (parts []filePart) {
 			end = size
 		}
 		parts = append(parts, filePart{begin, end - begin})
+	}
+	return parts
+}
+
+var zeroBlock [64 << 10]byte
+
+// partsByContent takes blocks of zeros for holes.
+func partsByContent(file *os.File, size int64) (parts []filePart) {
+	block := make([]byte, len(zeroBlock))
+	for at := int64(0); at < size; at += int64(len(block)) {
+		n, err := file.ReadAt(block[:min(int64(len(block)), size-at)], at)
+		if n == 0 && err != nil {
+			return parts // It has shrunk meanwhile.
+		}
+		if bytes.Equal(block[:n], zeroBlock[:n]) {
+			continue
+		}
+		if last := len(parts) - 1; last >= 0 && parts[last].At+parts[last].Size == at {
+			parts[last].Size += int64(n)
+		} else {
+			parts = append(parts, filePart{at, int64(n)})
+		}
 	}
 	return parts
 }
@@ -273,26 +298,10 @@ func restoreContent(file *os.File, header *tar.Header, from io.Reader) error {
 		if err != nil || part.At < 0 || part.Size < 0 || part.At > size-part.Size {
 			return failed("invalid_archive", "a part of the archive's entry %q is not within its %d bytes", header.Name, size)
 		}
-		if _, err := io.CopyN(&holeWriter{file, part.At}, from, part.Size); err != nil {
+		if _, err := io.CopyN(io.NewOffsetWriter(file, part.At), from, part.Size); err != nil {
 			return err
 		}
 	}
-}
-
-// A holeWriter leaves holes where it is given zeros: gVisor sends holes as zeros, and they must not fill the disk.
-type holeWriter struct {
-	file *os.File
-	at   int64
-}
-
-func (w *holeWriter) Write(data []byte) (int, error) {
-	if len(bytes.TrimLeft(data, "\x00")) > 0 {
-		if _, err := w.file.WriteAt(data, w.at); err != nil {
-			return 0, err
-		}
-	}
-	w.at += int64(len(data))
-	return len(data), nil
 }
 
 // restoreDetails does in this order what would change the result of a later step: a change of the owner removes bits of the mode.

@@ -161,6 +161,19 @@ func TestAnExactCopyHasAllThatAFileSystemKeeps(t *testing.T) {
 	}
 }
 
+func TestHolesAreFoundWhereAFileSystemDoesNotKnowThem(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	must(t, err, file.Truncate(1_000_000))
+	for _, at := range []int64{65_536, 131_072, 999_999} {
+		_, err := file.WriteAt([]byte("x"), at)
+		must(t, err)
+	}
+	if parts := partsByContent(file, 1_000_000); !reflect.DeepEqual(parts, []filePart{{65_536, 131_072}, {983_040, 16_960}}) {
+		t.Fatalf("%v", parts)
+	}
+	file.Close()
+}
+
 func TestNamesOfAttributesAndPartsOfFilesAreChecked(t *testing.T) {
 	part := func(at, size byte) []byte { return []byte{0, 0, 0, 0, 0, 0, 0, at, 0, 0, 0, 0, 0, 0, 0, size} }
 	for name, entry := range map[string]struct {

@@ -11,22 +11,29 @@ const path = fc.constantFrom(
   ...["a", "a/b", "a/f", "a/b/g", "c", "c/h", "c/i", "l", "new", "new/x", "new/y", "new/y/z", "a/new", "a/b/it's = 5% ünlü", "c/-n"],
 );
 const user = fc.constantFrom("0", "7", "1000", "65534");
-const operation = fc.oneof(
-  fc.tuple(fc.constantFrom("remove", "mkdir", "pipe", "hide"), path),
-  fc.tuple(fc.constant("mkdir"), path),
-  fc.tuple(fc.constant("write"), path, fc.string({ maxLength: 20 })),
-  fc.tuple(fc.constant("sparse"), path, fc.constantFrom("3000000", "1000000000000")),
-  fc.tuple(fc.constantFrom("rename", "swap", "name"), path, path),
-  fc.tuple(fc.constant("link"), path, fc.constantFrom("/etc/passwd", "a/f", "nowhere")),
-  fc.tuple(fc.constant("mode"), path, fc.integer({ min: 0, max: 0o7777 }).map(String)),
-  fc.tuple(fc.constant("owner"), path, user, user),
-  fc.tuple(fc.constant("time"), path, fc.constantFrom("1700000000", "1600000000.123456789", "-5.5", "9000000000")),
-  fc.tuple(fc.constant("attribute"), path, fc.constantFrom("user.a", "user.b=%", "user.overlay.opaque"), fc.string({ maxLength: 9 })),
-  fc.tuple(fc.constant("acl"), path, fc.constantFrom("access", "default"), user),
-);
-const trees = fc.array(fc.array(operation, { minLength: 5, maxLength: 25 }), { minLength: TREES, maxLength: TREES });
+/** `half` of the size of a large file, of which only a few bytes are no hole. */
+const treesWith = (half: string) => {
+  const operation = fc.oneof(
+    fc.tuple(fc.constantFrom("remove", "mkdir", "pipe", "hide"), path),
+    fc.tuple(fc.constant("mkdir"), path),
+    fc.tuple(fc.constant("write"), path, fc.string({ maxLength: 20 })),
+    fc.tuple(fc.constant("sparse"), path, fc.constantFrom("3000000", half)),
+    fc.tuple(fc.constantFrom("rename", "swap", "name"), path, path),
+    fc.tuple(fc.constant("link"), path, fc.constantFrom("/etc/passwd", "a/f", "nowhere")),
+    fc.tuple(fc.constant("mode"), path, fc.integer({ min: 0, max: 0o7777 }).map(String)),
+    fc.tuple(fc.constant("owner"), path, user, user),
+    fc.tuple(fc.constant("time"), path, fc.constantFrom("1700000000", "1600000000.123456789", "-5.5", "9000000000")),
+    fc.tuple(fc.constant("attribute"), path, fc.constantFrom("user.a", "user.b=%", "user.overlay.opaque"), fc.string({ maxLength: 9 })),
+    fc.tuple(fc.constant("acl"), path, fc.constantFrom("access", "default"), user),
+  );
+  return fc.array(fc.array(operation, { minLength: 5, maxLength: 25 }), { minLength: TREES, maxLength: TREES });
+};
 
-describe.each(["runc", "runsc"] as const)("strict mode of terminal-bench with %s", (runtime) =>
+// gVisor has no access control lists, so the solution of that task fails there too. It does not know holes, so a large file is read as a whole.
+describe.each([
+  { runtime: "runc", shared: 1, half: "1000000000000" },
+  { runtime: "runsc", shared: 0, half: "30000000" },
+] as const)("strict mode of terminal-bench with $runtime", ({ runtime, shared, half }) =>
   describeNeeding(runtime, "that this machine has", () =>
     describeNeeding("docker-registry", "and images of a registry", () => {
       let world: World;
@@ -41,13 +48,13 @@ describe.each(["runc", "runsc"] as const)("strict mode of terminal-bench with %s
 
       it("gives work that is a set-group-id bit and an access control list its reward", { timeout: 60_000 }, async () => {
         const tasks = ["--task", "exact-tree", "--task", "shared-folder"];
-        expect(await world.rewards("oracle", tasks)).toEqual({ "exact-tree": [1], "shared-folder": [1] });
+        expect(await world.rewards("oracle", tasks)).toEqual({ "exact-tree": [1], "shared-folder": [shared] });
         expect(await world.rewards("noop", tasks)).toEqual({ "exact-tree": [0], "shared-folder": [0] });
       });
 
       it("gives the tests a tree that equals the agent's in all that a file system keeps", { timeout: 300_000 }, async () => {
         await using env = await open("exact-tree");
-        const property = fc.asyncProperty(trees, async (all) => {
+        const property = fc.asyncProperty(treesWith(half), async (all) => {
           await env.reset({ task: "exact-tree" });
           const lines = all.flatMap((operations, at) => [
             `in /app/trees/${at}`,
