@@ -122,6 +122,7 @@ export {
   unscoredCauses,
 } from "./outcome.ts";
 export { pageOf } from "./page.ts";
+export { decodePath, encodePath } from "./path-bytes.ts";
 export {
   CALLERS_LABEL,
   type FrameChannel,

@@ -46,16 +46,19 @@ func readAttributes(path string) (map[string]string, int, error) {
 	return found, size, nil
 }
 
-// growing reads what may become larger meanwhile. With an empty buffer, the kernel returns the size.
+const maxAttribute = 64 << 10 // of Linux
+
+// growing asks for the size first. It may change meanwhile, and that of gVisor does not count the attributes of an overlay below it, for which there
+// has to be room too.
 func growing(read func(to []byte) (int, error)) (string, error) {
-	for {
-		size, err := read(nil)
-		if err != nil || size == 0 {
-			return "", err
-		}
-		buffer := make([]byte, size)
+	size, err := read(nil)
+	if err != nil || size == 0 {
+		return "", err
+	}
+	for capacity := size; ; capacity = min(2*capacity, maxAttribute) {
+		buffer := make([]byte, capacity)
 		size, err = read(buffer)
-		if err == syscall.ERANGE {
+		if err == syscall.ERANGE && capacity < maxAttribute {
 			continue
 		}
 		return string(buffer[:max(size, 0)]), err

@@ -161,6 +161,29 @@ func TestAnExactCopyHasAllThatAFileSystemKeeps(t *testing.T) {
 	}
 }
 
+func TestAListThatNeedsMoreRoomThanItSaysIsRead(t *testing.T) {
+	text, err := growing(func(to []byte) (int, error) {
+		switch {
+		case len(to) == 0:
+			return 3, nil
+		case len(to) < 100:
+			return -1, syscall.ERANGE
+		}
+		return copy(to, "abc"), nil
+	})
+	if text != "abc" || err != nil {
+		t.Fatalf("%q, %v", text, err)
+	}
+	if _, err := growing(func(to []byte) (int, error) {
+		if len(to) == 0 {
+			return 1, nil
+		}
+		return -1, syscall.ERANGE
+	}); err != syscall.ERANGE {
+		t.Fatal(err)
+	}
+}
+
 func TestHolesAreFoundWhereAFileSystemDoesNotKnowThem(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	must(t, err, file.Truncate(1_000_000))

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+	"unicode/utf8"
 )
 
 type fileInfo struct {
@@ -32,6 +33,7 @@ type exactInfo struct {
 	ChangedMs  int64  `json:"changed_ms"`           // of the file or of what is known about it; no program can set it
 	Inode      string `json:"inode,omitempty"`      // of a file with several names: the same for all of them
 	Attributes string `json:"attributes,omitempty"` // their digest
+	PathBytes  []byte `json:"path_bytes,omitempty"` // if the path is not UTF-8, as which JSON shows it
 }
 
 // describeExactly also shows all bits of the mode. The name is an absolute path.
@@ -44,6 +46,9 @@ func describeExactly(in tree, name, shown string, info fs.FileInfo) fileInfo {
 		// One that cannot be read is of a file that is gone.
 		attributes, _, _ := readAttributes(name)
 		d.Attributes = digestOf(attributes)
+	}
+	if !utf8.ValidString(shown) {
+		d.PathBytes = []byte(shown)
 	}
 	if !info.IsDir() && stat.Nlink > 1 {
 		d.Inode = fmt.Sprintf("%x:%x", stat.Dev, stat.Ino)

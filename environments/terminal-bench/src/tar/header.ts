@@ -1,3 +1,5 @@
+import { decodePath, encodePath } from "@aenv/kit";
+
 export const BLOCK = 512;
 
 /** An entry of a tar archive. */
@@ -42,8 +44,8 @@ export function headerBytes({ path, type, size, mode, modifiedSec, target, uid =
     ...[...more].map(([key, value]) => paxRecord(key, Buffer.from(value, "latin1"))),
     ...(uid > MAX_USER ? [paxRecord("uid", String(uid))] : []),
     ...(gid > MAX_USER ? [paxRecord("gid", String(gid))] : []),
-    ...(fits(path) ? [] : [paxRecord("path", path)]),
-    ...(fits(target) ? [] : [paxRecord("linkpath", target)]),
+    ...(fits(path) ? [] : [paxRecord("path", encodePath(path))]),
+    ...(fits(target) ? [] : [paxRecord("linkpath", encodePath(target))]),
     ...(size < 8 ** 11 ? [] : [paxRecord("size", String(size))]),
   ];
   const shown = { path: fits(path) ? path : "long", target: fits(target) ? target : "long", size: size < 8 ** 11 ? size : 0 };
@@ -67,7 +69,7 @@ export function parseHeader(bytes: Buffer, pax: ReadonlyMap<string, string>): (T
   if (octal(148, 8) !== checksum(bytes)) throw new Error("the archive is damaged: the checksum of a header is wrong");
   const flag = String.fromCharCode(bytes[156] ?? 0);
   const prefix = text(345, 155);
-  const inPax = (key: string) => (pax.has(key) ? Buffer.from(pax.get(key) ?? "", "latin1").toString("utf8") : undefined);
+  const inPax = (key: string) => (pax.has(key) ? decodePath(Buffer.from(pax.get(key) ?? "", "latin1")) : undefined);
   const path = inPax("path") ?? (prefix === "" ? text(0, 100) : `${prefix}/${text(0, 100)}`);
   return {
     path: path.replace(/\/+$/, ""),
@@ -104,7 +106,7 @@ function fits(text: string): boolean {
   return Buffer.byteLength(text) <= 100 && /^[\x20-\x7e]*$/.test(text);
 }
 
-function paxRecord(key: string, value: string | Buffer): Buffer {
+function paxRecord(key: string, value: string | Uint8Array): Buffer {
   const rest = Buffer.concat([Buffer.from(` ${key}=`), Buffer.from(value as string), Buffer.from("\n")]);
   let length = rest.length;
   while (String(length).length + rest.length !== length) length = String(length).length + rest.length;

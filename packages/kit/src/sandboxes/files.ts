@@ -1,5 +1,6 @@
 import {
   type ExactFile,
+  encodePath,
   type FileContent,
   type LinkParameters,
   type LinkPath,
@@ -143,8 +144,8 @@ async function* inBatches(paths: Iterable<string>): AsyncGenerator<Uint8Array> {
   for (const path of paths) {
     batch += `${path}\0`;
     if (batch.length < BATCH_LENGTH) continue;
-    yield Buffer.from(batch);
+    yield encodePath(batch);
     batch = "";
   }
-  yield Buffer.from(batch);
+  yield encodePath(batch);
 }

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { boundedLines, PlatformError, readBoundedBytes } from "@aenv/contract";
+import { boundedLines, decodePath, PlatformError, readBoundedBytes } from "@aenv/contract";
 import { IncomingBytes } from "./bytes.ts";
 import { type Fields, fieldsOf, numberIn, parseFields, textIn } from "./json.ts";
 import type { InitStream, Receiver } from "./stream.ts";
@@ -240,6 +240,7 @@ function infoOf(fields: Fields): FileInfo {
 function exactInfoOf(fields: Fields): ExactFileInfo {
   return {
     ...infoOf(fields),
+    ...(typeof fields.path_bytes === "string" && { path: decodePath(Buffer.from(fields.path_bytes, "base64")) }),
     modifiedNs: numberIn(fields, "modified_ns"),
     changedMs: numberIn(fields, "changed_ms"),
     ...(typeof fields.inode === "string" && { inode: fields.inode }),
