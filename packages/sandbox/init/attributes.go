@@ -10,10 +10,13 @@ import (
 	"syscall"
 )
 
-// isContent tells attributes that programs of a sandbox can set from those of the kernel and of overlayfs. Capabilities of files are none of
-// them: no sandbox may set them, and they have no effect there.
+// fileCapabilities have no effect in a sandbox that may not set them.
+const fileCapabilities = "security.capability"
+
+// isContent tells attributes that programs of a sandbox can set from those of the kernel and of overlayfs.
 func isContent(attribute string) bool {
-	if attribute == "system.posix_acl_access" || attribute == "system.posix_acl_default" {
+	switch attribute {
+	case "system.posix_acl_access", "system.posix_acl_default", fileCapabilities:
 		return true
 	}
 	return strings.HasPrefix(attribute, "user.") && !strings.HasPrefix(attribute, "user.overlay.")
@@ -75,7 +78,7 @@ func writeAttributes(path string, wanted map[string]string) error {
 		if _, stays := wanted[name]; stays {
 			continue
 		}
-		if err := syscall.Removexattr(path, name); err != nil {
+		if err := syscall.Removexattr(path, name); err != nil && name != fileCapabilities {
 			return fmt.Errorf("the attribute %q cannot be removed: %w", name, err)
 		}
 	}
@@ -86,7 +89,7 @@ func writeAttributes(path string, wanted map[string]string) error {
 		if is, has := current[name]; has && is == value {
 			continue
 		}
-		if err := syscall.Setxattr(path, name, []byte(value), 0); err != nil {
+		if err := syscall.Setxattr(path, name, []byte(value), 0); err != nil && name != fileCapabilities {
 			return fmt.Errorf("the attribute %q cannot be set: %w", name, err)
 		}
 	}

@@ -205,7 +205,7 @@ func TestNamesOfAttributesAndPartsOfFilesAreChecked(t *testing.T) {
 	}{
 		"an attribute of overlayfs":    {tar.Header{PAXRecords: map[string]string{"SCHILY.xattr.trusted.overlay.opaque": "y"}}, nil},
 		"an attribute of its users":    {tar.Header{PAXRecords: map[string]string{"SCHILY.xattr.user.overlay.opaque": "y"}}, nil},
-		"a capability":                 {tar.Header{PAXRecords: map[string]string{"SCHILY.xattr.security.capability": "y"}}, nil},
+		"an attribute of the kernel":   {tar.Header{PAXRecords: map[string]string{"SCHILY.xattr.security.selinux": "y"}}, nil},
 		"a part after the end":         {tar.Header{PAXRecords: map[string]string{"AENV.size": "4"}}, append(part(3, 2), 1, 1)},
 		"a part that is cut off":       {tar.Header{PAXRecords: map[string]string{"AENV.size": "4"}}, append(part(0, 4), 1)},
 		"a part of a negative size":    {tar.Header{PAXRecords: map[string]string{"AENV.size": "-4"}}, part(0, 1)},

@@ -42,6 +42,7 @@ const treesWith = (half: string, early: string) => {
     fc.tuple(fc.constant("time"), path, fc.constantFrom("1700000000", "1600000000.123456789", early, "9000000000")),
     fc.tuple(fc.constant("attribute"), path, fc.constantFrom("user.a", "user.b=%", "user.overlay.opaque"), fc.string({ maxLength: 9 })),
     fc.tuple(fc.constant("acl"), path, fc.constantFrom("access", "default"), user),
+    fc.tuple(fc.constant("capability"), path, fc.constantFrom("10", "13")),
   );
   return fc.array(fc.array(operation, { minLength: 5, maxLength: 25 }), { minLength: TREES, maxLength: TREES });
 };
