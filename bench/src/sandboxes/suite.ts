@@ -1,6 +1,6 @@
 import { missing, startDocker } from "@aenv/testing";
 import type { Suite } from "../suite.ts";
-import { measureEnvironments } from "./environments.ts";
+import { measureEnvironments, measureShipped } from "./environments.ts";
 import { measureForks } from "./forks.ts";
 import { BenchImage } from "./image.ts";
 import { measureCommands, measureMany } from "./live.ts";
@@ -20,6 +20,7 @@ export const sandboxes: Suite = {
     {
       await using docker = await startDocker();
       await measureEnvironments(report, docker.socket, FULL);
+      await measureShipped(report, image, docker.socket, FULL);
     }
     await measureCommands(report, image, FULL);
     await measureForks(report, image, FULL);
