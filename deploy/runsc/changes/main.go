@@ -20,9 +20,6 @@ var fasterStarts = []change{
 	{"runsc/boot/loader.go", "\tseccheck.Initialize()\n", ""},
 	{"pkg/sentry/seccheck/config.go", "\tif desc, ok := Points[name]", "\tInitialize()\n\tif desc, ok := Points[name]"},
 
-	{"pkg/cpuid/native_amd64.go", "Function: &Native{},\n\t}.Fixed()", "Function: memo{known: map[In]Out{}},\n\t}.Fixed()"},
-
-	{"runsc/cmd/sandboxsetup/caps_unsafe.go", "if r.bounding&(uint64(1)<<uint(c)) != 0 {", "if r.bounding&(uint64(1)<<uint(c)) != 0 || isDropped(c) {"},
 	{"runsc/cmd/sandboxsetup/process.go", "func ExecProcUmounter() (*exec.Cmd, *os.File) {\n", "func ExecProcUmounter() (*exec.Cmd, *os.File) {\n\tif w := prewarmedUmounter(); w != nil {\n\t\treturn nil, w\n\t}\n"},
 
 	{"runsc/cmd/sentry/sentrycmd/boot.go", "\tdebug.SetTraceback(conf.Traceback)\n", "\tdebug.SetTraceback(conf.Traceback)\n\tboot.BeginStart()\n"},
@@ -33,10 +30,6 @@ var fasterStarts = []change{
 
 	{"pkg/aio/aio.go", "gomaxprocs.Add(workers)", "gomaxprocs.Add(min(workers, mostProcessors))"},
 	{"pkg/aio/aio.go", "gomaxprocs.Add(-q.numWorkers)", "gomaxprocs.Add(-min(q.numWorkers, mostProcessors))"},
-
-	// How long each type of object took to load, which is only for the debug log.
-	{"pkg/state/stats.go", "now := gohacks.Nanotime()", "now := s.last"},
-	{"pkg/state/stats.go", "func (s *Stats) String() string {\n", "func (s *Stats) String() string {\n\tif s.names != nil {\n\t\treturn \"not measured\"\n\t}\n"},
 }
 
 // The kernel has a process of the machine change the memory of a program, the stub, and waits with SECCOMP_IOCTL_NOTIF_RECV until the stub is done and

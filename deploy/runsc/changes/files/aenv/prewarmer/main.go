@@ -12,30 +12,7 @@ import (
 	"unsafe"
 )
 
-const (
-	dropFromBoundingSet = 24 // PR_CAPBSET_DROP
-	detach              = 2  // MNT_DETACH
-)
-
-// kept are the capabilities with which the kernel sets itself up; it keeps fewer.
-var kept = []uintptr{
-	0,  // CAP_CHOWN
-	1,  // CAP_DAC_OVERRIDE
-	2,  // CAP_DAC_READ_SEARCH
-	3,  // CAP_FOWNER
-	4,  // CAP_FSETID
-	8,  // CAP_SETPCAP
-	18, // CAP_SYS_CHROOT
-	19, // CAP_SYS_PTRACE
-	21, // CAP_SYS_ADMIN
-}
-
-// keptForHostNetwork are those that a kernel needs which uses the network of the machine.
-var keptForHostNetwork = []uintptr{
-	10, // CAP_NET_BIND_SERVICE
-	12, // CAP_NET_ADMIN
-	13, // CAP_NET_RAW
-}
+const detach = 2 // MNT_DETACH
 
 var proc = [...]byte{'/', 'p', 'r', 'o', 'c', 0}
 
@@ -46,7 +23,6 @@ func main() {
 	}
 	program, args, env := os.Args[1], os.Args[2:], os.Environ()
 	if setsItselfUpAsRoot(args) {
-		dropCapabilities(slices.Contains(args, "--network=host"))
 		if fd, ok := startUmounter(); ok {
 			env = append(env, "AENV_UMOUNTER_FD="+strconv.Itoa(fd))
 		}
@@ -60,18 +36,6 @@ func main() {
 func setsItselfUpAsRoot(args []string) bool {
 	changesUser := slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--sync-userns-fd") })
 	return syscall.Geteuid() == 0 && slices.Contains(args, "--apply-caps=true") && slices.Contains(args, "--setup-root") && !changesUser
-}
-
-// dropCapabilities takes them from the bounding set of this thread, which the program inherits.
-func dropCapabilities(hostNetwork bool) {
-	for capability := uintptr(0); ; capability++ {
-		if slices.Contains(kept, capability) || hostNetwork && slices.Contains(keptForHostNetwork, capability) {
-			continue
-		}
-		if _, _, err := syscall.RawSyscall(syscall.SYS_PRCTL, dropFromBoundingSet, capability, 0); err != 0 {
-			return // the last one of this machine was dropped
-		}
-	}
 }
 
 // startUmounter leaves a process behind that unmounts /proc when a byte is written to the descriptor, and ends when it is closed.
