@@ -9,7 +9,7 @@ const sharing = "packages/{contract,kit,rollout,sdk,server}/**/*.test.ts";
 export default defineConfig({
   test: {
     exclude: [...configDefaults.exclude, "**/dist/**", "**/templates/**", "**/fixtures/**", "**/.venv/**"],
-    setupFiles: ["testing/src/clean-env.ts"],
+    setupFiles: ["testing/src/clean-env.ts", "testing/src/cost.ts"],
     // Thousands of processes of Node are started: those after the first find their modules compiled and without types.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/aenv-compiled", import.meta.url)) },
     reporters: ["default", "./testing/src/reporter.ts"],

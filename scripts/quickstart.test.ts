@@ -32,7 +32,7 @@ describe("npm run quickstart", () => {
 
   it("checks the version of Node in every script of the repository", () => {
     const { scripts } = JSON.parse(readFileSync(path("../package.json"), "utf8"));
-    for (const name of ["quickstart", "test", "check", "bench", "build", "format"])
+    for (const name of ["quickstart", "test", "test:fast", "test:changed", "test:watch", "check", "bench", "build", "format"])
       expect(scripts[name]).toMatch(/^node scripts\/need-node\.js && /);
     expect(run(process.execPath, path("need-node.js"))).toMatchObject({ status: 0, stdout: "", stderr: "" });
   });

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Environment, type EnvironmentOptions } from "@aenv/sdk";
-import { kubeconfigPath, loadClusterArchive, platformImages, pythonPath } from "@aenv/testing";
+import { kubeconfigPath, loadClusterArchive, pythonPath } from "@aenv/testing";
+import { platformImages } from "@aenv/testing/platform-images";
 import { chart, mustRun, type Ran, runProgram, withValues } from "./chart.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -29,7 +29,6 @@ export { type DockerDaemon, startDocker } from "./docker.ts";
 export { writeDockerArchive } from "./docker-archive.ts";
 export { debianRoot, ORIGINAL_SDK_PORT, originalSdkImage } from "./images.ts";
 export { describeNeeding, type MissingComponent, missing } from "./needs.ts";
-export { type PlatformImages, platformImages } from "./platform-images.ts";
 export { type PodmanService, startPodman } from "./podman.ts";
 export { Random } from "./random.ts";
 export { type RedisServer, type RedisSettings, startRedis } from "./redis.ts";

@@ -9,12 +9,7 @@ interface Summary {
   readonly failed: number;
   readonly skipped: number;
   readonly missing: readonly SkippedFor[];
-  readonly slowest: readonly SlowFile[];
-}
-
-interface SlowFile {
-  readonly path: string;
-  readonly seconds: number;
+  readonly slowest: readonly FileResult[];
 }
 
 /** Shorter files are not worth listing. */
@@ -62,22 +57,26 @@ function resultOf(module: TestModule): FileResult {
     const { state } = test.result();
     if (state !== "pending") found[state].push(test.fullName);
   }
-  return { file: module.relativeModuleId, ...found };
+  const seconds = module.diagnostic().duration / 1000;
+  return { file: module.relativeModuleId, ...found, seconds, processorSeconds: module.meta().processorSeconds ?? 0 };
 }
 
 function summarize(modules: readonly TestModule[], result: RunResult): Summary {
   const missing = new Map<string, SkippedFor>();
   for (const module of modules) for (const suite of module.children.allSuites()) note(missing, suite);
   const { passed, failed, skipped } = totalOf([result]);
-  return { passed, failed, skipped, missing: [...missing.values()], slowest: slowestOf(modules) };
+  return { passed, failed, skipped, missing: [...missing.values()], slowest: slowestOf(result.files) };
 }
 
-function slowestOf(modules: readonly TestModule[]): SlowFile[] {
-  return modules
-    .map((module) => ({ path: module.relativeModuleId, seconds: Math.round(module.diagnostic().duration / 1000) }))
+function slowestOf(files: readonly FileResult[]): FileResult[] {
+  return files
     .filter(({ seconds }) => seconds >= SLOW_SECONDS)
     .sort((one, other) => other.seconds - one.seconds)
     .slice(0, SLOW_FILES);
+}
+
+function formatCost({ file, seconds, processorSeconds }: FileResult): string {
+  return `  ${seconds.toFixed(0).padStart(4)} s (${processorSeconds.toFixed(0).padStart(4)} s)  ${file}`;
 }
 
 function note(missing: Map<string, SkippedFor>, suite: TestSuite): void {
@@ -90,8 +89,7 @@ function note(missing: Map<string, SkippedFor>, suite: TestSuite): void {
 
 function format({ passed, failed, skipped, missing, slowest }: Summary): string {
   const lines: string[] = [];
-  if (slowest.length > 0)
-    lines.push("Slowest files:", ...slowest.map(({ path, seconds }) => `  ${String(seconds).padStart(4)} s  ${path}`), "");
+  if (slowest.length > 0) lines.push("Slowest files (processor time):", ...slowest.map(formatCost), "");
   if (missing.length > 0) {
     lines.push("Not on this machine:");
     for (const { component, reason, get, tests } of missing) {

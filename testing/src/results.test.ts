@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type FileResult, filesToRepeat, type RunResult, totalOf } from "./results.ts";
 
 const run = (...files: Partial<FileResult>[]): RunResult => ({
-  files: files.map((result) => ({ file: "a.test.ts", passed: [], skipped: [], failed: [], ...result })),
+  files: files.map((result) => ({ file: "a.test.ts", passed: [], skipped: [], failed: [], seconds: 0, processorSeconds: 0, ...result })),
   outside: 0,
 });
 

@@ -5,6 +5,9 @@ export interface FileResult {
   readonly skipped: readonly string[];
   /** Tests that failed, and failures of the file outside a test. */
   readonly failed: readonly string[];
+  readonly seconds: number;
+  /** Processor time of the file and of the programs that it waited for. */
+  readonly processorSeconds: number;
 }
 
 /** What one run of the tests wrote. */
