@@ -1,5 +1,5 @@
+import { type Rounds, startRounds } from "./lifecycle/rounds.ts";
 import type { Rollouts } from "./rollouts/rollouts.ts";
-import { type Rounds, startRounds } from "./rounds.ts";
 import type { Reconciler } from "./services/reconciler.ts";
 
 export interface BackgroundOptions {

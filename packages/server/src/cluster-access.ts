@@ -1,6 +1,6 @@
 import { PlatformError } from "@aenv/contract";
 import { accessInCluster, type ClusterAccess, readKubeconfig } from "@aenv/sandbox";
-import type { ServerConfig } from "./config.ts";
+import type { ServerConfig } from "./config/config.ts";
 
 /** How the engine kubernetes reaches its cluster: by a kubeconfig, or in the cluster as the account of the server's pod. */
 export function clusterAccess({ kubeconfig, kubeServer }: Pick<ServerConfig, "kubeconfig" | "kubeServer">): ClusterAccess {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readServerConfig } from "./config.ts";
+import { readServerConfig } from "./config/config.ts";
 import { openEngine } from "./engine.ts";
 
 it.each([{ cpus: 2 }, { diskMb: 100 }, { processes: 50 }])("the engine process refuses a limit that it cannot enforce: %o", (limit) => {

@@ -19,7 +19,7 @@ import {
   type UnpackLimits,
 } from "@aenv/sandbox";
 import { clusterAccess } from "./cluster-access.ts";
-import type { ServerConfig } from "./config.ts";
+import type { ServerConfig } from "./config/config.ts";
 import { lockHome } from "./peers/home-lock.ts";
 import { SharedFolders } from "./task-sandboxes/shared-folders.ts";
 

@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { isLoopback, PlatformError } from "@aenv/contract";
-import type { ServerConfig } from "./config.ts";
+import type { ServerConfig } from "./config/config.ts";
 
 /** Where the sandboxes are. Pods of a group are reached from every machine. */
 export async function locationOf({ engine, home, kubeNamespace, kubeGroup }: ServerConfig): Promise<string> {

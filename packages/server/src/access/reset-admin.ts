@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { PlatformError } from "@aenv/contract";
-import type { ServerConfig } from "../config.ts";
+import type { ServerConfig } from "../config/config.ts";
 import { openStore, sqliteFileOf } from "../stores/open.ts";
 import { Tokens, tokenRows } from "./tokens.ts";
 

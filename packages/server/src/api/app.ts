@@ -5,13 +5,13 @@ import { type HostRule, PlatformError, parseRequestId, problemsOf } from "@aenv/
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, fastify, LogController } from "fastify";
 import type { z } from "zod";
 import type { Access, Caller } from "../access/access.ts";
+import type { ShownText } from "../config/shown-text.ts";
 import { checkContentLength, readBody } from "../http/body.ts";
 import { discardRequest } from "../http/drain.ts";
 import { type HttpLimits, limitConnections, serverOptions } from "../http/limits.ts";
 import { asksForWebSocket, asksToListen } from "../http/upgrade.ts";
 import { type Actor, type Audit, isRefusal } from "../operations/audit.ts";
 import type { Traced, Tracing } from "../operations/tracing.ts";
-import type { ShownText } from "../shown-text.ts";
 import { sendFailure } from "./failure.ts";
 import { parseJson } from "./json-body.ts";
 import { type ApiRequest, type ApiRoute, bodyLimits } from "./route.ts";

@@ -1,8 +1,8 @@
 import { errorTable, isPlatformError, messageOf, PlatformError, retryAfterOf } from "@aenv/contract";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { diskError, diskProblemOf } from "../disk.ts";
+import type { ShownText } from "../config/shown-text.ts";
 import { endResponse } from "../http/drain.ts";
-import type { ShownText } from "../shown-text.ts";
+import { diskError, diskProblemOf } from "../operations/disk.ts";
 
 /** Sends an error response. If the request has not fully arrived, the connection is closed afterwards. */
 export function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, shown: ShownText): void {

@@ -13,6 +13,7 @@ import {
   snapshotRequest,
 } from "@aenv/contract";
 import { z } from "zod";
+import type { ShownText } from "../config/shown-text.ts";
 import type { DataUrl } from "../http/data-url.ts";
 import type { Hub } from "../hub/hub.ts";
 import { toRecord as toEnvironmentRecord } from "../hub/versions/record.ts";
@@ -22,7 +23,6 @@ import type { InstanceLogs } from "../instances/logs.ts";
 import type { RequestContext } from "../instances/request-context.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import { sandboxOptionsOf } from "../instances/sandbox-options.ts";
-import type { ShownText } from "../shown-text.ts";
 import * as answers from "./answers.ts";
 import { toClientError } from "./failure.ts";
 import { type ApiRequest, type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";

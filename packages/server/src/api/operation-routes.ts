@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { ServerConfig } from "../config.ts";
-import { shownConfig } from "../config.ts";
-import type { DiskProbe } from "../disk.ts";
+import type { ServerConfig } from "../config/config.ts";
+import { shownConfig } from "../config/config.ts";
+import type { DiskProbe } from "../operations/disk.ts";
 import type { Metrics } from "../operations/metrics.ts";
 import type { Store } from "../stores/store.ts";
 import { openApi, openApiPage } from "./openapi.ts";

@@ -1,8 +1,8 @@
 import { controlRoutes } from "@aenv/contract";
 import { z } from "zod";
+import type { LinkHosts } from "../gateway/ports/link-hosts.ts";
+import { DEFAULT_MINUTES, type Presign } from "../gateway/ports/presign.ts";
 import type { DataUrl } from "../http/data-url.ts";
-import type { LinkHosts } from "../ports/link-hosts.ts";
-import { DEFAULT_MINUTES, type Presign } from "../ports/presign.ts";
 import * as answers from "./answers.ts";
 import { type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";
 

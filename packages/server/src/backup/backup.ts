@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdtemp, open, readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isObject, isPlatformError, PlatformError, tryJson } from "@aenv/contract";
-import type { ServerConfig } from "../config.ts";
+import type { ServerConfig } from "../config/config.ts";
 import type { BlobRecord } from "../hub/archives/blobs.ts";
 import { hexOf } from "../hub/archives/digest.ts";
 import { isMissing, listNames } from "../hub/archives/files.ts";

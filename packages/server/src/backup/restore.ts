@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { copyFile, link, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isPlatformError, PlatformError, problemsOf, tryJson } from "@aenv/contract";
-import type { ServerConfig } from "../config.ts";
+import type { ServerConfig } from "../config/config.ts";
 import { isMissing, sync } from "../hub/archives/files.ts";
 import { lockHome } from "../peers/home-lock.ts";
 import { type BackupFile, type BackupManifest, isBackupPath, MANIFEST, manifest, STORE } from "./format.ts";

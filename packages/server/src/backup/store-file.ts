@@ -1,5 +1,5 @@
 import { PlatformError } from "@aenv/contract";
-import type { ServerConfig } from "../config.ts";
+import type { ServerConfig } from "../config/config.ts";
 import { sqliteFileOf } from "../stores/open.ts";
 
 /** The SQLite file of a server; other stores are refused, with the way to do it there. */

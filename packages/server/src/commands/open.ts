@@ -1,5 +1,5 @@
 import { parseDuration } from "@aenv/contract";
-import type { ServerConfig } from "../config.ts";
+import type { ServerConfig } from "../config/config.ts";
 import { Commands } from "./commands.ts";
 import { Files } from "./files.ts";
 import { Listeners } from "./listeners.ts";

@@ -7,13 +7,13 @@ import { maySee } from "../instances/instances.ts";
 import type { RewardPhases } from "../instances/reward-phases.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import type { Targets } from "../instances/targets.ts";
-import type { LinkHosts } from "../ports/link-hosts.ts";
-import type { OpenPortLink, PortLinks } from "../ports/links.ts";
 import { maySee as maySeeService, notFound } from "../services/services.ts";
 import { readSession, tagOf } from "../services/sessions.ts";
 import type { ServiceTargets } from "../services/targets.ts";
 import type { Call, Ready } from "./call.ts";
 import { checkRoot, type Destination, isAgentPath, PORT_LINKS, readDestination } from "./destination.ts";
+import type { LinkHosts } from "./ports/link-hosts.ts";
+import type { OpenPortLink, PortLinks } from "./ports/links.ts";
 import { linkNotFound, refusalOf } from "./refusal.ts";
 import { routeNotFound } from "./route-rule.ts";
 

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { ServerConfig } from "../config.ts";
+import type { ServerConfig } from "../config/config.ts";
 import { type Audit, isRefusal } from "../operations/audit.ts";
 import type { CallMetrics } from "../operations/call-metrics.ts";
 import { Gateway, type GatewayOptions } from "./gateway.ts";

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
-import type { PortClients } from "../ports/clients.ts";
-import type { LinkHosts } from "../ports/link-hosts.ts";
 import type { Admitted, OpenLink } from "./admission.ts";
 import { PORT_LINKS } from "./destination.ts";
 import { acceptedHead, checkHandshake, handshakeHead, refusedHead } from "./handshake.ts";
 import { answerThroughLink, headersForPort, type LinkPlace } from "./port-headers.ts";
+import type { PortClients } from "./ports/clients.ts";
+import type { LinkHosts } from "./ports/link-hosts.ts";
 import type { RelayOptions } from "./relay.ts";
 import { type TunnelEnd, type TunnelLimits, tunnel } from "./tunnel.ts";
 

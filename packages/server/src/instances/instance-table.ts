@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import type { ShownText } from "../shown-text.ts";
+import type { ShownText } from "../config/shown-text.ts";
 import { type Backoff, pauseAfter } from "../slots/backoff.ts";
 import type { Collection } from "../stores/collection.ts";
 import { Alarms } from "./alarms.ts";

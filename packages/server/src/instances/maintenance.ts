@@ -1,5 +1,5 @@
+import { type Rounds, startRounds } from "../lifecycle/rounds.ts";
 import type { Peers } from "../peers/peers.ts";
-import { type Rounds, startRounds } from "../rounds.ts";
 import type { Slots } from "../slots/slots.ts";
 import type { Instances } from "./instances.ts";
 import type { Recovered, Recovery } from "./recovery.ts";

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseDuration } from "@aenv/contract";
-import { DEFAULT_MEMORY_MB, parseEgressLimit, type ServerConfig } from "../config.ts";
+import { DEFAULT_MEMORY_MB, parseEgressLimit, type ServerConfig } from "../config/config.ts";
 import type { OpenInstancesOptions } from "./open.ts";
 import { Secrets } from "./secrets.ts";
 

@@ -1,7 +1,7 @@
 import { isLoopback, type Outcome, parseDuration } from "@aenv/contract";
 import { ModelHttp } from "@aenv/rollout";
 import type { Access } from "../access/access.ts";
-import type { ServerConfig } from "../config.ts";
+import type { ServerConfig } from "../config/config.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { Loopback } from "../loopback/loopback.ts";
 import type { Peers } from "../peers/peers.ts";

@@ -1,8 +1,8 @@
 import { isPlatformError, messageOf, newInstanceId } from "@aenv/contract";
 import type { SeenServices } from "@aenv/sandbox";
+import type { ShownText } from "../config/shown-text.ts";
 import type { Instances } from "../instances/instances.ts";
 import { type InstanceRow, isLive } from "../instances/row.ts";
-import type { ShownText } from "../shown-text.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { Versioned } from "../stores/store.ts";
 import { afterFailure, planSlots } from "./plan.ts";

@@ -1,7 +1,7 @@
 import { messageOf, PlatformError } from "@aenv/contract";
 import type { SeenServices, ServiceEngine, ServiceSpec } from "@aenv/sandbox";
+import type { ShownText } from "../config/shown-text.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
-import type { ShownText } from "../shown-text.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { Versioned } from "../stores/store.ts";
 import type { ServiceRow, Workload } from "./row.ts";

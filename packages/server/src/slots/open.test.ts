@@ -1,6 +1,6 @@
 import { noAbilities, type SandboxSpec } from "@aenv/sandbox";
 import { expect, it } from "vitest";
-import { readServerConfig } from "../config.ts";
+import { readServerConfig } from "../config/config.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
 import { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { openPool } from "./open.ts";

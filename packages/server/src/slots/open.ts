@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { parseDuration } from "@aenv/contract";
-import { DEFAULT_MEMORY_MB, type ServerConfig, variableOf } from "../config.ts";
+import { DEFAULT_MEMORY_MB, type ServerConfig, variableOf } from "../config/config.ts";
 import { Pool, type PoolOptions } from "./pool.ts";
 import { RuntimePolicy } from "./runtimes.ts";
 import { Scheduler } from "./scheduler.ts";

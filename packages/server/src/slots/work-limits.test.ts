@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readServerConfig } from "../config.ts";
+import { readServerConfig } from "../config/config.ts";
 import { workLimits } from "./work-limits.ts";
 
 const starts = (settings: Readonly<Record<string, unknown>>) => {

@@ -1,4 +1,4 @@
-import type { ServerConfig } from "../config.ts";
+import type { ServerConfig } from "../config/config.ts";
 import type { WorkKind, WorkLimits } from "./scheduler.ts";
 import { WAITING_VERIFICATIONS } from "./verifier.ts";
 

@@ -1,5 +1,5 @@
 import type { Caller } from "../access/access.ts";
-import type { ServerConfig } from "../config.ts";
+import type { ServerConfig } from "../config/config.ts";
 import type { RewardedRow } from "../instances/reward-phases.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import type { MetricValues } from "../operations/call-metrics.ts";

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { availableParallelism } from "node:os";
 import { PlatformError } from "@aenv/contract";
-import type { ServerConfig } from "../config.ts";
+import type { ServerConfig } from "../config/config.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { finish, listen, listenAt, portOf } from "../http/listen.ts";
 import { workersFor } from "./count.ts";

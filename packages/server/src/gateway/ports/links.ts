@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { PlatformError } from "@aenv/contract";
-import type { Container } from "../instances/containers.ts";
-import type { InstanceRow } from "../instances/row.ts";
-import { Collection } from "../stores/collection.ts";
-import type { Store } from "../stores/store.ts";
+import type { Container } from "../../instances/containers.ts";
+import type { InstanceRow } from "../../instances/row.ts";
+import { Collection } from "../../stores/collection.ts";
+import type { Store } from "../../stores/store.ts";
 
 /** What a presigned link opens: one port of one sandbox of an instance. */
 export interface PortLinkRow {

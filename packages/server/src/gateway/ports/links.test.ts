@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MemoryStore } from "../stores/memory/store.ts";
+import { MemoryStore } from "../../stores/memory/store.ts";
 import { PortLinks } from "./links.ts";
 
 const instance = { id: "shop-1", createdAt: "2026-01-01T00:00:00.000Z" };

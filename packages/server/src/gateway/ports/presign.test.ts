@@ -1,7 +1,7 @@
 import { type EnvironmentConfig, parseConfig } from "@aenv/contract";
 import { noAbilities } from "@aenv/sandbox";
 import { describe, expect, it } from "vitest";
-import type { InstanceRow } from "../instances/row.ts";
+import type { InstanceRow } from "../../instances/row.ts";
 import { containerOf, portProblem } from "./presign.ts";
 
 const can = { ...noAbilities, ports: true };

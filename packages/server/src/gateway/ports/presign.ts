@@ -1,11 +1,11 @@
 import { type EnvironmentConfig, PlatformError } from "@aenv/contract";
 import type { SandboxEngine } from "@aenv/sandbox";
-import type { Caller } from "../access/access.ts";
-import type { Hub } from "../hub/hub.ts";
-import { type Container, readAddress } from "../instances/containers.ts";
-import type { Instances } from "../instances/instances.ts";
-import { type InstanceRow, isLive, slotOf } from "../instances/row.ts";
-import { isolationOf } from "../slots/isolation.ts";
+import type { Caller } from "../../access/access.ts";
+import type { Hub } from "../../hub/hub.ts";
+import { type Container, readAddress } from "../../instances/containers.ts";
+import type { Instances } from "../../instances/instances.ts";
+import { type InstanceRow, isLive, slotOf } from "../../instances/row.ts";
+import { isolationOf } from "../../slots/isolation.ts";
 import type { PortLink, PortLinks } from "./links.ts";
 
 export interface PresignOptions {
