@@ -4,7 +4,7 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { LongestFirst } from "./testing/src/longest-first.ts";
 
 /** Packages whose tests leave nothing in their process that another file could notice: their files share processes, and start faster. */
-const sharing = "packages/{contract,kit,rollout,sdk,server}/**/*.test.ts";
+const sharing = "packages/{contract,kit,rollout,sdk,server,trainer}/**/*.test.ts";
 
 export default defineConfig({
   test: {

@@ -36,7 +36,7 @@ export const allowedReads: readonly ReadAllowance[] = [
       "packages/sandbox/src/process/process-table.ts": ["allPids(50)", "allPids(5)"],
       "packages/server/src/hub/versions/catalog.ts": ["this.rows.each("],
       "packages/server/src/instances/recovery.ts": ["handover.live()"],
-      "packages/server/src/rollouts/rollout-table.ts": ["rows.each("],
+      "packages/trainer/src/rollouts/rollout-table.ts": ["rows.each("],
     },
   },
   {
@@ -130,7 +130,7 @@ export const allowedReads: readonly ReadAllowance[] = [
       "packages/sandbox/src/init/folder.ts": ["archiveOf(folder)"],
       "packages/sandbox/src/oci/sandbox.ts": ['stream.on("data", (data: Buffer) => this.#print(data))'],
       "packages/sdk/src/transport/fetch.ts": ["response.body?.getReader()"],
-      "packages/server/src/api/rollout-routes.ts": ["for await (const text of texts)"],
+      "packages/trainer/src/rollouts/routes.ts": ["for await (const text of texts)"],
       "packages/server/src/gateway/fast-path/connection.ts": ['socket.on("data", this.#onData)'],
       "packages/server/src/gateway/tunnel.ts": ['from.on("data"'],
       "packages/rollout/src/data/parquet.ts": ["group.push(row)"],
@@ -198,7 +198,7 @@ export const allowedReads: readonly ReadAllowance[] = [
   },
   {
     because: "The options of the server are a variable; they have `maxPayload`.",
-    reads: { "packages/server/src/web-socket/connection.ts": ["new WebSocketServer(options)"] },
+    reads: { "packages/trainer/src/openenv/connection.ts": ["new WebSocketServer(options)"] },
   },
   {
     because: "The WebSocket of Node and of browsers has no such option. Node closes it at a message of more than 128 MiB.",

@@ -5,7 +5,7 @@ import { lineAt, type Problem } from "./problem.ts";
 import { isTest } from "./rooms.ts";
 
 /** Packages whose settings are all parameters. */
-const FOLDERS = ["packages/contract/src/", "packages/sandbox/src/", "packages/server/src/"];
+const FOLDERS = ["packages/contract/src/", "packages/sandbox/src/", "packages/server/src/", "packages/trainer/src/"];
 
 /** These packages read no environment variables: their callers pass every setting. */
 export async function checkProcessEnv(root: string): Promise<readonly Problem[]> {

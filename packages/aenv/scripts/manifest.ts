@@ -11,7 +11,7 @@ interface Manifest {
 }
 
 /** The rooms that become part of the package. */
-const inner = ["contract", "kit", "sdk", "rollout", "sandbox", "server", "aenv"];
+const inner = ["contract", "kit", "sdk", "rollout", "sandbox", "server", "trainer", "aenv"];
 const frameworks = ["@langchain/core", "@mastra/core", "@openai/agents", "ai"];
 
 /** The package.json that is published. */

@@ -1,10 +1,10 @@
 import { type Rounds, startRounds } from "./lifecycle/rounds.ts";
-import type { Rollouts } from "./rollouts/rollouts.ts";
 import type { Reconciler } from "./services/reconciler.ts";
+import type { TrainerServices } from "./trainer-services.ts";
 
 export interface BackgroundOptions {
   readonly reconciler: Pick<Reconciler, "tidy" | "close">;
-  readonly rollouts: Pick<Rollouts, "tidy" | "close">;
+  readonly rollouts: Pick<TrainerServices["rollouts"], "tidy" | "close">;
   /** Each removes what is not needed any more in one part of the server. */
   readonly sweeps: readonly (() => Promise<unknown>)[];
   readonly roundMs: number;

@@ -26,7 +26,7 @@ import { PortLinks } from "./gateway/ports/links.ts";
 import { Presign } from "./gateway/ports/presign.ts";
 import { dataUrlOf } from "./http/data-url.ts";
 import type { HttpLimits } from "./http/limits.ts";
-import { finish, listen, portOf, urlOf } from "./http/listen.ts";
+import { finish, listen, loopbackUrl, portOf, urlOf } from "./http/listen.ts";
 import { retireConnections } from "./http/retire.ts";
 import type { BuiltIns } from "./hub/built-ins.ts";
 import { openHub } from "./hub/open.ts";
@@ -38,8 +38,6 @@ import { instanceSettings } from "./instances/settings.ts";
 import { Closers } from "./lifecycle/closers.ts";
 import { startRounds } from "./lifecycle/rounds.ts";
 import { assertSafe, locationOf } from "./location.ts";
-import { Loopback, loopbackUrl } from "./loopback/loopback.ts";
-import { OPENENV } from "./openenv/admission.ts";
 import { Audit, REPEAT_MS } from "./operations/audit.ts";
 import { DiskProbe } from "./operations/disk.ts";
 import { createLogger } from "./operations/logger.ts";
@@ -55,7 +53,7 @@ import { ServiceTargets } from "./services/targets.ts";
 import { MemoryGate } from "./slots/memory-gate.ts";
 import { openPool } from "./slots/open.ts";
 import { openStore, sqliteFileOf } from "./stores/open.ts";
-import { openTrainerServices } from "./trainer-services.ts";
+import type { OpenTrainerServices } from "./trainer-services.ts";
 import { openDataPort, workerCount } from "./workers/open.ts";
 import { readClient } from "./workers/server-routes.ts";
 import type { Workers } from "./workers/workers.ts";
@@ -73,6 +71,8 @@ export interface ServerParts {
   readonly machineVariables?: Readonly<Record<string, string | undefined>>;
   /** Environments that are published at their first use. */
   readonly builtIns?: BuiltIns;
+  /** Opens sessions, rollouts and OpenEnv, which use the server through its own ports. */
+  readonly openTrainerServices: OpenTrainerServices;
   /** Instead of the one of the configuration. It runs the command `runner`. */
   readonly engine?: SandboxEngine;
 }
@@ -85,8 +85,8 @@ export interface RunningServer extends AsyncDisposable {
   readonly access: Access;
   /** The pids of the processes that serve the data port; empty if this one does. */
   readonly workerPids: () => readonly number[];
-  /** Its own ports, to act for a caller. */
-  readonly loopback: Loopback;
+  /** Tokens by which this process acts for a caller. */
+  readonly delegates: Delegates;
   /** Creates an administrator's token if tokens are required and there is none yet; else null. */
   firstToken(): Promise<string | null>;
   /** Refuses new requests, lets calls in flight finish, and ends the instances or leaves them to other servers. */
@@ -264,7 +264,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     frozen: () => rows.count("frozen", "yes"),
     frozenTotals: () => instances.frozenTotals,
     poolTroubled: () => pool.failingSets,
-    rollouts: () => ({ running: rollouts.running, waiting: scheduler.depth("rollouts") }),
+    rollouts: () => ({ running: trainer.rollouts.running, waiting: scheduler.depth("rollouts") }),
     verifications: () => ({ running: verifier.running, waiting: verifier.waiting }),
     workers: () => workers()?.metrics() ?? null,
     cluster: engine instanceof KubernetesEngine ? engine : null,
@@ -314,9 +314,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     findTask: (row, container) => findTaskSandbox(taskRoom.sandboxes, row, container),
     httpLimits,
     openenv: {
-      prefix: OPENENV,
-      answer: (...request) => openenv.answer(...request),
-      upgrade: (...request) => openenv.upgrade(...request),
+      answer: (...request) => trainer.openenv.answer(...request),
+      upgrade: (...request) => trainer.openenv.upgrade(...request),
     },
     tracing,
     metrics,
@@ -344,22 +343,22 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   closers.add(() => dataPort.drain());
   const dataUrl = dataUrlOf({ ...config, localUrl: urlOf(dataPort.port, config.host) });
 
-  const loopback = new Loopback(delegates, () => ({
-    controlUrl: loopbackUrl(portOf(app.server), config.host),
-    dataUrl: loopbackUrl(dataPort.port, config.host),
-  }));
-  const { tasks, sessions, rollouts, openenv } = openTrainerServices({
+  const trainer = parts.openTrainerServices({
     config,
     store,
     hub,
     access,
+    delegates,
     quotas,
     scheduler,
-    loopback,
     peers,
     serverId,
     version: parts.version,
     isAlone,
+    ownUrls: () => ({
+      controlUrl: loopbackUrl(portOf(app.server), config.host),
+      dataUrl: loopbackUrl(dataPort.port, config.host),
+    }),
     ownPorts: () => [dataPort.port, ...servers.map((one) => (one.address() as AddressInfo | null)?.port ?? 0)],
     now,
     onDone: (outcome) => metrics.rolledOut(outcome.kind === "scored" ? "scored" : outcome.cause),
@@ -381,10 +380,8 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     files,
     presign: new Presign({ instances, hub, links, engine }),
     linkHosts,
-    rollouts,
     services,
-    sessions,
-    tasks,
+    trainerRoutes: trainer.routes,
     tokens,
     access,
     dataUrl,
@@ -401,16 +398,14 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   });
   const background = new Background({
     reconciler,
-    rollouts,
+    rollouts: trainer.rollouts,
     sweeps: [
       () => instances.sweep(),
       () => idempotency.sweep(),
       () => links.collect(),
-      () => rollouts.sweep(),
       () => hub.collect(),
       () => snapshots.sweep(),
-      () => sessions.sweep(),
-      () => openenv.sweep(),
+      ...trainer.sweeps,
     ],
     roundMs,
     logFailure,
@@ -432,8 +427,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
   closers.add(async () => {
     isReady = false;
     instances.refuseNew();
-    await openenv.close();
-    sessions.close();
+    await trainer.leave();
   });
   closers.add(async () => {
     if (config.drainTime === null) return;
@@ -461,7 +455,7 @@ async function open(parts: ServerParts, closers: Closers): Promise<RunningServer
     adminUrl: admin === null ? null : urlOf(portOf(admin.server), "127.0.0.1"),
     access,
     workerPids: () => dataPort.workers?.pids ?? [],
-    loopback,
+    delegates,
     firstToken: () =>
       createFirstToken(access, tokens, ({ id }) => audit.change("token.created", [id], { owner: null, requestId: null, client: null })),
     close,

@@ -1,40 +1,75 @@
-import { parseDuration } from "@aenv/contract";
+import type { Outcome } from "@aenv/contract";
 import type { Access } from "./access/access.ts";
+import type { Delegates } from "./access/delegates.ts";
 import type { Quotas } from "./access/quotas.ts";
-import { OpenEnv } from "./openenv/openenv.ts";
-import { openEnvRows } from "./openenv/row.ts";
-import { type OpenRolloutsOptions, openRollouts } from "./rollouts/open.ts";
-import { sessionRows } from "./sessions/row.ts";
-import { Sessions } from "./sessions/sessions.ts";
-import { Tasks } from "./sessions/tasks.ts";
+import type { ApiRoute } from "./api/route.ts";
+import type { ServerConfig } from "./config/config.ts";
+import type { OpenEnvRoutes } from "./gateway/gateway.ts";
+import type { Hub } from "./hub/hub.ts";
+import type { Peers } from "./peers/peers.ts";
+import type { Scheduler } from "./slots/scheduler.ts";
+import type { Store } from "./stores/store.ts";
 
-export interface TrainerServicesOptions extends Omit<OpenRolloutsOptions, "onFailure" | "access"> {
+// Everything that `packages/trainer` may use of the server.
+
+export type { Access, Caller } from "./access/access.ts";
+export type { Delegates } from "./access/delegates.ts";
+export { isInScope } from "./access/scopes.ts";
+export { type ApiRequest, type ApiRoute, bare, bodyLimits, endpointOf, route } from "./api/route.ts";
+export { OPENENV } from "./gateway/destination.ts";
+export { readBody } from "./http/body.ts";
+export { answerPings } from "./http/pings.ts";
+export type { EnvironmentVersion, Hub } from "./hub/hub.ts";
+export type { Scheduler } from "./slots/scheduler.ts";
+export { Collection } from "./stores/collection.ts";
+export type { InsertOptions, InsertResult, ListOptions, Store, Versioned } from "./stores/store.ts";
+
+/** What a server gives to the services for trainers, which use its environments and instances through its own ports only. */
+export interface TrainerServicesOptions {
+  readonly config: ServerConfig;
+  readonly version: string;
+  readonly serverId: string;
+  /** No other server uses the store. */
+  readonly isAlone: boolean;
+  readonly store: Store;
+  readonly hub: Hub;
   readonly access: Access;
+  readonly delegates: Delegates;
   readonly quotas: Quotas;
+  readonly scheduler: Scheduler;
+  readonly peers: Peers;
+  /** Its own two ports, on loopback. Called when both are open. */
+  readonly ownUrls: () => OwnUrls;
+  /** All ports that it listens on. */
+  readonly ownPorts: () => readonly number[];
+  readonly now: () => Date;
+  /** A rollout is done. */
+  readonly onDone: (outcome: Outcome) => void;
   readonly logFailure: (message: string) => (error: unknown) => void;
 }
 
-/** Puts together what plays episodes for trainers: sessions, rollouts and OpenEnv. In all of them the server acts as the caller. */
-export function openTrainerServices({ access, quotas, logFailure, ...options }: TrainerServicesOptions) {
-  const { config, store, hub, loopback, now } = options;
-  const tasks = new Tasks({ hub, loopback, now });
-  const sessions = new Sessions({ rows: sessionRows(store), hub, loopback, tasks, now });
-  const rollouts = openRollouts({
-    ...options,
-    access,
-    onFailure: logFailure("a rollout could not be played or stored; it is tried again"),
-  });
-  const openenv = new OpenEnv({
-    rows: openEnvRows(store),
-    now,
-    hub,
-    access,
-    sessions,
-    tasks,
-    limitOf: (caller) => caller.maxInstances ?? quotas.instanceLimit(caller.owner),
-    bodyTimeoutMs: parseDuration(config.bodyTimeout),
-    monotonicMs: () => performance.now(),
-    onFailure: logFailure("a request of the OpenEnv protocol failed unexpectedly"),
-  });
-  return { tasks, sessions, rollouts, openenv };
+export interface OwnUrls {
+  readonly controlUrl: string;
+  readonly dataUrl: string;
 }
+
+/** Sessions, rollouts and the OpenEnv protocol, as the server runs them. `packages/trainer` implements them. */
+export interface TrainerServices {
+  /** Routes of the control port. */
+  readonly routes: readonly ApiRoute[];
+  /** Routes of the data port. */
+  readonly openenv: OpenEnvRoutes;
+  readonly rollouts: {
+    /** How many this server plays. */
+    readonly running: number;
+    tidy(): Promise<void>;
+    /** Stops playing. */
+    close(): Promise<void>;
+  };
+  /** Each removes what is not needed any more. */
+  readonly sweeps: readonly (() => Promise<unknown>)[];
+  /** Ends what callers have open, when the server begins to shut down. */
+  leave(): Promise<void>;
+}
+
+export type OpenTrainerServices = (options: TrainerServicesOptions) => TrainerServices;

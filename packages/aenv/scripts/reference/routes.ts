@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { instanceRoutes } from "@aenv/contract";
 import { readServerConfig, startServer } from "@aenv/server";
+import { openTrainerServices } from "@aenv/trainer";
 import { type Page, page, table } from "./page.ts";
 
 interface OpenApi {
@@ -45,7 +46,8 @@ export function routesPage({ paths }: OpenApi): Page {
 export async function servedOpenApi(): Promise<OpenApi> {
   const home = await mkdtemp(join(tmpdir(), "aenv-reference-"));
   const flags = { home, controlPort: 0, dataPort: 0, store: "memory:", logLevel: "silent", poolMin: 0 };
-  const server = await startServer({ config: readServerConfig({ flags, variables: {} }), runner: [process.execPath], version: "0.0.0" });
+  const config = readServerConfig({ flags, variables: {} });
+  const server = await startServer({ config, runner: [process.execPath], openTrainerServices, version: "0.0.0" });
   try {
     return (await (await fetch(`${server.controlUrl}/openapi.json`)).json()) as OpenApi;
   } finally {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { resolve } from "node:path";
 import { isPlatformError, messageOf } from "@aenv/contract";
 import { type RunningServer, readServerConfig, type ServerConfig, shownConfig, startServer } from "@aenv/server";
+import { openTrainerServices } from "@aenv/trainer";
 import { type Command, Option } from "commander";
 import { examples } from "../options/examples.ts";
 import { ownPackage } from "../project/own-package.ts";
@@ -97,6 +98,7 @@ async function start(config: ServerConfig, env: Terminal["env"]): Promise<Runnin
       runner: runnerCommand(config.home),
       runnerCode,
       worker: workerCommand(config.home),
+      openTrainerServices,
       version: ownPackage().version,
       machineVariables: env,
       builtIns: builtIns(),

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { InstanceRecord } from "@aenv/contract";
 import { type RunningServer, readServerConfig, type ServerParts, startServer } from "@aenv/server";
+import { openTrainerServices } from "@aenv/trainer";
 import { runnerCode } from "../server/runner.ts";
 import { type BundleOptions, bundleOf, cacheFolder } from "./bundles.ts";
 import { endProcesses, leftOf } from "./processes.ts";
@@ -102,6 +103,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
       runner: [process.execPath, runner, "--compile-cache", cacheFolder],
       runnerCode,
       worker: testWorker,
+      openTrainerServices,
       version: "0.0.0",
       ...(options.engine !== undefined && { engine: options.engine(home) }),
     });

@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { formatRef } from "@aenv/contract";
 import { HubClient } from "@aenv/sdk";
 import { readServerConfig, startServer } from "@aenv/server";
+import { openTrainerServices } from "@aenv/trainer";
 import { bundleProject } from "../bundle/bundle.ts";
 import { ownPackage } from "../project/own-package.ts";
 import type { Project } from "../project/project.ts";
@@ -42,7 +43,14 @@ export async function startEmbeddedServer(project: Project, options: EmbeddedOpt
   try {
     const config = { ...settings, home };
     const runner = [...runnerCommand(home), "--parent", String(process.pid)];
-    const server = await startServer({ config, runner, runnerCode, version: ownPackage().version, machineVariables: options.env });
+    const server = await startServer({
+      config,
+      runner,
+      runnerCode,
+      openTrainerServices,
+      version: ownPackage().version,
+      machineVariables: options.env,
+    });
     const close = () => server.close().finally(remove);
     try {
       const hub = new HubClient(server.controlUrl);

@@ -10,9 +10,8 @@ import { hubRoutes } from "./hub-routes.ts";
 import { type InstanceRooms, instanceRoutes } from "./instance-routes.ts";
 import { adminRoutes, type OperationRooms, operationRoutes } from "./operation-routes.ts";
 import { type PortRooms, portRoutes } from "./port-routes.ts";
-import { type RolloutRooms, rolloutRoutes } from "./rollout-routes.ts";
+import type { ApiRoute } from "./route.ts";
 import { type ServiceRooms, serviceRoutes } from "./service-routes.ts";
-import { type SessionRooms, sessionRoutes } from "./session-routes.ts";
 import { type SnapshotRooms, snapshotApi } from "./snapshot-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { serveUpgrades } from "./upgrades.ts";
@@ -24,10 +23,9 @@ export interface OpenAppsOptions
     PortRooms,
     CommandRooms,
     FileRooms,
-    RolloutRooms,
     ServiceRooms,
-    SessionRooms,
     SnapshotRooms {
+  readonly trainerRoutes: readonly ApiRoute[];
   readonly tokens: Tokens;
   readonly terminals: Terminals;
   readonly listeners: Listeners;
@@ -43,9 +41,8 @@ export function openApps(options: OpenAppsOptions): { readonly app: FastifyInsta
     ...portRoutes(options),
     ...commandApi(options),
     ...fileApi(options),
-    ...rolloutRoutes(options),
     ...serviceRoutes(options),
-    ...sessionRoutes(options),
+    ...options.trainerRoutes,
     ...tokenRoutes(options.tokens),
   ];
   const operations = operationRoutes({ ...options, others: routes });

@@ -2,9 +2,9 @@ import { isPlatformError, PlatformError, parseBoundedJson, problemsOf } from "@a
 import type { RawData, WebSocket } from "ws";
 import { z } from "zod";
 import type { Caller } from "../access/access.ts";
+import { answerPings } from "../http/pings.ts";
 import { outputOf } from "../sandboxes/command-output.ts";
 import { endingFields } from "../sandboxes/ending-fields.ts";
-import { answerPings } from "../web-socket/pings.ts";
 import { commandFields } from "./command-fields.ts";
 import type { Commands, FollowedCommand } from "./commands.ts";
 

@@ -18,6 +18,9 @@ export type Destination =
 /** Where presigned links to ports inside sandboxes begin. */
 export const PORT_LINKS = "/port/";
 
+/** Where the routes of the OpenEnv protocol begin: `/openenv/<name@version>/…`, or `/openenv/<token>/<name@version>/…`. */
+export const OPENENV = "/openenv/";
+
 /** Only instances that are programs have it. */
 const ROOT = "/";
 

@@ -9,7 +9,7 @@ import type { SandboxClients } from "../sandboxes/client.ts";
 import { tagSession } from "../services/sessions.ts";
 import { Admission, type AdmissionOptions, type Admitted, type GatewayRequest, type MaybePromise } from "./admission.ts";
 import { Call, type CallWatch, type Client, type GatewayCall } from "./call.ts";
-import { PORT_LINKS } from "./destination.ts";
+import { OPENENV, PORT_LINKS } from "./destination.ts";
 import type { Answer, Dispatched, Forward } from "./fast-path/connection.ts";
 import type { ShortRequest } from "./fast-path/head.ts";
 import { FastPathServer } from "./fast-path/server.ts";
@@ -24,7 +24,6 @@ import { jsonBytes, refusalBytes, sendJson, sendRefusal } from "./responses.ts";
 
 /** The OpenEnv protocol, below a path of its own. */
 export interface OpenEnvRoutes {
-  readonly prefix: string;
   /** The answer to a plain request. Both throw if the caller is refused, and tell `onCaller` who it is. */
   answer(request: IncomingMessage, onCaller: (owner: string) => void): Promise<{ readonly status: number; readonly body: unknown }>;
   /** Serves a WebSocket until it ends. */
@@ -215,7 +214,7 @@ export class Gateway {
 
   #isOpenEnv(request: GatewayRequest): boolean {
     const { openenv } = this.#options;
-    return openenv !== undefined && (request.url ?? "").startsWith(openenv.prefix) && !this.#isLink(request);
+    return openenv !== undefined && (request.url ?? "").startsWith(OPENENV) && !this.#isLink(request);
   }
 
   async #answerOpenEnv(openenv: OpenEnvRoutes, request: IncomingMessage, response: ServerResponse, call: Call): Promise<void> {

@@ -61,3 +61,9 @@ export async function finish(server: Server, graceMs: number): Promise<void> {
   clearInterval(idle);
   clearTimeout(late);
 }
+
+/** The URL of a port for a client on the same machine. */
+export function loopbackUrl(port: number, host: string): string {
+  const name = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+}

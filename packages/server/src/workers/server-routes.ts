@@ -5,7 +5,7 @@ import { checkSingleHost, type HostRule, isPlatformError, PlatformError } from "
 import { Pool } from "undici";
 import type { GatewayRequest } from "../gateway/admission.ts";
 import type { Client } from "../gateway/call.ts";
-import { PORT_LINKS } from "../gateway/destination.ts";
+import { OPENENV, PORT_LINKS } from "../gateway/destination.ts";
 import type { ServerRoutes } from "../gateway/gateway.ts";
 import { isEndToEnd } from "../gateway/headers.ts";
 import type { LinkHosts } from "../gateway/ports/link-hosts.ts";
@@ -13,7 +13,6 @@ import { relay } from "../gateway/relay.ts";
 import { LookAhead, stallLimits } from "../gateway/request-body.ts";
 import { refusalBytes, sendRefusal } from "../gateway/responses.ts";
 import { endConnection } from "../http/drain.ts";
-import { OPENENV } from "../openenv/admission.ts";
 
 /** Names the client to the server. Only workers can connect to the socket on which the server believes it. */
 const CLIENT = "x-aenv-client";

@@ -1,0 +1,1 @@
+export { openTrainerServices } from "./services.ts";

@@ -1,0 +1,52 @@
+import { isLoopback, parseDuration } from "@aenv/contract";
+import { ModelHttp } from "@aenv/rollout";
+import type { TrainerServicesOptions } from "@aenv/server/trainer-services";
+import type { Loopback } from "../loopback/loopback.ts";
+import { RolloutAgents } from "./agents.ts";
+import { InstancePools } from "./instance-pools.ts";
+import { defaultModels, ModelPolicy } from "./model-policy.ts";
+import { RolloutPlayer } from "./player.ts";
+import { Rollouts } from "./rollouts.ts";
+import { requestRows, rolloutRows } from "./row.ts";
+import { StoredResults } from "./stored-results.ts";
+
+export interface OpenRolloutsOptions extends Omit<TrainerServicesOptions, "delegates" | "quotas" | "ownUrls" | "logFailure"> {
+  readonly loopback: Loopback;
+  readonly onFailure: (error: unknown) => void;
+}
+
+const MODEL_RETRIES = 3;
+const MODEL_TIMEOUT_MS = 10 * 60_000;
+
+/** Puts together what accepts and plays rollouts. */
+export function openRollouts(options: OpenRolloutsOptions): Rollouts {
+  const { config, store, hub, scheduler, loopback, peers, serverId, version, isAlone, access, ownPorts, now, onDone, onFailure } = options;
+  const entries = config.rolloutModels.length > 0 ? config.rolloutModels : defaultModels(!isLoopback(config.host));
+  const policy = new ModelPolicy(entries, ownPorts);
+  const http = new ModelHttp({ retries: MODEL_RETRIES, timeoutMs: MODEL_TIMEOUT_MS, lookup: policy.lookup });
+  const pools = new InstancePools({ loopback, serverVersion: version, serverId });
+  return new Rollouts({
+    rows: rolloutRows(store),
+    requests: requestRows(store),
+    results: new StoredResults(store),
+    scrub: store.scrub?.bind(store),
+    hub,
+    policy,
+    player: new RolloutPlayer({ pools, agents: new RolloutAgents(http, policy), version, now }),
+    pools,
+    http,
+    scheduler,
+    serverId,
+    isAlone,
+    stillValid: (caller) => access.stillValid(caller),
+    livingServers: () => peers.livingIds(),
+    maxUnfinished: config.maxRollouts,
+    maxRequestBytes: config.rolloutRequestBytes,
+    keepMs: parseDuration(config.rolloutResultsKept),
+    maxBytes: config.rolloutResultBytes,
+    maxBytesPerOwner: config.rolloutResultBytesPerOwner,
+    now,
+    onDone,
+    onFailure,
+  });
+}

@@ -1,0 +1,46 @@
+import { parseDuration } from "@aenv/contract";
+import type { TrainerServices, TrainerServicesOptions } from "@aenv/server/trainer-services";
+import { Loopback } from "./loopback/loopback.ts";
+import { OpenEnv } from "./openenv/openenv.ts";
+import { openEnvRows } from "./openenv/row.ts";
+import { openRollouts } from "./rollouts/open.ts";
+import { rolloutRoutes } from "./rollouts/routes.ts";
+import { sessionRoutes } from "./sessions/routes.ts";
+import { sessionRows } from "./sessions/row.ts";
+import { Sessions } from "./sessions/sessions.ts";
+import { Tasks } from "./sessions/tasks.ts";
+
+/** Puts together what plays episodes for trainers: sessions, rollouts and OpenEnv. In all of them the server acts as the caller. */
+export function openTrainerServices(options: TrainerServicesOptions): TrainerServices {
+  const { config, store, hub, access, delegates, quotas, ownUrls, now, logFailure } = options;
+  const loopback = new Loopback(delegates, ownUrls);
+  const tasks = new Tasks({ hub, loopback, now });
+  const sessions = new Sessions({ rows: sessionRows(store), hub, loopback, tasks, now });
+  const rollouts = openRollouts({
+    ...options,
+    loopback,
+    onFailure: logFailure("a rollout could not be played or stored; it is tried again"),
+  });
+  const openenv = new OpenEnv({
+    rows: openEnvRows(store),
+    now,
+    hub,
+    access,
+    sessions,
+    tasks,
+    limitOf: (caller) => caller.maxInstances ?? quotas.instanceLimit(caller.owner),
+    bodyTimeoutMs: parseDuration(config.bodyTimeout),
+    monotonicMs: () => performance.now(),
+    onFailure: logFailure("a request of the OpenEnv protocol failed unexpectedly"),
+  });
+  return {
+    routes: [...rolloutRoutes({ rollouts }), ...sessionRoutes({ sessions, tasks })],
+    openenv,
+    rollouts,
+    sweeps: [() => rollouts.sweep(), () => sessions.sweep(), () => openenv.sweep()],
+    leave: async () => {
+      await openenv.close();
+      sessions.close();
+    },
+  };
+}
