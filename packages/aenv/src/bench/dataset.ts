@@ -88,7 +88,7 @@ export function sourceOf(from: string, cwd: string): string {
   if (scheme === undefined && existsSync(path)) return path;
   throw new Failure(scheme === undefined ? `there is no ${path}` : `'${scheme}:' is not supported`, {
     exit: "usage",
-    hint: "Name a checkout of the benchmark, a .tar.gz archive of it, or the http(s) address of such an archive with --from.",
+    hint: "Name a checkout of the benchmark, the folder of its data, a .tar.gz archive of a checkout, or its http(s) address with --from.",
   });
 }
 

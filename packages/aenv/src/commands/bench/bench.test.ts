@@ -51,10 +51,10 @@ describe("bench data", () => {
     [["zoo", "--from", "empty"], 2, "there is no benchmark 'zoo'; the benchmarks are: swe-bench, tau2, terminal-bench", "aenv bench list"],
     [["../echo", "--from", "empty"], 2, "there is no benchmark '../echo'", "aenv bench list"],
     [["tau2"], 2, "required option '--from <dir-or-url>' not specified", "--help"],
-    [["tau2", "--from", "nowhere"], 2, "/nowhere", "a checkout of the benchmark, a .tar.gz archive"],
+    [["tau2", "--from", "nowhere"], 2, "/nowhere", "a checkout of the benchmark, the folder of its data, a .tar.gz archive"],
     [["tau2", "--from", "ftp://example.org/x.tar.gz"], 2, "'ftp:' is not supported", "http(s) address"],
     [["tau2", "--from", "http://"], 2, "'http://' is not a valid URL", "https://example.org"],
-    [["tau2", "--from", "empty"], 1, "is not a checkout of the benchmark", "Nothing was written"],
+    [["tau2", "--from", "empty"], 1, "is neither a checkout of the benchmark", "Nothing was written"],
     [["tau2", "--from", "notes.txt"], 1, "notes.txt is not a .tar.gz archive", "Nothing was written"],
     [["tau2", "--from", "empty", "--to", "."], 1, "contains other files than prepared data", "Nothing was written"],
     [["tau2", "--from", "empty", "--domain", "zoo"], 1, "there is no domain zoo; the domains are mock", "Nothing was written"],
@@ -72,7 +72,7 @@ describe("bench data", () => {
 
   it("prints the failure as JSON with --json", async () => {
     const { code, stdout } = await run("data", "tau2", "--from", "empty", "--json");
-    expect([code, JSON.parse(stdout).error.message]).toEqual([1, expect.stringContaining("is not a checkout of the benchmark")]);
+    expect([code, JSON.parse(stdout).error.message]).toEqual([1, expect.stringContaining("is neither a checkout of the benchmark")]);
   });
 });
 

@@ -25,7 +25,10 @@ export function define(command: Command, terminal: Terminal): void {
       "Prepares a benchmark's data directory from a checkout or an archive of the benchmark, and compares it with the revision that the environment was measured with. Nothing is written unless the source is complete.",
     )
     .argument("<name>", "the benchmark")
-    .requiredOption("--from <dir-or-url>", "a checkout, a .tar.gz archive of one, or the http(s) address of such an archive")
+    .requiredOption(
+      "--from <dir-or-url>",
+      "a checkout, the folder of its data alone if the benchmark takes that, a .tar.gz archive of a checkout, or its http(s) address",
+    )
     .option("--to <folder>", "the data directory; the environment's default if not given")
     .option("--domain <name>", "only this part of the benchmark; may be repeated", collect)
     .option("--strict", "refuse files that differ from the known revision")
