@@ -16,20 +16,20 @@ export class CallMetrics {
     this.#calls = new Counter({
       name: "aenv_api_mcp_requests_total",
       help: "Calls through the gateway",
-      labelNames: ["door", "status", "end"],
+      labelNames: ["api", "status", "end"],
       registers,
     });
     this.#callMs = new Histogram({
       name: "aenv_api_mcp_request_duration_ms",
       help: "Duration of a call through the gateway",
-      labelNames: ["door"],
+      labelNames: ["api"],
       buckets: MS,
       registers,
     });
   }
 
   call(api: string, status: number, end: string, durationMs: number): void {
-    this.#calls.inc({ door: api, status, end });
-    this.#callMs.observe({ door: api }, durationMs);
+    this.#calls.inc({ api, status, end });
+    this.#callMs.observe({ api }, durationMs);
   }
 }
