@@ -65,6 +65,8 @@ describe("aenv test", { timeout: 120_000 }, () => {
     const found = await results(echo, "--pass-reward", "2", "--tasks", "1");
     expect([found.code, failed(found)]).toEqual([1, ["its oracle reaches the pass reward in every task that is played"]]);
     expect(found.results.find(({ result }) => result === "failed")?.detail).toContain("--pass-reward");
+    const { code, stderr } = await aenv(["test", echo, "--pass-reward", "high"], { env: process.env });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("'high'")]);
   });
 
   it("finds what a program answers differently than the contract says", async () => {
@@ -94,6 +96,18 @@ describe("aenv test", { timeout: 120_000 }, () => {
         'reward: "much"',
         "computes a reward that is a number, with components that are numbers",
         "must be a number",
+      ],
+      [
+        "reward: s.reached ? 1 : 0",
+        "reward: s.reached || s.n === 0 ? 1 : 0",
+        "an agent that does nothing stays below the pass reward",
+        "is 1 before an agent has done anything",
+      ],
+      [
+        "s.reached = s.n === s.goal;",
+        "s.reached = s.n === s.goal; s.at = process.hrtime.bigint().toString();",
+        "the same actions lead to the same digests and the same reward again",
+        "the state after action 1 has another digest",
       ],
       ["total: chosen.length", "total: 1", "lists its tasks by page and by split", "a total of 1"],
       [

@@ -6,7 +6,7 @@ import { hasOwnTests, INSIDE, runOwnTests } from "../conformance/project-tests.t
 import { type CheckedTarget, openTarget } from "../conformance/target.ts";
 import { Wire } from "../conformance/wire.ts";
 import { examples } from "../options/examples.ts";
-import { duration, integer } from "../options/values.ts";
+import { duration, integer, number } from "../options/values.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { readProject } from "../project/project.ts";
 import { addEngineOption, type EngineOptions } from "../rollout/engine-option.ts";
@@ -36,7 +36,7 @@ export function define(command: Command, terminal: Terminal): void {
       .argument("[where]", "the project's folder, the name of a built-in environment, or the address of a running instance", "."),
   )
     .option("-n, --tasks <number>", "how many tasks are played, of each split in turn", integer(1, 10_000), 4)
-    .option("--pass-reward <number>", "the reward of a solved task", Number, 1)
+    .option("--pass-reward <number>", "the reward of a solved task", number(-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER), 1)
     .option("--no-own-tests", "leave out the project's own tests (npm test)")
     .addOption(
       new Option("-t, --timeout <duration>", "timeout of each request").argParser(duration).default(TIMEOUT_MS, formatDuration(TIMEOUT_MS)),
