@@ -51,6 +51,8 @@ describe("a token", () => {
   it("is not created for an invalid owner, role or scope", async () => {
     const { tokens } = open();
     await expect(tokens.create({ owner: "a b", roles: ["trainer"] })).rejects.toThrow(/owner is 'a b'/);
+    // The name of the platform, which owns the built-in environments, is no name of a caller.
+    await expect(tokens.create({ owner: "_aenv", roles: ["publisher"] })).rejects.toThrow(/begin with a letter or digit/);
     await expect(tokens.create({ owner: "a", roles: [] })).rejects.toThrow(/give one or more of admin, publisher, trainer, agent/);
     await expect(tokens.create({ owner: "a", roles: ["trainer"], scopes: ["Tau2"] })).rejects.toThrow(/scope is 'Tau2'/);
   });

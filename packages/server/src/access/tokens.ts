@@ -97,7 +97,10 @@ export class Tokens {
 
   #newRow(id: string, secret: string, spec: NewToken): TokenRow {
     if (!OWNER.test(spec.owner))
-      throw new PlatformError("request.invalid", `owner is '${spec.owner}'; use 1 to 64 letters, digits, '_', '.', '@' and '-'`);
+      throw new PlatformError(
+        "request.invalid",
+        `owner is '${spec.owner}'; use 1 to 64 letters, digits, '_', '.', '@' and '-', and begin with a letter or digit`,
+      );
     const unknown = spec.roles.find((role) => !roles.includes(role));
     if (unknown !== undefined || spec.roles.length === 0) {
       throw new PlatformError("request.invalid", `roles are '${spec.roles.join(",")}'; give one or more of ${roles.join(", ")}`);

@@ -2,7 +2,7 @@ import { type EnvironmentConfig, formatRef, isPlatformError, PlatformError } fro
 import type { Caller } from "../access/access.ts";
 import { isInScope } from "../access/scopes.ts";
 import { highestInRange } from "./versions/order.ts";
-import { isAdmin } from "./versions/rights.ts";
+import { isAdmin, PLATFORM_OWNER } from "./versions/rights.ts";
 
 /** The environments that come with the platform. */
 export interface BuiltIns {
@@ -24,11 +24,8 @@ export interface PublicationsOptions {
   readonly publish: (bundle: BuiltInBundle) => Promise<unknown>;
 }
 
-/**
- * Owns the built-in environments. No token has such an owner, so nobody but an administrator publishes other code under their names, which
- * everybody would get.
- */
-export const PLATFORM: Caller = { owner: "_aenv", roles: new Set(["admin"]), tokenId: null, maxInstances: null };
+/** Publishes the built-in environments. Nobody but an administrator publishes other code under their names, which everybody would get. */
+export const PLATFORM: Caller = { owner: PLATFORM_OWNER, roles: new Set(["admin"]), tokenId: null, maxInstances: null };
 
 /**
  * Publishes built-in environments at their first use by a caller who may publish. A caller who may not is told how: otherwise a trainer

@@ -3,6 +3,9 @@ import type { Caller } from "../../access/access.ts";
 import { isInScope } from "../../access/scopes.ts";
 import type { VersionRow } from "./environment-version.ts";
 
+/** Owns the built-in environments. No token can have this owner. */
+export const PLATFORM_OWNER = "_aenv";
+
 export function isAdmin(caller: Caller): boolean {
   return caller.roles.has("admin");
 }
@@ -28,5 +31,9 @@ export function assertNameAllowed(name: string, owner: string | null, caller: Ca
     });
   }
   if (isAdmin(caller) || owner === null || owner === caller.owner) return;
-  throw new PlatformError("access.denied", `the name '${name}' belongs to another publisher; choose another name`, { details: { name } });
+  const why =
+    owner === PLATFORM_OWNER
+      ? `'${name}' is the name of a built-in environment, which everybody may use as it is; publish yours under another name: aenv push --name NAME`
+      : `the name '${name}' belongs to another publisher; choose another name`;
+  throw new PlatformError("access.denied", why, { details: { name } });
 }
