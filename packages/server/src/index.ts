@@ -6,4 +6,5 @@ export { clusterAccess } from "./cluster-access.ts";
 export { fileVariableOf, readServerConfig, type ServerConfig, serverConfig, shownConfig, variableOf } from "./config/config.ts";
 export { destroySandboxes, imageLimits } from "./engine.ts";
 export type { BuiltInBundle, BuiltIns } from "./hub/built-ins.ts";
-export { type RunningServer, type ServerParts, startServer } from "./server.ts";
+export type { RunningServer, ServerParts } from "./parts.ts";
+export { startServer } from "./server.ts";

@@ -6,6 +6,7 @@ import type { ApiRoute } from "./api/route.ts";
 import type { ServerConfig } from "./config/config.ts";
 import type { OpenEnvRoutes } from "./gateway/gateway.ts";
 import type { Hub } from "./hub/hub.ts";
+import type { Lifecycle } from "./lifecycle/lifecycle.ts";
 import type { Peers } from "./peers/peers.ts";
 import type { Scheduler } from "./slots/scheduler.ts";
 import type { Store } from "./stores/store.ts";
@@ -27,6 +28,7 @@ export type { InsertOptions, InsertResult, ListOptions, Store, Versioned } from 
 /** What a server gives to the services for trainers, which use its environments and instances through its own ports only. */
 export interface TrainerServicesOptions {
   readonly config: ServerConfig;
+  readonly lifecycle: Lifecycle;
   readonly version: string;
   readonly serverId: string;
   /** No other server uses the store. */
@@ -59,17 +61,8 @@ export interface TrainerServices {
   readonly routes: readonly ApiRoute[];
   /** Routes of the data port. */
   readonly openenv: OpenEnvRoutes;
-  readonly rollouts: {
-    /** How many this server plays. */
-    readonly running: number;
-    tidy(): Promise<void>;
-    /** Stops playing. */
-    close(): Promise<void>;
-  };
-  /** Each removes what is not needed any more. */
-  readonly sweeps: readonly (() => Promise<unknown>)[];
-  /** Ends what callers have open, when the server begins to shut down. */
-  leave(): Promise<void>;
+  /** How many rollouts this server plays now. */
+  readonly running: () => number;
 }
 
 export type OpenTrainerServices = (options: TrainerServicesOptions) => TrainerServices;

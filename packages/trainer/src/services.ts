@@ -12,7 +12,7 @@ import { Tasks } from "./sessions/tasks.ts";
 
 /** Puts together what plays episodes for trainers: sessions, rollouts and OpenEnv. In all of them the server acts as the caller. */
 export function openTrainerServices(options: TrainerServicesOptions): TrainerServices {
-  const { config, store, hub, access, delegates, quotas, ownUrls, now, logFailure } = options;
+  const { config, lifecycle, store, hub, access, delegates, quotas, ownUrls, now, logFailure } = options;
   const loopback = new Loopback(delegates, ownUrls);
   const tasks = new Tasks({ hub, loopback, now });
   const sessions = new Sessions({ rows: sessionRows(store), hub, loopback, tasks, now });
@@ -33,14 +33,21 @@ export function openTrainerServices(options: TrainerServicesOptions): TrainerSer
     monotonicMs: () => performance.now(),
     onFailure: logFailure("a request of the OpenEnv protocol failed unexpectedly"),
   });
+  for (const one of [rollouts, sessions, openenv]) lifecycle.addSweep(() => one.sweep());
+  lifecycle.every({
+    work: () => rollouts.tidy(),
+    everyMs: parseDuration(config.round),
+    failure: "a round of the rollouts failed",
+    isFirstAtOnce: true,
+  });
+  lifecycle.on("refuse", async () => {
+    await openenv.close();
+    sessions.close();
+  });
+  lifecycle.on("stop", () => rollouts.close());
   return {
     routes: [...rolloutRoutes({ rollouts }), ...sessionRoutes({ sessions, tasks })],
     openenv,
-    rollouts,
-    sweeps: [() => rollouts.sweep(), () => sessions.sweep(), () => openenv.sweep()],
-    leave: async () => {
-      await openenv.close();
-      sessions.close();
-    },
+    running: () => rollouts.running,
   };
 }

@@ -1,8 +1,10 @@
 import { hostRuleFor, parseDuration } from "@aenv/contract";
-import type { FastifyInstance } from "fastify";
 import type { Tokens } from "../access/tokens.ts";
 import type { Listeners } from "../commands/listeners.ts";
 import type { Terminals } from "../commands/terminals.ts";
+import { finish, listen, portOf, urlOf } from "../http/listen.ts";
+import { retireConnections } from "../http/retire.ts";
+import { GRACE_MS, type Lifecycle } from "../lifecycle/lifecycle.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { type CommandRooms, commandApi } from "./command-routes.ts";
 import { type FileRooms, fileApi } from "./file-routes.ts";
@@ -16,24 +18,35 @@ import { type SnapshotRooms, snapshotApi } from "./snapshot-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { serveUpgrades } from "./upgrades.ts";
 
-export interface OpenAppsOptions
+export interface OpenControlPortOptions
   extends Omit<AppOptions, "routes" | "bodyTimeoutMs" | "onAnswer">,
     InstanceRooms,
-    Omit<OperationRooms, "others">,
+    Omit<OperationRooms, "others" | "isReady">,
     PortRooms,
     CommandRooms,
     FileRooms,
     ServiceRooms,
     SnapshotRooms {
+  readonly lifecycle: Lifecycle;
   readonly trainerRoutes: readonly ApiRoute[];
   readonly tokens: Tokens;
   readonly terminals: Terminals;
   readonly listeners: Listeners;
 }
 
-/** The HTTP applications of the control port and, if one is configured, of the admin port. */
-export function openApps(options: OpenAppsOptions): { readonly app: FastifyInstance; readonly admin: FastifyInstance | null } {
-  const { config, metrics, logger } = options;
+/** The control port and, if one is configured, the admin port. */
+export interface ControlPort {
+  /** Begins to accept requests; returns the URLs of both. */
+  listen(): Promise<{ readonly controlUrl: string; readonly adminUrl: string | null }>;
+  /** Null until it listens. */
+  readonly port: number | null;
+  /** Null without an admin port, and until it listens. */
+  readonly adminPort: number | null;
+}
+
+export function openControlPort(options: OpenControlPortOptions): ControlPort {
+  const { config, lifecycle, metrics, logger } = options;
+  const rooms = { ...options, isReady: () => lifecycle.isRunning };
   const routes = [
     ...hubRoutes(options.hub),
     ...instanceRoutes(options),
@@ -45,7 +58,7 @@ export function openApps(options: OpenAppsOptions): { readonly app: FastifyInsta
     ...options.trainerRoutes,
     ...tokenRoutes(options.tokens),
   ];
-  const operations = operationRoutes({ ...options, others: routes });
+  const operations = operationRoutes({ ...rooms, others: routes });
   const common: Omit<AppOptions, "routes"> = {
     ...options,
     bodyTimeoutMs: parseDuration(config.bodyTimeout),
@@ -56,6 +69,25 @@ export function openApps(options: OpenAppsOptions): { readonly app: FastifyInsta
   };
   const app = createApp({ ...common, routes: [...routes, ...operations] });
   serveUpgrades(app, options);
-  if (config.adminPort === null) return { app, admin: null };
-  return { app, admin: createApp({ ...common, routes: adminRoutes(options), hostRule: hostRuleFor("127.0.0.1", []) }) };
+  const hasAdmin = config.adminPort !== null;
+  const admin = hasAdmin ? createApp({ ...common, routes: adminRoutes(rooms), hostRule: hostRuleFor("127.0.0.1", []) }) : null;
+  lifecycle.on("retire", () => retireConnections(app.server));
+  lifecycle.on("finish", () => Promise.all([app, admin].map((one) => one !== null && finish(one.server, GRACE_MS))));
+  return {
+    listen: async () => {
+      await app.ready();
+      await listen(app.server, config.host, config.controlPort);
+      const controlUrl = urlOf(portOf(app.server), config.host);
+      if (admin === null || config.adminPort === null) return { controlUrl, adminUrl: null };
+      await admin.ready();
+      await listen(admin.server, "127.0.0.1", config.adminPort);
+      return { controlUrl, adminUrl: urlOf(portOf(admin.server), "127.0.0.1") };
+    },
+    get port() {
+      return app.server.listening ? portOf(app.server) : null;
+    },
+    get adminPort() {
+      return admin?.server.listening ? portOf(admin.server) : null;
+    },
+  };
 }

@@ -1,4 +1,5 @@
 import type { Server, ServerOptions } from "node:http";
+import { parseDuration } from "@aenv/contract";
 
 /** Limits of a port for slow, idle and too many clients. */
 export interface HttpLimits {
@@ -8,6 +9,19 @@ export interface HttpLimits {
   readonly requestMs: number;
   /** The most open connections; further ones are closed at once. */
   readonly connections: number;
+}
+
+/** The limits of the configuration. */
+export function httpLimitsOf(config: {
+  readonly headersTimeout: string;
+  readonly requestTimeout: string;
+  readonly maxConnections: number;
+}): HttpLimits {
+  return {
+    headersMs: parseDuration(config.headersTimeout),
+    requestMs: parseDuration(config.requestTimeout),
+    connections: config.maxConnections,
+  };
 }
 
 /** Longer than clients and load balancers keep idle connections: they would lose a request if the server closed first. */

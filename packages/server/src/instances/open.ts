@@ -1,4 +1,5 @@
 import { openProcessTable } from "@aenv/sandbox";
+import { GRACE_MS, type Lifecycle } from "../lifecycle/lifecycle.ts";
 import { ownIdentity } from "../peers/own-identity.ts";
 import { type PeerRow, Peers } from "../peers/peers.ts";
 import { InitConnections } from "../sandboxes/init-connections.ts";
@@ -23,6 +24,7 @@ export interface OpenInstancesOptions
     Pick<MaintenanceOptions, "roundMs" | "onTakeOver" | "onFailure">,
     Pick<SlotsOptions, "engine" | "space" | "clients" | "pool" | "runtimes" | "maxHosts" | "startTimeoutMs"> {
   readonly store: Store;
+  readonly lifecycle: Lifecycle;
   /** The machine and folder of the sandboxes. */
   readonly location: string;
   readonly machine: string;
@@ -48,7 +50,7 @@ const SPREAD_AT = 64;
 
 /** Puts together what creates, finds and manages instances. */
 export function openInstances(options: OpenInstancesOptions) {
-  const { store, hub, serverId, location, machine, isAlone, startTimeoutMs, leaseMs, onFailure } = options;
+  const { store, hub, lifecycle, serverId, location, machine, isAlone, startTimeoutMs, leaseMs, onFailure } = options;
   const now = () => options.now().getTime();
   const rows = instanceRows(store);
   const targets = new Targets(rows, maxRowAgeMs(isAlone));
@@ -136,6 +138,11 @@ export function openInstances(options: OpenInstancesOptions) {
   });
   const recovery = new Recovery({ instances, slots, peers, tasks, startTimeoutMs, now });
   const maintenance = new Maintenance({ ...options, peers, recovery, instances, slots });
+  for (const one of [instances, idempotency, snapshots]) lifecycle.addSweep(() => one.sweep());
+  lifecycle.on("refuse", () => instances.refuseNew());
+  lifecycle.on("close", () => snapshots.close());
+  lifecycle.on("close", () => (lifecycle.wasStarted ? maintenance.close(GRACE_MS) : maintenance.abandon()));
+  lifecycle.on("close", () => connections.close());
   return {
     rows,
     instances,

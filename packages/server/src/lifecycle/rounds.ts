@@ -1,12 +1,12 @@
 /** Periodic work; rounds never overlap. */
 export interface Rounds {
-  stop(): Promise<void>;
+  stop(): Promise<unknown>;
 }
 
-export function startRounds(work: () => Promise<void>, everyMs: number, onFailure: (error: unknown) => void): Rounds {
+export function startRounds(work: () => Promise<unknown>, everyMs: number, onFailure: (error: unknown) => void): Rounds {
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> = Promise.resolve();
+  let running: Promise<unknown> = Promise.resolve();
   const next = () => {
     timer = setTimeout(() => {
       running = work()

@@ -1,6 +1,7 @@
-import { availableParallelism } from "node:os";
+import { availableParallelism, freemem } from "node:os";
 import { parseDuration } from "@aenv/contract";
 import { DEFAULT_MEMORY_MB, type ServerConfig, variableOf } from "../config/config.ts";
+import { MemoryGate } from "./memory-gate.ts";
 import { Pool, type PoolOptions } from "./pool.ts";
 import { RuntimePolicy } from "./runtimes.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -14,10 +15,12 @@ export interface OpenPoolOptions
 
 /** Longer than from a creation to the first result of a tool. */
 const REFILL_AFTER_MS = 100;
+const MEMORY_POLL_MS = 250;
 
 /** Puts together what starts processes: ready ones for instances, and those that verify bundles. */
 export function openPool({ config, ...rest }: OpenPoolOptions): {
   scheduler: Scheduler;
+  memoryGate: MemoryGate;
   pool: Pool;
   runtimes: RuntimePolicy;
   verifier: Verifier;
@@ -46,7 +49,8 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
     now: () => performance.now(),
   });
   const verifier = new Verifier({ ...rest, pool, runtimes, startTimeoutMs, waitTimeoutMs: startTimeoutMs, scheduler });
-  return { scheduler, pool, runtimes, verifier };
+  const memoryGate = new MemoryGate({ minBytes: config.minAvailableMemoryMb * 1024 ** 2, availableBytes: freemem, pollMs: MEMORY_POLL_MS });
+  return { scheduler, memoryGate, pool, runtimes, verifier };
 }
 
 function mayHaveSecret({ username, password, search }: URL): boolean {

@@ -1,4 +1,4 @@
-import { hostRuleFor, parseDuration } from "@aenv/contract";
+import { hostRuleFor } from "@aenv/contract";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { Access } from "../access/access.ts";
 import { Tokens, tokenRows } from "../access/tokens.ts";
@@ -6,6 +6,7 @@ import { openGateway } from "../gateway/open.ts";
 import { PortClients } from "../gateway/ports/clients.ts";
 import { LinkHosts } from "../gateway/ports/link-hosts.ts";
 import { PortLinks } from "../gateway/ports/links.ts";
+import { httpLimitsOf } from "../http/limits.ts";
 import { finish, listenWithOthers } from "../http/listen.ts";
 import { rewardChangeOf } from "../instances/reward-phases.ts";
 import { instanceRows } from "../instances/row.ts";
@@ -82,12 +83,8 @@ export async function openDataPlane(channel: Channel, settings: WorkerSettings):
         return rewardChangeOf(row) === null ? null : channel.ask({ what: "left reward", row }).then(() => {});
       },
     },
-    httpLimits: {
-      headersMs: parseDuration(config.headersTimeout),
-      requestMs: parseDuration(config.requestTimeout),
-      // Its server says how many, before it serves the first.
-      connections: 0,
-    },
+    // Its server says how many connections, before it serves the first.
+    httpLimits: httpLimitsOf({ ...config, maxConnections: 0 }),
     tracing,
     metrics: {
       call: (...call) => {

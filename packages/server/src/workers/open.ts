@@ -4,6 +4,7 @@ import { PlatformError } from "@aenv/contract";
 import type { ServerConfig } from "../config/config.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { finish, listen, listenAt, portOf } from "../http/listen.ts";
+import { GRACE_MS, type Lifecycle } from "../lifecycle/lifecycle.ts";
 import { workersFor } from "./count.ts";
 import type { WorkerSettings } from "./messages.ts";
 import { openSocketFile } from "./socket-file.ts";
@@ -14,6 +15,7 @@ export interface DataPortOptions
     Pick<WorkerSettings, "version" | "isAccessOn" | "maxRowAgeMs"> {
   readonly config: ServerConfig;
   readonly gateway: Gateway;
+  readonly lifecycle: Lifecycle;
   /** The command line of a worker; without it, this process serves the port. */
   readonly command: readonly string[] | undefined;
 }
@@ -23,12 +25,6 @@ export interface DataPort {
   readonly port: number;
   /** Null if this process serves the port itself. */
   readonly workers: Workers | null;
-  /** From now on, connections are closed after their next response. */
-  retireConnections(): void;
-  /** Refuses new calls. */
-  drain(): void;
-  /** Waits for calls in flight, up to `graceMs`, and closes the port. */
-  finish(graceMs: number): Promise<void>;
 }
 
 /** How many processes serve the data port. */
@@ -46,17 +42,16 @@ export function workerCount(config: Pick<ServerConfig, "workers">, command: read
 }
 
 export async function openDataPort(options: DataPortOptions): Promise<DataPort> {
-  const { config, gateway, command } = options;
+  const { config, gateway, command, lifecycle } = options;
   const count = workerCount(config, command);
   if (command === undefined || count === 1) {
     await listen(gateway.server, config.host, config.dataPort);
-    return {
-      port: portOf(gateway.server),
-      workers: null,
-      retireConnections: () => gateway.server.retireConnections(),
-      drain: () => gateway.drain(),
-      finish: (graceMs) => finish(gateway.server, graceMs),
-    };
+    lifecycle.on("retire", () => gateway.server.retireConnections());
+    lifecycle.on("finish", () => {
+      gateway.drain();
+      return finish(gateway.server, GRACE_MS);
+    });
+    return { port: portOf(gateway.server), workers: null };
   }
   const port = await freePort(config);
   const serverSocket = await openSocketFile(config.home);
@@ -65,19 +60,14 @@ export async function openDataPort(options: DataPortOptions): Promise<DataPort> 
     const { version, isAccessOn, maxRowAgeMs } = options;
     const settings: WorkerSettings = { config, port, version, isAccessOn, maxRowAgeMs, serverSocket };
     const workers = await Workers.open({ ...options, command, count, settings });
-    return {
-      port,
-      workers,
-      retireConnections: () => workers.retireConnections(),
-      drain: () => {
-        gateway.drain();
-        workers.drain();
-      },
-      finish: async (graceMs) => {
-        await workers.finish(graceMs);
-        await finish(gateway.server, graceMs);
-      },
-    };
+    lifecycle.on("retire", () => workers.retireConnections());
+    lifecycle.on("finish", async () => {
+      gateway.drain();
+      workers.drain();
+      await workers.finish(GRACE_MS);
+      await finish(gateway.server, GRACE_MS);
+    });
+    return { port, workers };
   } catch (error) {
     await finish(gateway.server, 0);
     throw error;

@@ -10,7 +10,7 @@ import { Rollouts } from "./rollouts.ts";
 import { requestRows, rolloutRows } from "./row.ts";
 import { StoredResults } from "./stored-results.ts";
 
-export interface OpenRolloutsOptions extends Omit<TrainerServicesOptions, "delegates" | "quotas" | "ownUrls" | "logFailure"> {
+export interface OpenRolloutsOptions extends Omit<TrainerServicesOptions, "lifecycle" | "delegates" | "quotas" | "ownUrls" | "logFailure"> {
   readonly loopback: Loopback;
   readonly onFailure: (error: unknown) => void;
 }
