@@ -2,16 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { headers as names, type Trajectory } from "@aenv/contract";
-import {
-  Instances,
-  type PlayOptions,
-  playEpisode,
-  playRun,
-  RunFolder,
-  type RunSettings,
-  scriptedAgent,
-  TrajectoryWriter,
-} from "@aenv/rollout";
+import { Instances, playEpisode, playOptions, playRun, RunFolder, type RunSettings, scriptedAgent, TrajectoryWriter } from "@aenv/rollout";
 import { Environment } from "@aenv/sdk";
 import { Pool } from "undici";
 import { environment } from "../kit/environment.ts";
@@ -44,20 +35,14 @@ async function play({ episodes, concurrency }: Queries["play"]): Promise<Spent> 
   await using instances = new Instances({ environment: ref, options: { controlUrl, dataUrl }, provenance });
   const cancel = new AbortController().signal;
   await prepare(instances, concurrency, cancel);
-  const options: PlayOptions = {
+  const options = playOptions({
     agent,
-    recorder: null,
-    model: null,
     limits: {},
     deadlineMs: 10 * 60_000,
-    recordsDigests: false,
     acquire: (spec, signal) => instances.acquire(spec, signal),
     provenance: { model: null, client_version: "0" },
-    costOf: () => null,
     cancel,
-    now: () => performance.now(),
-    date: () => new Date(),
-  };
+  });
   const folder = new RunFolder(home, `run-${runs++}`);
   lastFolder = folder;
   const common = { folder, settings: settingsOf(episodes), concurrency, retries: 0, cancel };

@@ -48,6 +48,7 @@ export const {
   planSize,
   playAttempts,
   playEpisode,
+  playOptions,
   playRun,
   preferencePairs,
   prices,

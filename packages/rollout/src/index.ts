@@ -23,6 +23,7 @@ export { Forks } from "./episode/forks.ts";
 export { type GradedArguments, gradeEpisode } from "./episode/grade.ts";
 export { Instances, type InstancesOptions } from "./episode/instances.ts";
 export { agentDigestOf, EpisodeDeadline, type EpisodeSpec, type Lease, type PlayOptions, playEpisode } from "./episode/play.ts";
+export { playOptions } from "./episode/play-options.ts";
 export { digestOf } from "./journal/digest.ts";
 export { readTrajectories, TrajectoryWriter } from "./journal/trajectories.ts";
 export { ModelHttp, type ModelHttpOptions } from "./models/http.ts";

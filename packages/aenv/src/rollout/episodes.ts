@@ -1,19 +1,14 @@
-import type { Provenance, Trajectory } from "@aenv/contract";
+import type { Provenance } from "@aenv/contract";
 import {
   type Agent,
   agentDigestOf,
   Capacity,
   configDigestOf,
-  costOfTurns,
-  type EpisodeSpec,
-  Forks,
-  type GradedArguments,
-  gradeEpisode,
   Instances,
   type Limits,
   type PlayOptions,
   type Prices,
-  playEpisode,
+  playOptions,
   RecordingServer,
 } from "@aenv/rollout";
 import { ownPackage } from "../project/own-package.ts";
@@ -38,7 +33,7 @@ export interface EpisodePlayer extends Pick<ChosenAgent, "agent" | "upstream" | 
   readonly cancel: AbortSignal;
 }
 
-/** Plays episodes of one environment on instances that are used again. */
+/** What the episodes of one environment share: instances that are used again, and the recording server. */
 export class Episodes implements AsyncDisposable {
   readonly #options: EpisodesOptions;
   readonly #instances: Instances;
@@ -64,39 +59,24 @@ export class Episodes implements AsyncDisposable {
     return new Episodes(options, new Instances({ environment: source.environment, options: source.options, provenance, onBusy }), recorder);
   }
 
-  play(spec: EpisodeSpec, player: EpisodePlayer): Promise<Trajectory> {
-    return playEpisode(spec, this.#playOptions(player));
-  }
-
-  /** Scores an answer that exists already. */
-  grade(spec: EpisodeSpec, args: GradedArguments, player: EpisodePlayer): Promise<Trajectory> {
-    return gradeEpisode(spec, args, this.#playOptions(player));
-  }
-
-  /** Plays the samples of a group as forks of one episode. */
-  forks(forkAt: number, player: EpisodePlayer): Forks {
-    return new Forks(this.#playOptions(player), forkAt);
-  }
-
-  #playOptions({ agent, upstream, modelName, deadlineMs, cancel }: EpisodePlayer): PlayOptions {
-    const { source, limits, recordsDigests = false, rewardArgs, prices = null, onArtifacts } = this.#options;
-    return {
+  /** The options with which this player plays one of them. */
+  optionsFor({ agent, upstream, modelName, deadlineMs, cancel }: EpisodePlayer): PlayOptions {
+    const { source, limits, recordsDigests, rewardArgs, prices, onArtifacts } = this.#options;
+    return playOptions({
       agent,
       recorder: this.#recorder,
       model: upstream,
       limits,
       deadlineMs,
-      recordsDigests,
+      ...(recordsDigests !== undefined && { recordsDigests }),
       rewardArgs,
       acquire: (wanted, signal) => this.#instances.acquire(wanted, signal, deadlineMs),
       provenance: originOf(source, modelName),
-      costOf: (turns) => (prices === null ? null : costOfTurns(turns, prices)),
+      ...(prices !== undefined && { prices }),
       ...(onArtifacts && { onArtifacts }),
       capacity: this.#capacity,
       cancel,
-      now: () => performance.now(),
-      date: () => new Date(),
-    };
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

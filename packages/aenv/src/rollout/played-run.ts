@@ -1,8 +1,11 @@
 import type { UnscoredCause } from "@aenv/contract";
 import {
   type EpisodeSpec,
+  Forks,
   type GradedArguments,
+  gradeEpisode,
   type Prices,
+  playEpisode,
   playRun,
   type RunFolder,
   type RunOptions,
@@ -59,8 +62,8 @@ export async function playShown(run: RunToPlay, terminal: Terminal): Promise<Run
     onBusy: busy.notify,
     onArtifacts: ({ id }, files) => folder.artifacts.keep(id, files),
   });
-  const player = { ...chosen, deadlineMs: run.deadlineMs, cancel: stop };
-  await using forks = settings.fork_at === undefined ? null : episodes.forks(settings.fork_at, player);
+  const options = episodes.optionsFor({ ...chosen, deadlineMs: run.deadlineMs, cancel: stop });
+  await using forks = settings.fork_at === undefined ? null : new Forks(options, settings.fork_at);
   const view = new LiveView(terminal);
   const reasons = new Map<string, string>();
   const result = await playRun({
@@ -71,8 +74,8 @@ export async function playShown(run: RunToPlay, terminal: Terminal): Promise<Run
     retriesOf: run.retriesOf,
     playsUnscoredAgain: run.playsUnscoredAgain,
     play: (spec) => {
-      if (run.answerOf !== undefined) return episodes.grade(spec, run.answerOf(spec), player);
-      return forks === null ? episodes.play(spec, player) : forks.play(spec);
+      if (run.answerOf !== undefined) return gradeEpisode(spec, run.answerOf(spec), options);
+      return forks === null ? playEpisode(spec, options) : forks.play(spec);
     },
     onDone: (planned) => forks?.done(planned),
     onProgress: (progress) => {

@@ -1,5 +1,13 @@
 import type { Trajectory } from "@aenv/contract";
-import { type EpisodeSpec, type Limits, type PlayOptions, playAttempts, playEpisode, withEarlierAttempts } from "@aenv/rollout";
+import {
+  type EpisodeSpec,
+  type Limits,
+  type PlayOptions,
+  playAttempts,
+  playEpisode,
+  playOptions,
+  withEarlierAttempts,
+} from "@aenv/rollout";
 import type { RolloutAgents } from "./agents.ts";
 import { Capacities } from "./capacities.ts";
 import type { HeldPool, InstancePools } from "./instance-pools.ts";
@@ -71,13 +79,10 @@ export class RolloutPlayer {
       seed: request.seed,
       metadata: request.metadata,
     };
-    const trajectory = await playEpisode(spec, {
+    const options = playOptions({
       agent,
-      recorder: null,
-      model: null,
       limits,
       ...how,
-      recordsDigests: false,
       rewardArgs: request.reward_args,
       acquire: (episode, signal) => pool.acquire(episode, task, signal),
       provenance: {
@@ -86,10 +91,9 @@ export class RolloutPlayer {
         client_version: this.#options.version,
         ...(model && { sampling: model.sampling }),
       },
-      costOf: () => null,
-      now: () => performance.now(),
       date: this.#options.now,
     });
+    const trajectory = await playEpisode(spec, options);
     // Without an instance the trajectory does not know what it would have been played on.
     const { environment, environmentDigest } = work;
     return { ...trajectory, provenance: { ...trajectory.provenance, environment, environment_digest: environmentDigest } };

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { ModelHttp, modelAgent } from "@aenv/rollout";
+import { ModelHttp, modelAgent, playEpisode } from "@aenv/rollout";
 import { type Command, Option } from "commander";
 import { examples } from "../../options/examples.ts";
 import { duration, integer } from "../../options/values.ts";
@@ -76,7 +76,7 @@ async function control(named: string, options: Options, terminal: Terminal): Pro
       untilIdle: options.untilIdle === true,
       cancel,
       play: ({ id, attempt, task, seed, modelUrl, timeoutMs }, signal) =>
-        episodes.play(
+        playEpisode(
           {
             id,
             run: null,
@@ -86,13 +86,13 @@ async function control(named: string, options: Options, terminal: Terminal): Pro
             seed: seed ?? seedOf(id),
             metadata: {},
           },
-          {
+          episodes.optionsFor({
             agent: modelAgent({ api: "chat", baseUrl: modelUrl, apiKey: key || "none", name: "default" }, http),
             upstream: null,
             modelName: null,
             deadlineMs: timeoutMs,
             cancel: signal,
-          },
+          }),
         ),
       onEnded: (ended) => {
         counts[ended.outcome.kind === "scored" ? "scored" : "failed"]++;

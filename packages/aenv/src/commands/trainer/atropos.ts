@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { splitRef } from "@aenv/contract";
+import { playEpisode } from "@aenv/rollout";
 import { type Command, Option } from "commander";
 import { examples } from "../../options/examples.ts";
 import { collect } from "../../options/pairs.ts";
@@ -98,7 +99,7 @@ async function feed(named: string, options: Options, terminal: Terminal): Promis
       pollMs: options.poll,
       cancel,
       play: ({ task, group, index, epoch, attempt }, signal) =>
-        episodes.play(
+        playEpisode(
           {
             id: `${group}-${index}`,
             run: null,
@@ -108,7 +109,7 @@ async function feed(named: string, options: Options, terminal: Terminal): Promis
             seed: seedOf(options.seed, task, epoch, index, attempt),
             metadata: {},
           },
-          { ...chosen, deadlineMs: options.deadline, cancel: signal },
+          episodes.optionsFor({ ...chosen, deadlineMs: options.deadline, cancel: signal }),
         ),
       onWaiting: (reason) => {
         printer.jsonLine({ event: "waiting", reason });
