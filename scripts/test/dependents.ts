@@ -26,18 +26,26 @@ export function testsOf(uses: Uses): string[] {
   return [...uses.keys()].filter((path) => path.endsWith(".test.ts")).sort();
 }
 
+/** The files themselves, and all that they use directly or through others. */
+export function filesUsedBy(uses: Uses, files: readonly string[]): ReadonlySet<string> {
+  const found = new Set(files);
+  // A set also iterates over what is added meanwhile.
+  for (const path of found) for (const used of uses.get(path) ?? []) found.add(used);
+  return found;
+}
+
 /** The files themselves, and all that use them directly or through others. */
 function dependentsOf(uses: Uses, files: readonly string[]): ReadonlySet<string> {
   const users = new Map<string, string[]>();
   for (const [user, used] of uses) for (const path of used) users.set(path, [...(users.get(path) ?? []), user]);
   const found = new Set(files);
-  // A set also iterates over what is added meanwhile.
   for (const path of found) for (const user of users.get(path) ?? []) found.add(user);
   return found;
 }
 
 export async function readUses(root: string): Promise<Uses> {
   const all = (await listFiles(root)).filter((path) => !path.startsWith("bench/results/"));
+  const existing = new Set(all);
   const folders = filesByFolder(all);
   const rooms = await readRooms(root);
   const uses = new Map<string, ReadonlySet<string>>();
@@ -46,7 +54,8 @@ export async function readUses(root: string): Promise<Uses> {
       const imported = file.imports.flatMap(({ specifier }) => fileOf(rooms, file, specifier));
       const strings = file.path === COMPONENTS ? [] : stringsOf(await readFile(join(root, file.path), "utf8"));
       const named = strings.flatMap((text) => [...fileOf(rooms, file, text), ...filesNamed(folders, file.path, text)]);
-      uses.set(file.path, new Set([posix.join(room.folder, "package.json"), ...imported, ...named]));
+      const used = [posix.join(room.folder, "package.json"), ...imported, ...named];
+      uses.set(file.path, new Set(used.filter((path) => existing.has(path))));
     }
   }
   return uses;

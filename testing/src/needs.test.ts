@@ -51,6 +51,13 @@ describe("a suite that needs a component", () => {
     expect(status).toBe(1);
   });
 
+  it("is skipped although it is required when AENV_LEFT_OUT names it", () => {
+    const { status, output } = run({ AENV_REQUIRE: "all,python", AENV_LEFT_OUT: "kubernetes,python" });
+    expect(output).toContain("3 passed, 0 failed, 4 skipped");
+    expect(output).toContain("python: no changed file reaches it; 3 tests skipped\n    to get it: run .ci/nightly");
+    expect(status).toBe(0);
+  });
+
   it("is skipped when AENV_REQUIRE lists only others", () => {
     expect(run({ AENV_REQUIRE: "old-node" }).output).toContain("3 passed, 0 failed, 4 skipped");
   });

@@ -14,6 +14,8 @@ declare module "vitest" {
   }
 }
 
+const NOT_REACHED = "no changed file reaches it";
+
 const probed = new Map<ComponentName, string | null>();
 
 /**
@@ -23,7 +25,11 @@ const probed = new Map<ComponentName, string | null>();
 export function missing(name: ComponentName): string | null {
   let reason = probed.get(name);
   if (reason === undefined) {
-    reason = isNamed(name, process.env.AENV_WITHOUT) ? "left out by AENV_WITHOUT" : components[name].probe();
+    reason = isLeftOut(name)
+      ? NOT_REACHED
+      : isNamed(name, process.env.AENV_WITHOUT)
+        ? "left out by AENV_WITHOUT"
+        : components[name].probe();
     probed.set(name, reason);
   }
   return reason;
@@ -32,6 +38,7 @@ export function missing(name: ComponentName): string | null {
 /**
  * A `describe` for tests that need more than Node. If the component is missing, the suite is skipped and its name contains the
  * reason; with `AENV_REQUIRE=all`, or a comma-separated list that contains it, the suite fails and names what to install.
+ * `AENV_LEFT_OUT` names components that are skipped although they are required: CI sets it to those that no changed file reaches.
  * A skipped suite's body still runs, to count its tests: load modules of the component inside tests or hooks.
  */
 export function describeNeeding(name: ComponentName, title: string, body: () => void): void {
@@ -40,9 +47,9 @@ export function describeNeeding(name: ComponentName, title: string, body: () => 
     describe(title, body);
     return;
   }
-  const { get, isGiven = false }: Component = components[name];
+  const { get, isGiven = false }: Component = isLeftOut(name) ? { ...components[name], get: "run .ci/nightly" } : components[name];
   const required = process.env.AENV_REQUIRE;
-  if (isNamed(name, isGiven ? required?.replace(/\ball\b/g, "") : required)) {
+  if (!isLeftOut(name) && isNamed(name, isGiven ? required?.replace(/\ball\b/g, "") : required)) {
     describe(title, () => {
       it(`needs ${name}`, () => {
         throw new Error(`${name} is required by AENV_REQUIRE but missing: ${reason}. To get it: ${get}`);
@@ -51,6 +58,10 @@ export function describeNeeding(name: ComponentName, title: string, body: () => 
     return;
   }
   describe(`${title} (needs ${name}: ${reason})`, { skip: true, meta: { missing: { component: name, reason, get } } }, body);
+}
+
+function isLeftOut(name: string): boolean {
+  return isNamed(name, process.env.AENV_LEFT_OUT);
 }
 
 /** Whether a list such as `python,frameworks` contains the component; `all` contains each. */

@@ -12,7 +12,7 @@ import { World } from "./crash/world.ts";
 import { projects, publish } from "./platform.ts";
 import { removeHome } from "./processes.ts";
 
-/** CI runs thirty. `AENV_CRASH_SEEDS=1000` for a long run; `AENV_CRASH_FIRST` is the first seed. */
+/** CI runs five, and the nightly run a hundred. `AENV_CRASH_SEEDS=1000` for a long run; `AENV_CRASH_FIRST` is the first seed. */
 const SEEDS = Number(process.env.AENV_CRASH_SEEDS ?? 10);
 const FIRST = Number(process.env.AENV_CRASH_FIRST ?? 1);
 const FLAGS = { poolMin: 0, poolMax: 1, round: "200ms", startTimeout: "10s", maxHosts: 2 };

@@ -18,7 +18,7 @@ import { testBase } from "./testing/base.ts";
 import { allLeftoversOf } from "./testing/leftovers.ts";
 import { type Program, programs } from "./testing/programs.ts";
 
-/** CI runs thirty, of which runc and runsc, whose starts are slower, have three. From a hundred on, each has all. `AENV_CRASH_FIRST` is the first seed. */
+/** CI runs five, of which runc and runsc, whose starts are slower, have one. From a hundred on, as in the nightly run, each has all. `AENV_CRASH_FIRST` is the first seed. */
 const SEEDS = Number(process.env.AENV_CRASH_SEEDS ?? 8);
 const FIRST = Number(process.env.AENV_CRASH_FIRST ?? 1);
 const FEWER = SEEDS >= 100 ? SEEDS : Math.ceil(SEEDS / 10);
