@@ -7,6 +7,7 @@ import { checkLinks } from "./check/links.ts";
 import { checkLint } from "./check/lint.ts";
 import { type Check, formatProblem } from "./check/problem.ts";
 import { checkProcessEnv } from "./check/process-env.ts";
+import { checkProse } from "./check/prose.ts";
 import { checkReference } from "./check/reference.ts";
 import { checkSnippets } from "./check/snippets.ts";
 import { checkThreats } from "./check/threats.ts";
@@ -26,6 +27,7 @@ const checks: Readonly<Record<string, Check>> = {
   "docs reference": checkReference,
   "docs threats": checkThreats,
   words: checkWords,
+  prose: checkProse,
 };
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -32,7 +32,7 @@ export interface SharedProcess {
 export class Load {
   /** A label of all instances of this load. */
   readonly tag = `load-${randomBytes(4).toString("hex")}`;
-  /** Of what was answered since the last `countAnew`. */
+  /** Counts of what was answered since the last `countAnew`. */
   counts = { calls: 0, created: 0, released: 0 };
   readonly failures: Failure[] = [];
   /** Answers that no instance may give. */

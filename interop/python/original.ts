@@ -15,7 +15,7 @@ export function freeLoopback(): string {
   return `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(2, 255)}`;
 }
 
-/** For programs with the original's SDK. */
+/** Variables of programs with the original's SDK. */
 export function variables(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   return { ...process.env, PYTHONDONTWRITEBYTECODE: "1", PYTHONWARNINGS: "ignore", ...more };
 }

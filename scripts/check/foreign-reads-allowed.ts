@@ -2,7 +2,7 @@
 export interface ReadAllowance {
   /** Why the bytes are not foreign, or which limit the read has that the check does not see. */
   readonly because: string;
-  /** By file, a part of the line of each read. */
+  /** The reads by file: a part of the line of each read. */
   readonly reads: Readonly<Record<string, readonly string[]>>;
 }
 

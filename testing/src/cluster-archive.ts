@@ -8,7 +8,7 @@ const TIMEOUT_MS = 10 * 60_000;
 export async function loadClusterArchive(archive: string): Promise<void> {
   const loader = imageLoader();
   if (loader === null) throw new Error("no program loads images into the cluster");
-  // One after the other: a node refuses two imports of the same layers at a time.
+  // Imports run one after the other: a node refuses two imports of the same layers at a time.
   const args = [`${archive}.lock`, loader, archive];
   await promisify(execFile)("flock", args, { timeout: TIMEOUT_MS, env: { ...process.env, KUBECONFIG: kubeconfigPath() ?? "" } });
 }

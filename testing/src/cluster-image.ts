@@ -20,7 +20,7 @@ export async function loadClusterImage(name: string, write: () => string, comman
   const done = join(folder, digestOf(name));
   if (existsSync(done)) return;
   mkdirSync(folder, { recursive: true });
-  // One after the other: the nodes refuse two imports of the same layers at a time.
+  // Imports run one after the other: the nodes refuse two imports of the same layers at a time.
   const args = [join(folder, "lock"), loader, name, write(), ...command];
   await promisify(execFile)("flock", args, { timeout: TIMEOUT_MS, env: { ...process.env, KUBECONFIG: kubeconfig } });
   writeFileSync(done, name);

@@ -6,7 +6,7 @@ export class Random {
     this.#state = (seed * 0x9e3779b9) >>> 0;
   }
 
-  /** From 0 up to but not including 1. */
+  /** A number from 0 up to but not including 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);

@@ -30,7 +30,7 @@ registry = next(
     value for value in vars(module).values() if isinstance(value, dict) and "parse_log_pytest" in value
 )
 
-# Of which the fastest counts.
+# Rounds of each measurement, of which the fastest counts.
 ROUNDS = 5
 
 with open(sys.argv[1], encoding="utf-8") as file:

@@ -35,7 +35,7 @@ export interface Limits {
 export interface LoadResult {
   readonly turns: number;
   readonly elapsedMs: number;
-  /** One per turn. */
+  /** A latency per turn. */
   readonly latenciesMs: readonly number[];
 }
 

@@ -17,7 +17,7 @@ export class Pipeline implements AsyncDisposable {
     this.#answerBytes = answerBytes;
   }
 
-  /** Of a server whose responses to `GET /health` all have the same length. */
+  /** Opens a connection to a server whose responses to `GET /health` all have the same length. */
   static async open(url: string): Promise<Pipeline> {
     const { hostname, port, host } = new URL(url);
     const request = `GET /health HTTP/1.1\r\nhost: ${host}\r\n\r\n`;

@@ -53,7 +53,7 @@ async function firstResult(ref: string, n: number): Promise<{ ms: number; id: st
   return { ms: performance.now() - from, id };
 }
 
-/** One after another. */
+/** Instances are created one after another. */
 async function create({ ref, count }: Queries["create"]): Promise<Made> {
   return timed(async () => {
     const ids: string[] = [];

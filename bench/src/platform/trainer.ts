@@ -55,7 +55,7 @@ export interface Made {
 export class Trainer implements AsyncDisposable {
   readonly #child = new Child(new URL("./trainer-worker.ts", import.meta.url));
 
-  /** For a platform, or any server with the same routes. */
+  /** Opens a trainer of a platform, or of any server with the same routes. */
   static async open(
     { controlUrl, dataUrl }: Pick<PlatformServer, "controlUrl" | "dataUrl">,
     more: Partial<InstanceRequest> = {},

@@ -38,14 +38,14 @@ export class BenchImage implements AsyncDisposable {
     );
   }
 
-  /** For the oci engine. */
+  /** The files of the image, for the oci engine. */
   readonly files = async (layers: LayerStore): Promise<RootFiles> => {
     const id = `sha256:${this.#digest}`;
     await layers.add(id, (files) => copyFile(join(this.#folder, "program"), join(files, "program")));
     return { layers: [id], config: null };
   };
 
-  /** For Docker: the name of the image. */
+  /** Imports the image into Docker and returns its name. */
   async importInto(socket: string): Promise<string> {
     await run("tar", ["-cf", "image.tar", "program"], { cwd: this.#folder });
     const name = "aenv-bench:1";

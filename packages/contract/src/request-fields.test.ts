@@ -54,7 +54,7 @@ describe("the fields of a request", () => {
     );
     const told = (value: object) => problemsOf(schema.safeParse(value).error ?? never(), "the body");
     expect(told({ tsk: 1 })).toBe("unknown field 'tsk'; did you mean 'task'?");
-    // Of the schema that was extended, not of the one before.
+    // The fields are those of the extended schema, not of the one before.
     expect(told({ sede: 1, color: 1 })).toBe(
       "unknown field 'sede'; did you mean 'seed'?; unknown field 'color'; known fields are task, seed",
     );

@@ -45,7 +45,7 @@ export interface ExactFile extends SandboxFile {
   readonly modifiedNs: number;
   /** When the file, or what is known about it, was last changed. No program can set it. */
   readonly changedAt: string;
-  /** Of a file with several names: the same for all of them. */
+  /** The same number for all names of a file. */
   readonly inode?: string;
   /** The same for equal attributes and access control lists; absent without any. */
   readonly attributes?: string;

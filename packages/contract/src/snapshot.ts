@@ -32,7 +32,7 @@ export const snapshotRecord = z.looseObject({
   status: z.enum(["Creating", "Ready"]),
   /** What counts against the owner's quota. */
   bytes: z.number(),
-  /** Of the whole content; null until it is ready. */
+  /** Digest of the whole content; null until it is ready. */
   digest: z.string().nullable(),
   /** `name@version`. */
   environment: z.string(),

@@ -57,7 +57,7 @@ class Input {
     return block;
   }
 
-  /** At least one byte and at most `max`. */
+  /** Reads at least one byte and at most `max`. */
   async some(max: number, path: string): Promise<Uint8Array> {
     const part = await this.take(max);
     if (part === null) throw invalidBundle(`ends within ${JSON.stringify(path)}`);

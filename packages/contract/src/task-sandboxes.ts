@@ -32,7 +32,7 @@ export const taskSandboxConfig = z.looseObject({
   images: z.array(image).max(256).optional(),
   /** How many one instance may have at a time. */
   atOnce: z.number().int().min(1).max(1_000).optional(),
-  /** Of each sandbox. */
+  /** Limits of each sandbox. */
   memory: quantity.optional(),
   cpu: quantity.optional(),
   disk: quantity.optional(),
@@ -74,7 +74,7 @@ export function cpusOf(text: string): number | null {
 export const sandboxGrant = z.strictObject({
   /** It has a second container, which is opened before `setup` of every episode. */
   second: z.boolean(),
-  /** Of a fork: the sandboxes of its parent, which it continues with copies of. */
+  /** The sandboxes of a fork's parent, which the fork continues with copies of. */
   copies: z.array(z.strictObject({ name: z.string(), env: z.record(z.string(), z.string()), snapshot: z.string() })).optional(),
 });
 export type SandboxGrant = z.infer<typeof sandboxGrant>;

@@ -67,9 +67,9 @@ export const turn = z.object({
   weight_versions: z.array(weightSpan),
   prompt_tokens: count.nullable(),
   completion_tokens: count.nullable(),
-  /** Of the prompt, what the endpoint had cached; absent where it does not say. */
+  /** Tokens of the prompt that the endpoint had cached; absent where it does not say. */
   cached_tokens: count.nullish(),
-  /** Of the completion, what the model spent on reasoning; absent where the endpoint does not say. */
+  /** Tokens of the completion that the model spent on reasoning; absent where the endpoint does not say. */
   reasoning_tokens: count.nullish(),
   started_ms: milliseconds,
   duration_ms: milliseconds,
@@ -93,12 +93,12 @@ export const provenance = z.looseObject({
   /** The digest of the bundle or image. */
   environment_digest: z.string().nullable(),
   tools_digest: z.string().nullable(),
-  /** Of the source of the reward functions as it was loaded. Bundling may rename what is in it. `environment_digest` covers what they call. */
+  /** Digest of the source of the reward functions as it was loaded. Bundling may rename what is in it. `environment_digest` covers what they call. */
   reward_digest: z.string().nullish(),
-  /** Of the environment's deploy config and the variables of its instances, secrets left out. */
+  /** Digest of the environment's deploy config and the variables of its instances, secrets left out. */
   config_digest: z.string().nullish(),
   agent: z.string(),
-  /** Of the agent's name and settings, and of its limits. */
+  /** Digest of the agent's name, settings and limits. */
   agent_digest: z.string().nullable(),
   /** What changes what the agent does, never a secret. */
   agent_settings: z.record(z.string(), z.unknown()).nullish(),
@@ -145,7 +145,7 @@ export const trajectory = z.object({
   }),
   /** The samples of one task belong to one group. */
   group: z.object({ id: z.string(), index: count, size: count }).nullable(),
-  /** For a fork: the trajectory and the number of its steps, messages and turns that come before what is stored here. */
+  /** What a fork continues: the trajectory and the number of its steps, messages and turns that come before what is stored here. */
   parent: z.object({ id: z.string(), steps: count, messages: count, turns: count }).nullable(),
   seed: z.number().int(),
   messages: z.array(chatMessage),

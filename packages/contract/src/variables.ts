@@ -5,7 +5,7 @@ import { PlatformError } from "./errors.ts";
  *
  * Variables of an instance become environment variables of a process that runs the publisher's code, and a caller may use environments
  * of other publishers. So a caller may set the names that an environment itself reads (`API_KEY`, `TAU2_DOMAIN`), but not those
- * that loaders, interpreters, shells, tools, TLS or network libraries read: with these a caller could run its own code in the
+ * that loaders, interpreters, shells, tools, TLS or network libraries read. With these a caller could run its own code in the
  * publisher's process, or read and change the publisher's traffic. A publisher may set all of these for its own code. Only the
  * platform sets `AENV_*` and `OTEL_*`: they contain folders and addresses that the process trusts.
  */

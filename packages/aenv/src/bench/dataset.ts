@@ -114,7 +114,7 @@ export async function prepareData(
   }
 }
 
-/** Of the names and contents of all files, not of their times. */
+/** The digest covers the names and contents of all files, and not their times. */
 export function digestOfFolder(folder: string): string {
   const hash = createHash("sha256");
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => !entry.isDirectory());

@@ -40,7 +40,7 @@ export interface ListedTasks {
   /** All if not given. */
   readonly taskIds: readonly string[] | undefined;
   readonly engine: ImageEngine;
-  /** Of the instances in which they are played. */
+  /** Variables of the instances in which they are played. */
   readonly variables?: Readonly<Record<string, string>>;
 }
 

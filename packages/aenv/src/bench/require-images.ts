@@ -14,7 +14,7 @@ export interface RequiredImages {
   readonly dataset: Dataset;
   readonly engine: EngineName;
   readonly taskIds: readonly string[];
-  /** Of the run's instances. */
+  /** Variables of the run's instances. */
   readonly variables?: Readonly<Record<string, string>>;
 }
 

@@ -42,7 +42,7 @@ export async function openResults(input: ResultsInput, terminal: Terminal): Prom
     samples: settings.samples,
     concurrency: input.concurrency,
   });
-  // One after the other, so that a benchmark can write files that belong to all episodes.
+  // Results are written one after the other, so that a benchmark can write files that belong to all episodes.
   let last: Promise<void> = Promise.resolve();
   return {
     onEpisode: (trajectory) => {

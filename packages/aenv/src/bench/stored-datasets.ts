@@ -11,7 +11,7 @@ export interface StoredDataset {
 export interface StoreLimits {
   readonly maxAgeMs: number;
   readonly maxBytes: number;
-  /** One that was used so recently may be in use by another command. */
+  /** Data that was used so recently may be in use by another command. */
   readonly keepMs: number;
 }
 

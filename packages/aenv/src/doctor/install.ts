@@ -41,7 +41,7 @@ export function installCommand(tool: Tool, osRelease: string = readOsRelease()):
     : `${COMMANDS[manager]} ${PACKAGES[tool][manager]}`;
 }
 
-/** By `ID` and `ID_LIKE` of os-release(5). */
+/** The package manager is chosen by `ID` and `ID_LIKE` of os-release(5). */
 function managerOf(osRelease: string): Manager | null {
   const values = [...osRelease.matchAll(/^ID(?:_LIKE)?=(.*)$/gm)].flatMap(([, value = ""]) => value.replaceAll('"', "").split(" "));
   const has = (...names: readonly string[]) => values.some((value) => names.includes(value));

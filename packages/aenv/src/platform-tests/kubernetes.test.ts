@@ -108,7 +108,7 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
       expect(counts).toEqual(ids.map((_, at) => String(1 + (at % 3))));
       // Pods that are ready for the next instance have no owner yet.
       const isUsed = ({ metadata }: TestPod) => metadata.labels?.["business/aenv-owner"] !== undefined;
-      // One for 64 instances.
+      // A pod has 64 instances.
       await expect.poll(async () => (await namespace.pods()).filter(isUsed).length, { timeout: 30_000 }).toBe(4);
       await Promise.all(ids.map((id) => platform.demand("DELETE", `/env-instance/${id}`)));
     } finally {

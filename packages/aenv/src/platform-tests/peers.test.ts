@@ -81,7 +81,7 @@ describeNeeding("redis", "two servers on one Redis", () => {
     }
   });
 
-  /** One is killed under load, the other takes over, and a third joins. */
+  /** A server is killed under load, the other takes over, and a third joins. */
   async function live(round: number): Promise<void> {
     const [victim, other] = (round % 2 === 0 ? servers : [...servers].reverse()) as [ServerProcess, ServerProcess];
     await load(round, 40, () => victim.kill());

@@ -27,7 +27,7 @@ const projectOf = (runtime: object, deployConfig: object = {}) =>
     "app/prices.txt": "7",
   });
 
-/** In /proc/version. */
+/** The name of gVisor's kernel in /proc/version. */
 const GVISOR = /gvisor|4\.(?:4|19)/i;
 
 interface Run {

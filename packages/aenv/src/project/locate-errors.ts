@@ -54,7 +54,7 @@ async function withAwaitLocations(project: Project, failure: Failure): Promise<F
   return new Failure(problems, { code: failure.code, hint: failure.hint, cause: failure });
 }
 
-/** For a tool inside `defineEnvironment`, at most the location of the whole definition is known. The line is found by the tool's name. */
+/** Only the location of the whole definition is known of a tool inside `defineEnvironment`. Its line is found by its name. */
 function withNameLocation(failure: Failure, files: readonly string[]): Failure {
   const [problem] = failure.problems;
   const name = /^(?:tool|reward|function) '([^']+)'/.exec(problem?.message ?? "")?.[1];

@@ -97,7 +97,7 @@ export function addAgentOptions(command: Command): Command {
 /** An agent, and the model behind it where there is one. */
 export interface ChosenAgent extends AsyncDisposable {
   readonly agent: Agent;
-  /** For programs, which reach it through the recording server. */
+  /** The model of programs, which reach it through the recording server. */
   readonly upstream: (UpstreamModel & { readonly name: string }) | null;
   readonly modelName: string | null;
 }

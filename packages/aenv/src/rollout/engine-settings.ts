@@ -40,7 +40,7 @@ export interface EngineSettings {
 /** What sandboxes of tasks do, such as connections that their policy refuses, is no news for the person at the terminal. */
 const QUIET = { logLevel: "error" };
 
-/** Of the machine's memory; the rest is for the server, the agents and files that the system keeps in memory. */
+/** The share of the machine's memory; the rest is for the server, the agents and files that the system keeps in memory. */
 const SHARE_FOR_SANDBOXES = 0.8;
 
 /** The settings of the engine of a server inside of a command. */

@@ -83,7 +83,7 @@ function packageFor({ name, version, bringsNode, tarball }: Plan): object {
 /** npm runs on the machine's old Node, and would warn about every package that needs a newer one. */
 const quietNpm = "loglevel=error\n";
 
-/** For editors and `npm run typecheck`; Node runs the sources without a build. */
+/** Editors and `npm run typecheck` read it; Node runs the sources without a build. */
 const tsconfig = {
   compilerOptions: {
     target: "es2024",

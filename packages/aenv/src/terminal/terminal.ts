@@ -35,7 +35,7 @@ export interface Output {
   readonly isTty: boolean;
   readonly columns: number;
   write(text: string): void;
-  /** For output of other programs, which may not be text. Resolves when more may be written. */
+  /** Writes output of other programs, which may not be text. Resolves when more may be written. */
   writeBytes?(bytes: Uint8Array): Promise<void>;
 }
 

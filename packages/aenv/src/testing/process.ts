@@ -26,7 +26,7 @@ export function plainEnv(): NodeJS.ProcessEnv {
 }
 
 /**
- * For commands with a home of their own that build the init of sandboxes: what Go has compiled of its own packages, which takes half a
+ * The cache of Go for commands with a home of their own that build the init of sandboxes: compiling Go's own packages takes half a
  * minute for each architecture. It is found by its hash, so sharing it is safe.
  */
 export const goCache = {

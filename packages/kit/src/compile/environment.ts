@@ -27,7 +27,7 @@ export interface CompiledTool {
   readonly mirrorsArguments: boolean;
 }
 
-/** By name, in the order in which they are listed. */
+/** Tools by name, in the order in which they are listed. */
 export type Toolset = ReadonlyMap<string, CompiledTool>;
 
 /** A function or a single reward at its own path. */
@@ -53,7 +53,7 @@ export interface CompiledEnvironment {
   readonly definition: EnvironmentDefinition;
   readonly tools: Toolset;
   readonly rewards: readonly CompiledReward[];
-  /** By `METHOD /path`. */
+  /** Endpoints by `METHOD /path`. */
   readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
   /** The routes of the health check, as `METHOD /path`. */
   readonly healthKeys: ReadonlySet<string>;

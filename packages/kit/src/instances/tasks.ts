@@ -4,7 +4,7 @@ import type { EnvironmentDefinition } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
 import type { FailureLog } from "./failure-log.ts";
 
-/** By id, in the order in which they are listed. */
+/** Tasks by id, in the order in which they are listed. */
 export type TaskSet = ReadonlyMap<string, Task>;
 
 /** The tasks of an environment as a whole, loaded once, and those of single instances. */

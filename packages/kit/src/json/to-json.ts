@@ -36,7 +36,7 @@ export function jsonOrThrow(code: ErrorCode, value: unknown, what: string): Json
   }
 }
 
-/** For log messages of a tool: a value without a JSON form is replaced by a description, so that the call does not fail. */
+/** The data of a tool's log message: a value without a JSON form is replaced by a description, so that the call does not fail. */
 export function toLogData(value: unknown): Json {
   if (value === undefined) return null;
   if (value instanceof Error) return String(value);

@@ -27,7 +27,7 @@ export class McpEndpoint {
   readonly #environment: CompiledEnvironment;
   readonly #options: McpOptions;
   readonly #fastPath: FastPath;
-  /** By instance id; created when a request first needs it. */
+  /** Servers by instance id; each is created when a request first needs it. */
   readonly #sdkServers = new Map<string, SdkServer>();
 
   constructor(environment: CompiledEnvironment, options: McpOptions) {

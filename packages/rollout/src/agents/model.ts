@@ -24,7 +24,7 @@ export interface Model {
   readonly streams?: boolean;
   /** Asks the endpoint for token ids and log-probabilities. Without `tokenSupport` it must return them. */
   readonly wantsTokens?: boolean;
-  /** For an endpoint that may not know tokens: whether it refuses a request that asks for them. Shared by the episodes of an endpoint. */
+  /** Whether an endpoint that may not know tokens refuses a request that asks for them. Shared by the episodes of an endpoint. */
   readonly tokenSupport?: TokenSupport;
   /** False: the episode's seed is not sent to the model. */
   readonly sendsSeed?: boolean;

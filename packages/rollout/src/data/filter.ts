@@ -13,7 +13,7 @@ export interface FilterOptions {
   readonly bestOfGroup?: number;
   /** Keeps at most so many of each task. */
   readonly perTask?: number;
-  /** Of the longest prompt with its answer. A trajectory of which that is not known is left out. */
+  /** Limit of the longest prompt with its answer. A trajectory of which that is not known is left out. */
   readonly maxTokens?: number;
   readonly maxMessages?: number;
   /** Keeps tasks whose pass rate is within these bounds, both included: neither too easy nor too hard. */

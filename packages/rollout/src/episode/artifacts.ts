@@ -13,7 +13,7 @@ export interface TakenArtifacts {
 
 export const noArtifacts: TakenArtifacts = { files: new Map(), error: null };
 
-/** Of all files of an episode together. */
+/** Limit of all files of an episode together. */
 const MOST_BYTES = 8 * 1024 * 1024;
 const MOST_FILES = 1_000;
 const MOST_PATH_BYTES = 1_000;

@@ -23,7 +23,7 @@ export class Forks implements AsyncDisposable {
   readonly #options: PlayOptions;
   readonly #agent: TurnAgent;
   readonly #forkAt: number;
-  /** By group. */
+  /** Trunks by group. */
   readonly #trunks = new Map<string, Promise<Trunk>>();
   readonly #left = new Map<string, number>();
 
@@ -138,7 +138,7 @@ export class Forks implements AsyncDisposable {
   }
 }
 
-/** For its forks, the trunk is a part of the start. What is thrown while it is played, and is no known failure, is the agent's. */
+/** The trunk is a part of the start of its forks. What is thrown while it is played, and is no known failure, is the agent's. */
 function ofAgent(error: unknown): unknown {
   if (isPlatformError(error) || error instanceof ModelError || error instanceof AgentError) return error;
   return new AgentError(messageOf(error), { cause: error });

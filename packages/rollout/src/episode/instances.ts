@@ -14,7 +14,7 @@ export interface InstancesOptions {
 
 const DEFAULT_PAUSE_MS = 1_000;
 const DEFAULT_EPISODE_MS = 30 * 60_000;
-/** For how long new episodes begin on an instance. */
+/** New episodes begin on an instance for so long. */
 const USED_MS = 30 * 60_000;
 
 /**

@@ -45,7 +45,7 @@ export interface Lease {
 
 export interface PlayOptions {
   readonly agent: Agent;
-  /** For agents that are programs; null if the agent is none. */
+  /** Records the model calls of an agent that is a program; null if it is none. */
   readonly recorder: RecordingServer | null;
   readonly model: ProgramOptions["model"];
   readonly limits: Limits;

@@ -15,7 +15,7 @@ export interface ProgramOptions {
   readonly model: (UpstreamModel & { readonly name: string }) | null;
   readonly task: { readonly id: string | null; readonly instruction: string | null };
   readonly seed: number;
-  /** For programs that run in it. */
+  /** The sandbox of a program that runs inside. */
   readonly sandbox: EpisodeSandbox | null;
   readonly engine: string | null;
 }

@@ -7,7 +7,7 @@ const price = z.number().nonnegative();
 export const prices = z.strictObject({
   input: price,
   output: price,
-  /** Of input that the endpoint had cached; the price of input if absent. */
+  /** Price of input that the endpoint had cached; the price of input if absent. */
   cached: price.optional(),
 });
 export type Prices = z.infer<typeof prices>;

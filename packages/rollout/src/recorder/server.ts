@@ -34,9 +34,9 @@ export interface Recording {
 /** The addresses of one episode, for a program that plays it. They work until `close`. */
 export interface RecordedAddresses {
   readonly agentUrl: string;
-  /** For clients of OpenAI's APIs; null without a model. */
+  /** Address for clients of OpenAI's APIs; null without a model. */
   readonly openaiUrl: string | null;
-  /** For clients of Anthropic's API, which append `/v1/messages` themselves; null without a model. */
+  /** Address for clients of Anthropic's API, which append `/v1/messages` themselves; null without a model. */
   readonly anthropicUrl: string | null;
   /** The key to be sent to the model's addresses: worth nothing anywhere else. */
   readonly modelKey: string;

@@ -30,7 +30,7 @@ export class ArtifactFiles {
     await rename(part, folder);
   }
 
-  /** By relative path; empty if the episode has none. */
+  /** Files by relative path; empty if the episode has none. */
   read(episodeId: string): Map<string, Uint8Array> {
     const folder = this.folderOf(episodeId);
     if (!existsSync(folder)) return new Map();

@@ -11,7 +11,7 @@ export interface EpisodeScore {
   readonly cause: UnscoredCause | null;
   /** The parts of the reward, by name; empty if it is unscored. */
   readonly components: Readonly<Record<string, number>>;
-  /** Of all attempts; null where it is not known. */
+  /** Cost of all attempts; null where it is not known. */
   readonly cost: number | null;
   /** Tokens that the model read and wrote, in all attempts. */
   readonly tokens: number;
@@ -34,10 +34,10 @@ export interface RunSummary {
   readonly reward: MeanWithInterval | null;
   /** The parts of the reward, by name. Absent in summaries that earlier versions wrote. */
   readonly components?: Readonly<Record<string, ComponentSummary>>;
-  /** By k: 1 to 16, powers of two, and the largest. Each is over the tasks that have at least k scored samples, whose number is given. */
+  /** Estimates by k: 1 to 16, powers of two, and the largest. Each is over the tasks that have at least k scored samples, whose number is given. */
   readonly passAtK: Readonly<Record<number, PassEstimate>>;
   readonly passHatK: Readonly<Record<number, PassEstimate>>;
-  /** Of all episodes, unscored ones too: they were paid for. Null if no cost is known. */
+  /** Cost of all episodes, unscored ones too: they were paid for. Null if no cost is known. */
   readonly cost: CostSummary | null;
   /** How long scored episodes took, from start to score; null if none was scored. */
   readonly seconds: { readonly median: number; readonly p95: number } | null;
@@ -84,7 +84,7 @@ export function scoreOf(episode: Pick<Trajectory, "task" | "outcome" | "usage" |
 
 /** The numbers of a run. Unscored episodes are counted by cause and left out of everything else. */
 export function summarise(scores: readonly EpisodeScore[], { passReward }: SummaryOptions): RunSummary {
-  // By name, with numbers by value: episodes end in any order, and the same run has the same summary.
+  // Tasks are sorted by name, and numbers in it by value: episodes end in any order, and the same run has the same summary.
   const byTask = new Map([...Map.groupBy(scores, ({ task }) => task)].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true })));
   // Sorted, because a sum of floats depends on its order.
   const rewards = [...byTask.values()].map((own) => own.flatMap(({ reward }) => (reward === null ? [] : [reward])).sort((a, b) => a - b));

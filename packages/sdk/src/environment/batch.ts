@@ -16,7 +16,7 @@ export interface Releasable {
  * await Promise.all(batch.environments.map((env) => play(env)));
  */
 export class EnvironmentBatch<Item extends Releasable> implements AsyncDisposable {
-  /** One for each requested instance. */
+  /** An item for each requested instance. */
   readonly items: readonly BatchItem<Item>[];
   /** The environments that started. */
   readonly environments: readonly Item[];

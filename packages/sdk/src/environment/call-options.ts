@@ -23,7 +23,7 @@ export interface ForkOptions extends Pick<CallOptions, "signal"> {
 }
 
 export interface SnapshotOptions {
-  /** For the platform that stores it; its id if only the fidelity is given. */
+  /** The name under which the platform stores it; its id if only the fidelity is given. */
   readonly name?: string;
   /** What is stored. The default is `state`. */
   readonly fidelity?: ForkFidelity;

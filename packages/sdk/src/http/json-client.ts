@@ -11,7 +11,7 @@ export interface JsonCall {
   readonly method: string;
   readonly url: string;
   readonly rule: RetryRule;
-  /** For each attempt. */
+  /** Timeout of each attempt. */
   readonly timeoutMs: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;

@@ -15,7 +15,7 @@ import { readSettings } from "./settings.ts";
 export interface ControlClientOptions {
   /** Sent as a bearer token; `AENV_API_KEY` if absent, none if empty. */
   readonly apiKey?: string;
-  /** For each attempt; 30 s if absent. */
+  /** Timeout of each attempt; 30 s if absent. */
   readonly timeoutMs?: number;
   /** How often a request that may be repeated is repeated; 3 if absent. */
   readonly maxRetries?: number;
@@ -79,7 +79,7 @@ export class ControlClient {
     this.#maxAnswerBytes = maxAnswerBytes;
   }
 
-  /** For a connection that is no request, such as a WebSocket. */
+  /** The address of a connection that is no request, such as a WebSocket. */
   urlOf(path: string): string {
     return this.#baseUrl + path;
   }

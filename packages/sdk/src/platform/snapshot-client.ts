@@ -46,13 +46,13 @@ export class SnapshotClient {
     } while (after !== null);
   }
 
-  /** By name or id. */
+  /** Finds a snapshot by name or id. */
   async get(name: string, options: RequestOptions = {}): Promise<SnapshotRecord> {
     const { method } = snapshotRoutes.getSnapshot;
     return readSnapshot(await this.#send(method, fillPath(snapshotRoutes.getSnapshot, { id: name }), `get snapshot '${name}'`, options));
   }
 
-  /** By name or id. Instances that were started from it go on. False if there was no such snapshot. */
+  /** Deletes a snapshot by name or id. Instances that were started from it go on. False if there was no such snapshot. */
   async delete(name: string, options: RequestOptions = {}): Promise<boolean> {
     const { method } = snapshotRoutes.deleteSnapshot;
     try {

@@ -8,7 +8,7 @@ type Message = Readonly<Record<string, unknown>>;
 
 /** A command that runs in a sandbox. It goes on if the connection is lost, unless it was started with `endsWithClient`. */
 export interface SandboxProcess extends AsyncDisposable {
-  /** For `attach`. */
+  /** The number that `attach` takes. */
   readonly id: number;
   readonly pid: number;
   readonly stdin: WritableStream<Uint8Array>;

@@ -1,7 +1,7 @@
 import { TransportError } from "../errors/http-errors.ts";
 import type { Transport } from "../http/http.ts";
 
-/** For an environment on this machine: if nothing listens, the error names the next step. */
+/** The transport of an environment on this machine: if nothing listens, the error names the next step. */
 export function localTransport(inner: Transport): Transport {
   return {
     async send(request) {

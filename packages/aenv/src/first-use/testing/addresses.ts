@@ -3,10 +3,11 @@ import { type AddressInfo, createServer } from "node:net";
 
 /** The ports that replace those of the docs, which may be in use on this machine. */
 export interface Ports {
-  /** For 8081 where `aenv run` serves a project. */
+  /** Replaces 8081 where `aenv run` serves a project. */
   readonly run: number;
-  /** For 8080 and 8081 of a platform. */
+  /** Replaces 8080 of a platform. */
   readonly control: number;
+  /** Replaces 8081 of a platform. */
   readonly data: number;
 }
 

@@ -57,7 +57,7 @@ function growthOf([, middle, last]: ReturnType<typeof mediansOfThirds>): number 
   return last / middle;
 }
 
-/** In MiB. */
+/** Medians in MiB. */
 function thirdsOf(samples: readonly Sample[], what: keyof Sample): ReturnType<typeof mediansOfThirds> {
   return mediansOfThirds(samples.map((sample) => Math.round(sample[what] / 2 ** 16) / 16));
 }
