@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, realpathSync, watch } from "node:fs";
 import { join } from "node:path";
 import { RunFolder } from "@aenv/rollout";
-import { type ModelRequest, missing, type ScriptedOpenAi, scriptedOpenAi, temporaryTree } from "@aenv/testing";
+import { components, type ModelRequest, type ScriptedOpenAi, scriptedOpenAi, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Platform, projects, publish, startPlatform } from "../platform-tests/platform.ts";
 import { processesOf } from "../platform-tests/processes.ts";
@@ -112,7 +112,7 @@ describe("a rollout that is stopped at any point", { timeout: 300_000 }, () => {
     await vi.waitUntil(() => processesOf(join(temporary.path, home)).length === 0, { timeout: 30_000 });
     const groups = () => groupsOf(join(realpathSync(temporary.path), home));
     // Where the process of this test can create some, the command could too.
-    expect(groups().length > 0).toBe(missing("control-groups") === null);
+    expect(groups().length > 0).toBe(components["control-groups"].probe() === null);
     await using next = new RunningCommand(["rollout", "echo", ...agent], { cwd: tree.path, env: { TMPDIR: temporary.path } });
     expect(await next.ended()).toMatchObject({ code: 0 });
     expect([readdirSync(temporary.path), groups()]).toEqual([[], []]);

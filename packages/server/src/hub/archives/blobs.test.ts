@@ -290,6 +290,20 @@ describe("collecting", () => {
     expect(Buffer.concat(await stream.toArray())).toEqual(bytes);
   });
 
+  it("does not remove what an upload has written so far, however long it takes", async () => {
+    const { blobs, clock } = setUp();
+    const { digest, bytes } = noise(3_000);
+    async function* slowly() {
+      for await (const chunk of chunked(bytes, 1_000)) {
+        yield chunk;
+        clock.now = new Date(clock.now.getTime() + 2 * HOUR);
+        await blobs.collect(new Set());
+      }
+    }
+    expect(await blobs.put(slowly(), { owner: "ada" })).toMatchObject({ digest });
+    expect(await read(blobs, digest)).toEqual(bytes);
+  });
+
   it("never leaves a record without its file, while uploads and sweeps of the same content race", async () => {
     const { blobs, clock } = setUp({ graceMs: -HOUR });
     const { digest, bytes } = noise(3_000);

@@ -57,6 +57,8 @@ export class BlobStore {
   readonly #limits: ArchiveLimits;
   readonly #graceMs: number;
   readonly #now: () => Date;
+  /** Files of uploads that are under way. No sweep deletes them, however long the upload takes. */
+  readonly #inUse = new Set<string>();
 
   constructor({ home, store, quotaOf, maxBytes = 512 * 2 ** 20, limits = archiveLimits, graceMs = 3_600_000, now }: BlobStoreOptions) {
     this.ownership = new BlobOwnership(store, quotaOf);
@@ -76,22 +78,18 @@ export class BlobStore {
       const known = await this.find(digest);
       if (known !== null && (await this.keep(digest))) return known;
     }
-    const temporary = await this.#temporary();
+    await using temporary = await this.#temporary();
     using meter = await this.ownership.open(owner);
+    const blob = await this.#receive(source, temporary.path, (bytes) => meter.add(bytes), signal);
+    if (digest !== undefined && blob.digest !== digest) {
+      throw new PlatformError("bundle.invalid", `the upload is ${blob.digest}, not ${digest} as announced; build again and push again`);
+    }
+    const isNew = await this.ownership.add(owner, blob.digest, blob.size, this.#now());
     try {
-      const blob = await this.#receive(source, temporary, (bytes) => meter.add(bytes), signal);
-      if (digest !== undefined && blob.digest !== digest) {
-        throw new PlatformError("bundle.invalid", `the upload is ${blob.digest}, not ${digest} as announced; build again and push again`);
-      }
-      const isNew = await this.ownership.add(owner, blob.digest, blob.size, this.#now());
-      try {
-        return await this.#store(blob, temporary);
-      } catch (error) {
-        if (isNew) await this.ownership.release(owner, blob.digest);
-        throw error;
-      }
-    } finally {
-      await rm(temporary, { force: true });
+      return await this.#store(blob, temporary.path);
+    } catch (error) {
+      if (isNew) await this.ownership.release(owner, blob.digest);
+      throw error;
     }
   }
 
@@ -188,21 +186,18 @@ export class BlobStore {
     const record: BlobRecord = { ...blob, file: `${hexOf(digest)}.${randomUUID()}.tar.gz` };
     const path = this.#path(digest, record.file);
     await mkdir(dirname(path), { recursive: true });
+    using _content = this.#use(path);
     await moveIntoPlace(temporary, path);
-    const written = await this.#temporary();
-    try {
-      await writeFile(written, JSON.stringify(record), { mode: 0o600 });
-      await this.#touch(written);
-      while (!(await moveIfAbsent(written, this.#recordPath(digest)))) {
-        const known = await this.find(digest);
-        if (known === null || !(await this.keep(digest))) continue;
-        await rm(path, { force: true });
-        return known;
-      }
-      return blob;
-    } finally {
-      await rm(written, { force: true });
+    await using written = await this.#temporary();
+    await writeFile(written.path, JSON.stringify(record), { mode: 0o600 });
+    await this.#touch(written.path);
+    while (!(await moveIfAbsent(written.path, this.#recordPath(digest)))) {
+      const known = await this.find(digest);
+      if (known === null || !(await this.keep(digest))) continue;
+      await rm(path, { force: true });
+      return known;
     }
+    return blob;
   }
 
   /** A damaged blob counts as missing, so that the next upload of the same content replaces it. */
@@ -212,21 +207,20 @@ export class BlobStore {
 
   /** Deletes a file that is old enough; false if it is too young or does not exist. */
   async #sweep(path: string): Promise<boolean> {
-    const trash = await this.#temporary();
+    if (this.#inUse.has(path)) return false;
+    await using trash = await this.#temporary();
     try {
       if (await this.#isYoung(path)) return false;
-      await rename(path, trash);
+      await rename(path, trash.path);
       // It may have been used between the check and the move.
-      if (await this.#isYoung(trash)) {
-        await moveIfAbsent(trash, path);
+      if (await this.#isYoung(trash.path)) {
+        await moveIfAbsent(trash.path, path);
         return false;
       }
       return true;
     } catch (error) {
       if (isMissing(error)) return false;
       throw error;
-    } finally {
-      await rm(trash, { force: true });
     }
   }
 
@@ -262,9 +256,23 @@ export class BlobStore {
     return join(this.#root, "tmp");
   }
 
-  async #temporary(): Promise<string> {
+  /** A path for a new file, which is removed at the end if it is still there. */
+  async #temporary(): Promise<AsyncDisposable & { readonly path: string }> {
     await mkdir(this.#tmp, { recursive: true, mode: 0o700 });
-    return join(this.#tmp, randomUUID());
+    const path = join(this.#tmp, randomUUID());
+    const use = this.#use(path);
+    return {
+      path,
+      [Symbol.asyncDispose]: async () => {
+        await rm(path, { force: true });
+        use[Symbol.dispose]();
+      },
+    };
+  }
+
+  #use(path: string): Disposable {
+    this.#inUse.add(path);
+    return { [Symbol.dispose]: () => void this.#inUse.delete(path) };
   }
 }
 
