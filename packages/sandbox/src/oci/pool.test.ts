@@ -42,8 +42,12 @@ it("prepares a container of an image once it is in use, and another one whenever
 });
 
 it("keeps those of the images that were used last, when there are more images than it may keep", async () => {
-  const { ask, images } = open();
-  for (const image of ["a", "b", "c", "a", "d"]) await ask(image);
+  let time = 0;
+  const { ask, images } = open({ now: () => time });
+  for (const image of ["a", "b", "c", "a", "d"]) {
+    time++;
+    await ask(image);
+  }
   expect(images()).toEqual(["a", "c", "d"]);
 });
 

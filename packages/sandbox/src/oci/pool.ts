@@ -1,3 +1,4 @@
+import { type Kind, Pool } from "../pool/pool.ts";
 import type { ContainerRecord, ContainerSpec } from "./container.ts";
 
 export interface ContainerPoolOptions<T> {
@@ -17,24 +18,37 @@ export interface ContainerPoolOptions<T> {
   readonly now: () => number;
 }
 
-interface Kind<T> {
-  readonly spec: ContainerSpec;
-  readonly waiting: T[];
-  usedAt: number;
-  /** How many may wait, as of the last `fill`. */
-  allowed: number;
-  filling: Promise<void> | null;
-}
+/** The creator of the next sandbox hears of the same failure, so the next `fill` tries again. */
+const NO_BACKOFF = { firstMs: 0, longestMs: 0 };
+const HALF_LIFE_MS = 10_000;
 
 /** Containers that wait for a program or a checkpoint. They have no limits but that of the disk; whoever takes one sets them. */
 export class ContainerPool<T extends { readonly record: ContainerRecord }> {
   readonly #options: ContainerPoolOptions<T>;
-  /** Those that were asked for last are at the end. */
-  readonly #kinds = new Map<string, Kind<T>>();
-  readonly #closing = new AbortController();
+  readonly #pool: Pool<ContainerSpec, T>;
 
   constructor(options: ContainerPoolOptions<T>) {
     this.#options = options;
+    const { create, isRunning, size, total, hasMemory, idleMs, now } = options;
+    const isUnused = ({ demand }: Kind<ContainerSpec, T>) => demand.isIdle(now(), idleMs);
+    this.#pool = new Pool({
+      create: ({ spec }, signal) => create(spec, signal),
+      destroy: (waiting) => this.remove(waiting),
+      isUsable: isRunning,
+      steps: (kinds) =>
+        kinds
+          .toSorted((one, other) => other.demand.usedAt - one.demand.usedAt)
+          .map((kind) => [{ name: kind.name, upTo: isUnused(kind) ? 0 : size }]),
+      budget: () => {
+        let left = hasMemory() ? total : 0;
+        return () => left-- > 0;
+      },
+      hasRoom: hasMemory,
+      isUnused,
+      halfLifeMs: HALF_LIFE_MS,
+      backoff: NO_BACKOFF,
+      now,
+    });
   }
 
   get isFrozen(): boolean {
@@ -43,96 +57,36 @@ export class ContainerPool<T extends { readonly record: ContainerRecord }> {
 
   /** How many containers wait. */
   get size(): number {
-    return [...this.#kinds.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
+    return this.#pool.kinds.reduce((sum, { held }) => sum + held.length, 0);
   }
 
   /** A waiting container of this kind, or null. Either way, the next `fill` creates more. */
   take(spec: Omit<ContainerSpec, "limits">): T | null {
-    if (this.#options.size === 0 || this.#closing.signal.aborted) return null;
+    if (this.#options.size === 0 || this.#pool.signal.aborted) return null;
     const { runtime, files, diskMb, shmMb, capabilities, initPath, checkpoint } = spec;
-    const key = JSON.stringify([runtime, files.layers, diskMb, shmMb, capabilities, initPath, checkpoint]);
-    const kind = this.#kinds.get(key) ?? { spec: { ...spec, limits: {} }, waiting: [], usedAt: 0, allowed: 0, filling: null };
-    this.#kinds.delete(key);
-    this.#kinds.set(key, kind);
-    kind.usedAt = this.#options.now();
-    return this.#firstRunning(kind);
+    const name = JSON.stringify([runtime, files.layers, diskMb, shmMb, capabilities, initPath, checkpoint]);
+    return this.#pool.take(this.#pool.find(name) ?? this.#pool.add(name, { ...spec, limits: {} }));
   }
 
   /** Creates the containers that are missing, one at a time of each kind, and removes those that are too many. Never rejects. */
   async fill(): Promise<void> {
-    this.#allot();
-    await Promise.all(
-      [...this.#kinds].map(async ([key, kind]) => {
-        await this.#drop(kind, kind.allowed);
-        if (this.#isIdle(kind) && kind.filling === null) {
-          this.#kinds.delete(key);
-          return;
-        }
-        kind.filling ??= this.#fillKind(kind).finally(() => {
-          kind.filling = null;
-        });
-        await kind.filling;
-      }),
-    );
+    await this.#pool.trim();
+    await this.#pool.fillAll();
+    // While one was created, others may have become more important.
+    await this.#pool.trim();
   }
 
   /** Removes those of these kinds, because their checkpoint or their files are about to be removed. Waits for one that is being created. */
   async forget(isRemoved: (spec: ContainerSpec) => boolean): Promise<void> {
-    for (const [key, kind] of this.#kinds) {
+    for (const kind of this.#pool.kinds) {
       if (!isRemoved(kind.spec)) continue;
-      this.#kinds.delete(key);
-      kind.allowed = 0;
-      await this.#drop(kind, 0);
-      // One that is being created is removed by `#fillKind`.
+      await this.#pool.drop(kind);
       await kind.filling;
     }
   }
 
-  async close(): Promise<void> {
-    this.#closing.abort(new Error("the engine is closed"));
-    for (const kind of this.#kinds.values()) {
-      await kind.filling;
-      await this.#drop(kind, 0);
-    }
-    this.#kinds.clear();
-  }
-
-  #allot(): void {
-    const { size, total, hasMemory } = this.#options;
-    let left = hasMemory() ? total : 0;
-    for (const kind of [...this.#kinds.values()].reverse()) {
-      kind.allowed = this.#isIdle(kind) ? 0 : Math.min(size, left);
-      left -= kind.allowed;
-    }
-  }
-
-  #isIdle({ usedAt }: Kind<T>): boolean {
-    return usedAt < this.#options.now() - this.#options.idleMs;
-  }
-
-  #firstRunning(kind: Kind<T>): T | null {
-    for (let next = kind.waiting.shift(); next !== undefined; next = kind.waiting.shift()) {
-      if (this.#options.isRunning(next)) return next;
-      void this.remove(next);
-    }
-    return null;
-  }
-
-  async #fillKind(kind: Kind<T>): Promise<void> {
-    const { create, hasMemory } = this.#options;
-    while (kind.waiting.length < kind.allowed && hasMemory() && !this.#closing.signal.aborted) {
-      // A failure is the same for the next sandbox, whose creator hears of it.
-      const created = await create(kind.spec, this.#closing.signal).catch(() => null);
-      if (created === null) return;
-      kind.waiting.push(created);
-      // `forget` may have been called meanwhile.
-      await this.#drop(kind, kind.allowed);
-    }
-  }
-
-  /** Keeps so many of a kind. */
-  async #drop(kind: Kind<T>, kept: number): Promise<void> {
-    await Promise.all(kind.waiting.splice(kept).map((container) => this.remove(container)));
+  close(): Promise<void> {
+    return this.#pool.close(new Error("the engine is closed"));
   }
 
   /** Removes a container that was taken and is of no use. What cannot be removed now is removed by the next engine. */

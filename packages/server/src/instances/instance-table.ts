@@ -1,7 +1,6 @@
 import { setTimeout } from "node:timers/promises";
-import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import { type Backoff, isPlatformError, messageOf, PlatformError, pauseAfter } from "@aenv/contract";
 import type { ShownText } from "../config/shown-text.ts";
-import { type Backoff, pauseAfter } from "../slots/backoff.ts";
 import type { Collection } from "../stores/collection.ts";
 import { Alarms } from "./alarms.ts";
 import { type Due, dueNow, dueOf } from "./expiry.ts";

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { isPlatformError } from "@aenv/contract";
+import { isPlatformError, pauseAfter } from "@aenv/contract";
 import type { Sandbox } from "@aenv/sandbox";
-import { pauseAfter } from "./backoff.ts";
 import type { ClaimSpec } from "./claim-spec.ts";
 import type { Occupancy } from "./occupancy.ts";
 import type { ProgramSpec } from "./sandbox-spec.ts";

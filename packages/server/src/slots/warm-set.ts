@@ -1,7 +1,6 @@
-import { type EgressPolicy, isPlatformError, messageOf, type Variables } from "@aenv/contract";
+import { type EgressPolicy, isPlatformError, messageOf, pauseAfter, type Variables } from "@aenv/contract";
 import type { Sandbox, SandboxRuntime } from "@aenv/sandbox";
 import type { WarmDemand } from "./allocation.ts";
-import { pauseAfter } from "./backoff.ts";
 import { Demand, expectedClaims } from "./demand.ts";
 import type { EnvironmentLimits } from "./environment-limits.ts";
 

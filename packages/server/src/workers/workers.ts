@@ -1,8 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { pauseAfter } from "@aenv/contract";
 import { AggregatorRegistry } from "prom-client";
 import { type InstanceRow, isLive } from "../instances/row.ts";
 import type { MetricValues } from "../operations/call-metrics.ts";
-import { pauseAfter } from "../slots/backoff.ts";
 import { ConnectionShares } from "./connection-shares.ts";
 import type { FromWorker, ToWorker, WorkerSettings } from "./messages.ts";
 import { receivedError } from "./sent-error.ts";
