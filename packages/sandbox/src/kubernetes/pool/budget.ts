@@ -3,6 +3,8 @@ import { amountOf, needOf, type Quota } from "../quota.ts";
 
 /** Waiting pods take at most this part of what the quotas leave beside sandboxes, so that pods of other kinds find room. */
 const SHARE = 0.5;
+/** Amounts such as 0.1 processors do not add up exactly. */
+const ROUNDING = 1e-6;
 
 /** The quotas of a namespace, and what was known of its pods when they were read. */
 export interface SeenQuotas {
@@ -24,15 +26,12 @@ export class QuotaBudget {
     }
   }
 
-  /** How many of the wanted pods there is room for. They are taken off the budget. */
-  take(pod: Pod, wanted: number): number {
-    let count = wanted;
-    for (const { resource, amount } of this.#left) {
-      const need = needOf(resource, pod);
-      if (need > 0) count = Math.max(0, Math.min(count, Math.floor(amount / need)));
-    }
-    for (const left of this.#left) left.amount -= count * needOf(left.resource, pod);
-    return count;
+  /** Takes the room for one such pod; false if there is none. */
+  take(pod: Pod): boolean {
+    const needed = this.#left.map((left) => ({ left, need: needOf(left.resource, pod) })).filter(({ need }) => need > 0);
+    if (needed.some(({ left, need }) => left.amount < need * (1 - ROUNDING))) return false;
+    for (const { left, need } of needed) left.amount -= need;
+    return true;
   }
 }
 

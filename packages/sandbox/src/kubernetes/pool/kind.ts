@@ -48,12 +48,10 @@ export function digestOf({ metadata }: Pod): string | null {
   return metadata.labels?.[POOL_LABEL] ?? null;
 }
 
-/** The first names that no pod has. Servers that see the same pods choose the same ones, and the API server lets one of them win. */
-export function freeNames(digest: string, count: number, isTaken: (name: string) => boolean): string[] {
-  const names: string[] = [];
-  for (let at = 1; names.length < count; at++) {
+/** The first name that no pod has. */
+export function freeName(digest: string, isTaken: (name: string) => boolean): string {
+  for (let at = 1; ; at++) {
     const name = `pool-${digest}-${at}`;
-    if (!isTaken(name)) names.push(name);
+    if (!isTaken(name)) return name;
   }
-  return names;
 }

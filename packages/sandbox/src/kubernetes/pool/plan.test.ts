@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { Demand } from "../../pool/demand.ts";
+import { share } from "../../pool/share.ts";
 import type { Pod } from "../pod/types.ts";
-import { PodDemand } from "./demand.ts";
-import { choose, surplusOf, targetsOf, usabilityOf } from "./plan.ts";
+import { choose, stepsOf, surplusOf, usabilityOf } from "./plan.ts";
 
 const limits = { min: 1, max: 8, total: 10, idleMs: 60_000 };
 
@@ -13,36 +14,21 @@ const running: Pod["status"] = { phase: "Running", podIP: "10.0.0.1", containerS
 const failed: Pod["status"] = { phase: "Failed" };
 
 describe("the number of waiting pods", () => {
-  const targets = (...uses: readonly (readonly [perSecond: number, usedAt: number])[]) => [
-    ...targetsOf(
-      uses.map(([perSecond, usedAt], at) => ({ digest: String(at), perSecond, usedAt })),
-      limits,
-      100_000,
-      (_, wanted) => wanted,
-    ),
-  ];
+  /** Kinds that are used so often, and when each was used last. */
+  const targets = (...uses: readonly (readonly [perSecond: number, usedAt: number])[]) => {
+    let left = limits.total;
+    const kinds = uses.map(([perSecond, usedAt], at) => {
+      const demand = new Demand(usedAt, 20_000);
+      demand.perSecond = () => perSecond;
+      return { name: String(at), demand };
+    });
+    const given = share(stepsOf(kinds, limits, 100_000), () => left-- > 0);
+    return kinds.map(({ name }) => given.get(name) ?? 0);
+  };
 
   it("grows with how often they are needed, between the least and the most, and is none for a kind that nobody uses", () => {
-    expect(targets([0, 99_000], [0.1, 99_000], [1, 99_000], [100, 99_000], [0, 40_000])).toEqual([
-      ["3", 8],
-      ["2", 2],
-      ["1", 0],
-      ["0", 0],
-      ["4", 0],
-    ]);
-    expect(targets([0, 99_000], [0.1, 99_000], [1, 99_000])).toEqual([
-      ["2", 5],
-      ["1", 1],
-      ["0", 1],
-    ]);
-  });
-
-  it("follows a demand that halves every twenty seconds", () => {
-    const demand = new PodDemand(0);
-    for (let at = 0; at < 60_000; at += 500) demand.note(at);
-    expect(demand.perSecond(60_000)).toBeCloseTo(1.76, 1);
-    expect(demand.perSecond(80_000)).toBeCloseTo(0.88, 1);
-    expect(demand.usedAt).toBe(59_500);
+    expect(targets([0, 99_000], [0.1, 99_000], [1, 99_000], [100, 99_000], [0, 40_000])).toEqual([0, 0, 2, 8, 0]);
+    expect(targets([0, 99_000], [0.1, 99_000], [1, 99_000])).toEqual([1, 1, 5]);
   });
 });
 

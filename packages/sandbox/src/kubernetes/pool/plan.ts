@@ -1,3 +1,5 @@
+import type { Kind } from "../../pool/pool.ts";
+import type { Share } from "../../pool/share.ts";
 import { endOf, progressOf } from "../pod/progress.ts";
 import type { Pod } from "../pod/types.ts";
 
@@ -12,32 +14,21 @@ export interface PoolLimits {
   readonly idleMs: number;
 }
 
-export interface KindUse {
-  readonly digest: string;
-  readonly perSecond: number;
-  readonly usedAt: number;
-}
-
 /** How long a new pod takes until its init answers, at most in most clusters: as many pods wait as are needed in this time. */
-const REPLACE_SECONDS = 5;
+const REPLACE_MS = 5_000;
 
-/** How many pods of each kind should wait. If there are more than `total` or than fit, those in use most have theirs first. */
-export function targetsOf(
-  kinds: readonly KindUse[],
-  limits: PoolLimits,
+/** How many pods of each kind should wait. Kinds in use most have theirs first, if there is no room for all. */
+export function stepsOf(
+  kinds: readonly Pick<Kind<unknown, unknown>, "name" | "demand">[],
+  { min, max, idleMs }: PoolLimits,
   now: number,
-  fit: (digest: string, wanted: number) => number,
-): ReadonlyMap<string, number> {
-  const targets = new Map<string, number>();
-  let left = limits.total;
-  for (const { digest, perSecond, usedAt } of kinds.toSorted((one, other) => other.perSecond - one.perSecond)) {
-    const isIdle = now - usedAt >= limits.idleMs;
-    const wanted = isIdle ? 0 : Math.min(limits.max, Math.max(limits.min, Math.ceil(perSecond * REPLACE_SECONDS - 0.5)));
-    const target = fit(digest, Math.min(wanted, left));
-    targets.set(digest, target);
-    left -= target;
-  }
-  return targets;
+): readonly (readonly Share[])[] {
+  return kinds
+    .toSorted((one, other) => other.demand.perSecond(now) - one.demand.perSecond(now))
+    .map(({ name, demand }) => {
+      const wanted = Math.min(max, Math.max(min, demand.expected(now, REPLACE_MS, 0.5)));
+      return [{ name, upTo: demand.isIdle(now, idleMs) ? 0 : wanted }];
+    });
 }
 
 /** Whether a waiting pod is of use, now or soon. */

@@ -1,4 +1,6 @@
 import { messageOf } from "@aenv/contract";
+import { type Kind, Pool } from "../../pool/pool.ts";
+import type { Budget } from "../../pool/share.ts";
 import type { KubernetesApi } from "../api/client.ts";
 import { isKubernetesError } from "../api/error.ts";
 import { isQuotaRefusal } from "../failures.ts";
@@ -8,9 +10,8 @@ import type { Pod } from "../pod/types.ts";
 import type { PodTable } from "../pods.ts";
 import { listQuotas } from "../quota.ts";
 import { QuotaBudget, type SeenQuotas } from "./budget.ts";
-import { PodDemand } from "./demand.ts";
-import { claimOf, digestOf, freeNames, isWaiting, type PodKind } from "./kind.ts";
-import { choose, type PoolLimits, surplusOf, targetsOf, usabilityOf } from "./plan.ts";
+import { claimOf, digestOf, freeName, isWaiting, type PodKind } from "./kind.ts";
+import { choose, type PoolLimits, stepsOf, surplusOf, usabilityOf } from "./plan.ts";
 
 export interface PodPoolOptions {
   readonly namespace: string;
@@ -25,17 +26,15 @@ export interface PodPoolOptions {
   readonly log?: ((line: string) => void) | undefined;
 }
 
-interface Kind {
+interface KindSpec {
   /** Null if only other servers have made such pods: they cannot be made here. */
-  made: PodKind | null;
-  readonly demand: PodDemand;
-  /** After a pod that could not be created or started. */
-  pausedUntil: number;
+  podKind: PodKind | null;
 }
 
 const ROUND_MS = 10_000;
 /** A kind is not filled for this time after a failure, and none is after a pod had to make room. */
 const PAUSE_MS = 30_000;
+const HALF_LIFE_MS = 20_000;
 /** The node may report about a pod while it is claimed, which is a conflict too. */
 const CLAIM_ATTEMPTS = 4;
 
@@ -47,7 +46,11 @@ export class PodPool {
   readonly #api: KubernetesApi;
   readonly #pods: PodTable;
   readonly #options: PodPoolOptions;
-  readonly #kinds = new Map<string, Kind>();
+  readonly #pool: Pool<KindSpec, Pod>;
+  /** Kinds of which the quotas have no room for all that should wait. */
+  readonly #limited = new Set<string>();
+  /** Names that the API server has refused since the last round. */
+  readonly #refused = new Set<string>();
   /** Uids of pods that this server is claiming or removing. */
   readonly #taken = new Set<string>();
   /** Uids of pods whose use was counted. */
@@ -56,7 +59,6 @@ export class PodPool {
   readonly #own = new Set<string>();
   readonly #timer: NodeJS.Timeout;
   #isListed = false;
-  #isClosed = false;
   #pausedUntil = 0;
   #quotas: SeenQuotas = { quotas: [], pods: [] };
   #quotasReadAt = 0;
@@ -67,6 +69,21 @@ export class PodPool {
     this.#api = api;
     this.#pods = pods;
     this.#options = options;
+    const { limits } = options;
+    this.#pool = new Pool({
+      create: ({ name, spec }) => this.#create(name, spec.podKind),
+      destroy: async (pod) => void (await this.#remove(pod)),
+      steps: (kinds, now) => stepsOf(kinds, limits, now),
+      budget: () => this.#budget(),
+      hasRoom: ({ spec }) => spec.podKind !== null && Date.now() >= this.#pausedUntil,
+      isUnused: ({ demand }, now) => demand.isIdle(now, limits.idleMs),
+      surplus: (kind) => this.#surplus(kind),
+      waiting: (digest) => this.#waiting(digest),
+      onFailure: (_, error) => this.#report(error),
+      halfLifeMs: HALF_LIFE_MS,
+      backoff: { firstMs: PAUSE_MS, longestMs: PAUSE_MS },
+      now: Date.now,
+    });
     this.#timer = setInterval(() => void this.fill(), options.roundMs ?? ROUND_MS).unref();
   }
 
@@ -89,11 +106,10 @@ export class PodPool {
   /** A waiting pod, which is that of this sandbox from now on; null if none waits. */
   async claim(kind: PodKind, pod: Pod, signal: AbortSignal): Promise<Pod | null> {
     this.#isListed = true;
-    this.#kindOf(kind.digest).made = kind;
+    this.#kindOf(kind.digest).spec.podKind = kind;
     for (;;) {
       signal.throwIfAborted();
-      const candidates = this.#waiting().filter((one) => digestOf(one) === kind.digest);
-      const chosen = choose(candidates, Date.now(), this.#options.unschedulableMs, Math.random());
+      const chosen = choose(this.#waiting(kind.digest), Date.now(), this.#options.unschedulableMs, Math.random());
       if (chosen === null) return null;
       const claimed = await this.#claim(chosen, pod);
       if (claimed !== null) return claimed;
@@ -148,8 +164,8 @@ export class PodPool {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
     clearInterval(this.#timer);
+    await this.#pool.close(new Error("the pool is closed"));
     await this.#filling;
     if (this.#options.isShared) return;
     // No other server can have claimed them, and a pod that just starts changes all the time.
@@ -160,50 +176,52 @@ export class PodPool {
   }
 
   async #fill(): Promise<void> {
-    if (this.#isClosed) return;
+    if (this.#pool.signal.aborted) return;
     await this.#pods.listed();
     this.#isListed = true;
     const now = Date.now();
-    const { limits, unschedulableMs } = this.#options;
     for (const pod of this.#waiting()) {
       const kind = this.#kindOf(digestOf(pod) ?? "");
-      if (usabilityOf(pod, now, unschedulableMs) !== "useless") continue;
-      kind.pausedUntil = now + PAUSE_MS;
+      if (usabilityOf(pod, now, this.#options.unschedulableMs) !== "useless") continue;
+      this.#pool.postpone(kind, new Error(`pod ${pod.metadata.name} does not start`));
       await this.#remove(pod);
     }
-    const uses = [...this.#kinds].map(([digest, { demand }]) => ({ digest, perSecond: demand.perSecond(now), usedAt: demand.usedAt }));
-    const budget = await this.#budget(now);
-    const limited = new Set<string>();
-    const fit = (digest: string, wanted: number) => {
-      const pod = this.#kindOf(digest).made?.waiting("") ?? this.#waiting().find((one) => digestOf(one) === digest);
-      const count = pod === undefined ? wanted : budget.take(pod, wanted);
-      if (count < wanted) limited.add(digest);
-      return count;
-    };
-    for (const [digest, target] of targetsOf(uses, limits, now, fit)) {
-      const waiting = this.#waiting().filter((pod) => digestOf(pod) === digest);
-      const isIdle = now - this.#kindOf(digest).demand.usedAt >= limits.idleMs;
-      if (waiting.length > target) await this.#shrink(waiting, target, isIdle || limited.has(digest));
-      else await this.#grow(digest, target - waiting.length);
-      if (target === 0 && isIdle) this.#kinds.delete(digest);
-    }
+    await this.#readQuotas(now);
+    this.#limited.clear();
+    this.#refused.clear();
+    await this.#pool.trim();
+    await this.#pool.fillAll();
   }
 
   /** The quotas are read at most once a round. Without them, the pool only makes room when a quota refuses a sandbox. */
-  async #budget(now: number): Promise<QuotaBudget> {
+  async #readQuotas(now: number): Promise<void> {
     const { namespace, roundMs = ROUND_MS, log } = this.#options;
-    if (this.#kinds.size > 0 && now >= this.#quotasReadAt + roundMs) {
-      this.#quotasReadAt = now;
-      try {
-        this.#quotas = { quotas: await listQuotas(this.#api, namespace), pods: this.#countedPods() };
-        this.#quotaProblem = "";
-      } catch (error) {
-        const problem = messageOf(error);
-        if (problem !== this.#quotaProblem) log?.(`the quotas of namespace ${namespace} are not known: ${problem}`);
-        this.#quotaProblem = problem;
-      }
+    if (this.#pool.kinds.length === 0 || now < this.#quotasReadAt + roundMs) return;
+    this.#quotasReadAt = now;
+    try {
+      this.#quotas = { quotas: await listQuotas(this.#api, namespace), pods: this.#countedPods() };
+      this.#quotaProblem = "";
+    } catch (error) {
+      const problem = messageOf(error);
+      if (problem !== this.#quotaProblem) log?.(`the quotas of namespace ${namespace} are not known: ${problem}`);
+      this.#quotaProblem = problem;
     }
-    return new QuotaBudget(this.#quotas, this.#quotas.quotas.length === 0 ? [] : this.#countedPods().filter((pod) => !isWaiting(pod)));
+  }
+
+  #budget(): Budget {
+    const { quotas } = this.#quotas;
+    const quotaBudget = new QuotaBudget(this.#quotas, quotas.length === 0 ? [] : this.#countedPods().filter((pod) => !isWaiting(pod)));
+    let left = this.#options.limits.total;
+    return (digest) => {
+      if (left === 0) return false;
+      const pod = this.#pool.find(digest)?.spec.podKind?.waiting("") ?? this.#waiting(digest)[0];
+      if (pod !== undefined && !quotaBudget.take(pod)) {
+        this.#limited.add(digest);
+        return false;
+      }
+      left--;
+      return true;
+    };
   }
 
   /** Quotas do not count pods that have ended. */
@@ -212,30 +230,32 @@ export class PodPool {
   }
 
   /** Other servers may want more pods to wait than this one. Those that are of no use to any server are removed, whoever created them. */
-  async #shrink(waiting: readonly Pod[], target: number, isForAll: boolean): Promise<void> {
-    for (const pod of surplusOf(waiting, target)) if (isForAll || this.#own.has(pod.metadata.uid ?? "")) await this.#remove(pod);
+  #surplus({ name, target }: Kind<KindSpec, Pod>): readonly Pod[] {
+    return surplusOf(this.#waiting(name), target).filter(({ metadata: { uid = "" } }) => this.#limited.has(name) || this.#own.has(uid));
   }
 
-  async #grow(digest: string, missing: number): Promise<void> {
-    const kind = this.#kindOf(digest);
-    if (kind.made === null || Date.now() < Math.max(kind.pausedUntil, this.#pausedUntil)) return;
-    const names = freeNames(digest, missing, (name) => this.#pods.find(name) !== null);
-    for (const name of names) {
-      if (this.#isClosed) return;
-      try {
-        const created = await this.#api.create<Pod>(this.#pods.path(), kind.made.waiting(name));
-        this.#own.add(created.metadata.uid ?? "");
-        this.#pods.put(created);
-        this.#options.onCreated?.(created);
-      } catch (error) {
-        // Another server was faster.
-        if (isKubernetesError(error, 409)) continue;
-        kind.pausedUntil = Date.now() + PAUSE_MS;
-        // What else is wrong is the same for the next sandbox, whose creator hears of it.
-        if (isKubernetesError(error) && !isQuotaRefusal(error)) this.#options.log?.(`no pod waits for sandboxes: ${error.message}`);
-        return;
-      }
+  /** Servers that see the same pods choose the same name, and the API server lets one of them win. Null: the pods wait in the cluster. */
+  async #create(digest: string, podKind: PodKind | null): Promise<null> {
+    if (podKind === null) return null;
+    const name = freeName(digest, (one) => this.#refused.has(one) || this.#pods.find(one) !== null);
+    try {
+      const created = await this.#api.create<Pod>(this.#pods.path(), podKind.waiting(name));
+      this.#own.add(created.metadata.uid ?? "");
+      this.#pods.put(created);
+      this.#options.onCreated?.(created);
+    } catch (error) {
+      if (!isKubernetesError(error, 409)) throw error;
+      // Another server was faster, and its pod counts. Or a pod of this name is still being deleted.
+      this.#refused.add(name);
+      const theirs = await this.#api.find<Pod>(this.#pods.path(name));
+      if (theirs !== null) this.#pods.put(theirs);
     }
+    return null;
+  }
+
+  /** What else than a quota is wrong is the same for the next sandbox, whose creator hears of it. */
+  #report(error: unknown): void {
+    if (isKubernetesError(error) && !isQuotaRefusal(error)) this.#options.log?.(`no pod waits for sandboxes: ${error.message}`);
   }
 
   /** False if it has changed: another server may have it now. */
@@ -253,17 +273,13 @@ export class PodPool {
     return isRemoved;
   }
 
-  #waiting(): Pod[] {
+  #waiting(digest?: string): Pod[] {
     const isFree = ({ metadata: { uid = "", deletionTimestamp } }: Pod) => deletionTimestamp === undefined && !this.#taken.has(uid);
-    return this.#pods.all().filter((pod) => isWaiting(pod) && isFree(pod));
+    const isWanted = (pod: Pod) => digest === undefined || digestOf(pod) === digest;
+    return this.#pods.all().filter((pod) => isWaiting(pod) && isWanted(pod) && isFree(pod));
   }
 
-  #kindOf(digest: string): Kind {
-    let kind = this.#kinds.get(digest);
-    if (kind === undefined) {
-      kind = { made: null, demand: new PodDemand(Date.now()), pausedUntil: 0 };
-      this.#kinds.set(digest, kind);
-    }
-    return kind;
+  #kindOf(digest: string): Kind<KindSpec, Pod> {
+    return this.#pool.find(digest) ?? this.#pool.add(digest, { podKind: null });
   }
 }
