@@ -79,6 +79,8 @@ export type { UnpackLimits } from "./oci/images/unpack/limits.ts";
 export type { OciEngineOptions } from "./oci/options.ts";
 export { describeCut } from "./oci/snapshots/connections.ts";
 export type { Architecture } from "./oci/spec/seccomp.ts";
+export { type Budget, type Share, share } from "./pool/share.ts";
+export { type WarmFailure, type WarmKind, WarmPool } from "./pool/warm-pool.ts";
 export { waitUntilReady } from "./probe.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";
 export { PortReservations } from "./process/port-reservations.ts";

@@ -1,4 +1,4 @@
-import { type Kind, Pool } from "../pool/pool.ts";
+import { type WarmKind, WarmPool } from "../pool/warm-pool.ts";
 import type { ContainerRecord, ContainerSpec } from "./container.ts";
 
 export interface ContainerPoolOptions<T> {
@@ -25,13 +25,13 @@ const HALF_LIFE_MS = 10_000;
 /** Containers that wait for a program or a checkpoint. They have no limits but that of the disk; whoever takes one sets them. */
 export class ContainerPool<T extends { readonly record: ContainerRecord }> {
   readonly #options: ContainerPoolOptions<T>;
-  readonly #pool: Pool<ContainerSpec, T>;
+  readonly #pool: WarmPool<ContainerSpec, T>;
 
   constructor(options: ContainerPoolOptions<T>) {
     this.#options = options;
     const { create, isRunning, size, total, hasMemory, idleMs, now } = options;
-    const isUnused = ({ demand }: Kind<ContainerSpec, T>) => demand.isIdle(now(), idleMs);
-    this.#pool = new Pool({
+    const isUnused = ({ demand }: WarmKind<ContainerSpec, T>) => demand.isIdle(now(), idleMs);
+    this.#pool = new WarmPool({
       create: ({ spec }, signal) => create(spec, signal),
       destroy: (waiting) => this.remove(waiting),
       isUsable: isRunning,

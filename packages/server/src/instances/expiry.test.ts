@@ -1,5 +1,4 @@
 import { describe, expect, it, vi } from "vitest";
-import { Demand, expectedClaims } from "../slots/demand.ts";
 import { Alarms } from "./alarms.ts";
 import { dueNow, dueOf } from "./expiry.ts";
 import type { InstanceRow } from "./row.ts";
@@ -62,17 +61,5 @@ describe("alarms", () => {
     } finally {
       vi.useRealTimers();
     }
-  });
-});
-
-describe("demand", () => {
-  it("is the rate of recent claims", () => {
-    const demand = new Demand();
-    for (let n = 0; n < 200; n++) demand.note(n * 50);
-    expect(demand.perSecond(10_000)).toBeGreaterThan(5);
-    expect(expectedClaims(demand.perSecond(10_000))).toBeGreaterThan(2);
-    expect(expectedClaims(demand.perSecond(60_000))).toBe(1);
-    expect(expectedClaims(demand.perSecond(300_000))).toBe(0);
-    expect(expectedClaims(0)).toBe(0);
   });
 });

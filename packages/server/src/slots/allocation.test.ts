@@ -1,11 +1,22 @@
+import { share } from "@aenv/sandbox";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { allocate, type WarmDemand } from "./allocation.ts";
+import { budgetOf, type PoolLimits, stepsOf, type WarmDemand } from "./allocation.ts";
 
 const limits = { each: 8, perOwner: 16, total: 32 };
 
 function demand(name: string, more: Partial<WarmDemand> = {}): WarmDemand {
   return { name, owner: "ada", demanded: 0, reserve: 0, burst: 0, ...more };
+}
+
+/** How many processes each set may hold. */
+function allocate(demands: readonly WarmDemand[], within: PoolLimits): ReadonlyMap<string, number> {
+  const owners = new Map(demands.map(({ name, owner }) => [name, owner]));
+  const given = share(
+    stepsOf(demands, within.each),
+    budgetOf(within, (name) => owners.get(name) ?? null),
+  );
+  return new Map(demands.map(({ name }) => [name, given.get(name) ?? 0]));
 }
 
 const wished = ({ demanded, reserve, burst }: WarmDemand, each: number) => Math.max(burst, Math.min(each, demanded + reserve));

@@ -1,3 +1,5 @@
+import type { Budget, Share } from "@aenv/sandbox";
+
 /** How many processes a warm set would hold without limits. */
 export interface WarmDemand {
   readonly name: string;
@@ -19,40 +21,32 @@ export interface PoolLimits {
 }
 
 /**
- * How many processes each set may hold. Reserves of blank processes come first, because any environment can use those; then demand, then
- * bursts, then the reserves of environments. Within a step the sets get one process each in turn, so that no set takes the whole limit.
+ * Reserves of blank processes come first, because any environment can use those; then demand, then bursts, then the reserves of
+ * environments.
  */
-export function allocate(demands: readonly WarmDemand[], { each, perOwner, total }: PoolLimits): Map<string, number> {
-  const given = new Map(demands.map(({ name }) => [name, 0]));
+export function stepsOf(demands: readonly WarmDemand[], each: number): Share[][] {
+  const blank = demands.filter(({ owner }) => owner === null);
+  return [
+    blank.map(({ name, reserve }) => ({ name, upTo: Math.min(each, reserve) })),
+    demands.map(({ name, owner, demanded, reserve }) => ({ name, upTo: Math.min(each, owner === null ? reserve + demanded : demanded) })),
+    demands.map(({ name, burst }) => ({ name, upTo: burst })),
+    demands.map(({ name, demanded, reserve }) => ({ name, upTo: Math.min(each, demanded + reserve) })),
+  ];
+}
+
+/** Room for processes of all owners together, and of each owner. */
+export function budgetOf({ perOwner, total }: PoolLimits, ownerOf: (name: string) => string | null): Budget {
   const ofOwner = new Map<string, number>();
   let left = total;
-
-  const giveOne = ({ name, owner }: WarmDemand, upTo: number): boolean => {
-    const has = given.get(name) ?? 0;
-    if (left === 0 || has >= upTo) return false;
+  return (name) => {
+    if (left === 0) return false;
+    const owner = ownerOf(name);
     if (owner !== null) {
       const count = ofOwner.get(owner) ?? 0;
       if (count >= perOwner) return false;
       ofOwner.set(owner, count + 1);
     }
-    given.set(name, has + 1);
     left--;
     return true;
   };
-  const giveAll = (to: readonly WarmDemand[], upTo: (demand: WarmDemand) => number) => {
-    let isAnyGiven = true;
-    while (isAnyGiven) {
-      isAnyGiven = false;
-      for (const demand of to) if (giveOne(demand, upTo(demand))) isAnyGiven = true;
-    }
-  };
-
-  giveAll(
-    demands.filter(({ owner }) => owner === null),
-    ({ reserve }) => Math.min(each, reserve),
-  );
-  giveAll(demands, ({ owner, demanded, reserve }) => Math.min(each, owner === null ? reserve + demanded : demanded));
-  giveAll(demands, ({ burst }) => burst);
-  giveAll(demands, ({ demanded, reserve }) => Math.min(each, demanded + reserve));
-  return given;
 }

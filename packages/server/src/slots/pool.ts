@@ -1,19 +1,30 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
 import { isPlatformError, PlatformError, runnerRoutes } from "@aenv/contract";
-import type { Sandbox, SandboxEngine, SandboxSpec } from "@aenv/sandbox";
+import { type Sandbox, type SandboxEngine, type SandboxSpec, WarmPool } from "@aenv/sandbox";
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
-import { allocate, type PoolLimits } from "./allocation.ts";
+import { budgetOf, type PoolLimits, stepsOf } from "./allocation.ts";
 import type { ClaimSpec } from "./claim-spec.ts";
 import { type EnvironmentLimits, environmentLimits, type LimitedEnvironment } from "./environment-limits.ts";
 import type { Program } from "./program.ts";
 import { type CopySpec, type ProgramSpec, type RunnerFacts, type StartOptions, sandboxSpecOf } from "./sandbox-spec.ts";
 import type { Scheduler, Urgency } from "./scheduler.ts";
+import { StoredSandbox } from "./stored-sandbox.ts";
 import { isSameVariables } from "./variables.ts";
 import { WarmPrograms } from "./warm-programs.ts";
-import { demandOf, failureAfter, newWarmSet, noteBurst, type WarmBundle, type WarmSet } from "./warm-set.ts";
+import {
+  causeOf,
+  demandOf,
+  environmentOf,
+  isUnused,
+  newWarmSet,
+  noteBurst,
+  ownerOf,
+  type WarmBundle,
+  type WarmProcesses,
+  type WarmSet,
+} from "./warm-set.ts";
 
 /** Whether a version is the newest of its environment, an older one, or deleted. */
 export type VersionStatus = "newest" | "superseded" | "gone";
@@ -37,6 +48,9 @@ export interface PoolOptions extends RunnerFacts {
 
 const BLANK = "blank";
 
+/** Demand is averaged over about the last half-minute. */
+const HALF_LIFE_MS = 10_000;
+
 /** The owner of process starts for the platform itself. */
 const PLATFORM = "";
 
@@ -46,24 +60,41 @@ const PLATFORM = "";
  */
 export class Pool {
   readonly #options: PoolOptions;
-  readonly #blank: WarmSet;
-  readonly #sets = new Map<string, WarmSet>();
-  readonly #stop = new AbortController();
+  readonly #warm: WarmPool<WarmSet, Sandbox>;
+  readonly #blank: WarmProcesses;
   readonly #programs: WarmPrograms;
   #copies = 0;
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    const { engine, space, onFillFailure: onFailure, now } = options;
+    const { engine, space, limits, onFillFailure: onFailure, now } = options;
     this.#programs = new WarmPrograms({ engine, space, onFailure, now });
-    this.#blank = newWarmSet(BLANK, null, options.min);
-    this.#sets.set(BLANK, this.#blank);
-    this.#retarget();
+    this.#warm = new WarmPool({
+      create: ({ spec }, signal) => this.#prepare(spec, signal),
+      destroy: (sandbox) => sandbox.destroy(),
+      ended: ({ exited }) => exited,
+      steps: (all, at) =>
+        stepsOf(
+          all.map((one) => demandOf(one, at)),
+          limits.each,
+        ),
+      budget: () => budgetOf(limits, (name) => ownerOf(this.#warm.find(name)?.spec)),
+      hasRoom: ({ spec }) => this.#hasRoom(ownerOf(spec)),
+      isUnused,
+      forget: async ({ stored }) => stored?.drop(),
+      onFailure: ({ spec }, error, last) => {
+        if (last === null || causeOf(last.error) !== causeOf(error)) onFailure(environmentOf(spec), error);
+      },
+      halfLifeMs: HALF_LIFE_MS,
+      now,
+    });
+    this.#blank = this.#warm.add(BLANK, newWarmSet(null, options.min, null));
+    this.#warm.retarget();
   }
 
   /** Number of ready processes by set, for metrics. */
   sizes(): ReadonlyMap<string, { readonly ready: number; readonly target: number }> {
-    return new Map([...this.#sets].map(([name, { ready, target }]) => [name, { ready: ready.length, target }]));
+    return new Map(this.#warm.kinds.map(({ name, held, target }) => [name, { ready: held.length, target }]));
   }
 
   /** How many processes were started as copies of a stored one, for metrics. */
@@ -73,7 +104,7 @@ export class Pool {
 
   /** How many sets cannot be filled at present. */
   get failingSets(): number {
-    return [...this.#sets.values()].filter(({ failure }) => failure !== null).length;
+    return this.#warm.kinds.filter(({ failure }) => failure !== null).length;
   }
 
   /** Of processes whose environment asks for no others. */
@@ -87,8 +118,8 @@ export class Pool {
   }
 
   /** Fills all sets once. */
-  async warmUp(): Promise<void> {
-    await Promise.all([...this.#sets.values()].map((set) => this.#fill(set)));
+  warmUp(): Promise<void> {
+    return this.#warm.fillAll();
   }
 
   /** A process with the bundle in it: a prepared one, else a blank one, else a new one. */
@@ -101,18 +132,15 @@ export class Pool {
 
   async #claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
     const { folder, digest, environment, variables, egress, runtime, template, limits } = spec;
-    let set: WarmSet | null = null;
-    if (environment !== null && !this.#needsNew(spec)) {
-      const name = [digest, runtime, template, limits && JSON.stringify(limits)].filter((one) => one !== undefined).join(" ");
-      set = this.#setOf(name, { folder, environment, variables, egress, runtime, template, limits });
-      noteBurst(set, spec.together ?? 1, this.#options.now());
-      const prepared = this.#take(set);
-      if (prepared !== null) return prepared;
-      const copied = await this.#copyStored(set, spec.owner, "now", signal);
-      if (copied !== null) return copied;
-    }
+    if (environment === null || this.#needsNew(spec)) return this.#load(spec, signal);
+    const name = [digest, runtime, template, limits && JSON.stringify(limits)].filter((one) => one !== undefined).join(" ");
+    const processes = this.#processesOf(name, { folder, environment, variables, egress, runtime, template, limits });
+    noteBurst(processes.spec, spec.together ?? 1, this.#options.now());
+    const prepared = this.#take(processes) ?? (await this.#copy(processes.spec, spec.owner, "now", signal));
+    if (prepared !== null) return prepared;
     const sandbox = await this.#load(spec, signal);
-    if (set !== null) await this.#store(set, sandbox);
+    // Before an instance is created in it.
+    await processes.spec.stored?.store(sandbox);
     return sandbox;
   }
 
@@ -175,200 +203,78 @@ export class Pool {
 
   /** Destroys processes without demand or of deleted versions, and replaces those that died while idle. */
   async trim(): Promise<void> {
-    await Promise.all([...this.#sets.values()].map((set) => this.#review(set)));
-    this.#retarget();
-    const sets = [...this.#sets.values()];
-    await Promise.all(sets.map((set) => this.#shrink(set)));
+    await Promise.all(this.#warm.kinds.map((processes) => this.#review(processes)));
+    await this.#warm.trim();
     await this.#programs.trim();
     // Not awaited: a start may take long, and the rest of the maintenance need not wait for it.
-    for (const set of sets) void this.#fill(set);
+    void this.#warm.fillAll();
   }
 
   async close(): Promise<void> {
-    this.#stop.abort(new PlatformError("server.draining", "the server is shutting down"));
-    const sets = [...this.#sets.values()];
-    this.#sets.clear();
-    await this.#programs.close();
-    await Promise.all(
-      sets.map(async (set) => {
-        await set.filling;
-        await this.#dropStored(set);
-        await destroyReady(set, 0);
-      }),
-    );
+    await Promise.all([this.#warm.close(new PlatformError("server.draining", "the server is shutting down")), this.#programs.close()]);
   }
 
   /** Updates the reserve of a set by the status of its version. */
-  async #review(set: WarmSet): Promise<void> {
+  async #review(processes: WarmProcesses): Promise<void> {
+    const set = processes.spec;
     if (set.bundle === null) return;
     const { name, version, warm } = set.bundle.environment;
     // While the store is unavailable the reserve stays; the next round tries again.
     const status = await this.#options.versionStatus(name, version).catch(() => null);
-    if (status === "gone") await this.#drop(set);
+    if (status === "gone") await this.#warm.drop(processes);
     else if (status !== null) set.reserve = status === "newest" ? warm : 0;
   }
 
-  async #shrink(set: WarmSet): Promise<void> {
-    const { demanded, reserve, burst } = demandOf(set, this.#options.now());
-    const isUnused = set.bundle !== null && demanded + reserve + burst === 0;
-    if (isUnused && set.filling === null) await this.#drop(set);
-    else await destroyReady(set, set.target);
-  }
-
-  async #drop(set: WarmSet): Promise<void> {
-    this.#sets.delete(set.name);
-    await this.#dropStored(set);
-    await destroyReady(set, 0);
-  }
-
-  #setOf(name: string, bundle: WarmBundle): WarmSet {
-    const known = this.#sets.get(name);
-    if (known !== undefined && isSameVariables(known.bundle?.variables ?? {}, bundle.variables) && isSameEgress(known.bundle, bundle))
+  #processesOf(name: string, bundle: WarmBundle): WarmProcesses {
+    const known = this.#warm.find(name);
+    if (known !== null && isSameVariables(known.spec.bundle?.variables ?? {}, bundle.variables) && isSameEgress(known.spec.bundle, bundle))
       return known;
-    const set = newWarmSet(name, bundle, 0);
-    this.#sets.set(name, set);
+    const processes = this.#warm.add(name, newWarmSet(bundle, 0, this.#storedOf(bundle)));
     // The same bundle was published again with other variables or another policy: processes prepared with the old ones are of no use.
-    if (known !== undefined) void Promise.all([destroyReady(known, 0), this.#dropStored(known)]).catch(() => {});
-    return set;
+    if (known !== null) void this.#warm.drop(known).catch(() => {});
+    return processes;
   }
 
-  #take(set: WarmSet): Sandbox | null {
-    set.demand.note(this.#options.now());
-    this.#retarget();
-    const sandbox = set.ready.shift() ?? null;
+  #storedOf({ environment: { name, version, warmStart } }: WarmBundle): StoredSandbox | null {
+    const { engine, space, onFillFailure } = this.#options;
+    if (!warmStart) return null;
+    const onFailure = (error: unknown) => onFillFailure(`${name}@${version}`, error);
+    return new StoredSandbox({ engine, space, onFailure, onCopy: () => this.#copies++, stop: this.#warm.signal });
+  }
+
+  #take(processes: WarmProcesses): Sandbox | null {
+    const sandbox = this.#warm.take(processes);
+    this.#warm.retarget();
     // Not awaited: the claim does not wait for the replacement.
-    void this.#fill(set, this.#options.refillAfterMs);
+    void this.#warm.fill(processes, this.#options.refillAfterMs);
     return sandbox;
   }
 
-  #retarget(): void {
-    const now = this.#options.now();
-    const sets = [...this.#sets.values()];
-    const targets = allocate(
-      sets.map((set) => demandOf(set, now)),
-      this.#options.limits,
-    );
-    for (const set of sets) set.target = targets.get(set.name) ?? 0;
-  }
-
-  /** Never rejects: a failure is reported to `onFillFailure` and retried after a backoff. */
-  #fill(set: WarmSet, afterMs = 0): Promise<void> {
-    if (set.failure !== null && this.#options.now() < set.failure.retryAt) return Promise.resolve();
-    set.filling ??= this.#fillSet(set, afterMs).finally(() => {
-      set.filling = null;
-    });
-    return set.filling;
-  }
-
-  /** One process at a time: many starts at once would slow down the calls in progress. */
-  async #fillSet(set: WarmSet, afterMs: number): Promise<void> {
-    const { signal } = this.#stop;
-    try {
-      if (afterMs > 0) await pause(afterMs, undefined, { signal, ref: false });
-      while (this.#needsMore(set)) await this.#add(set);
-      set.failure = null;
-    } catch (error) {
-      if (!signal.aborted) this.#noteFailure(set, error);
-    }
-  }
-
-  /** The ready processes count as well, not only the targets: surplus is destroyed in rounds, and takes room until then. */
-  #needsMore(set: WarmSet): boolean {
-    if (this.#stop.signal.aborted || !this.#isCurrent(set) || set.ready.length >= set.target) return false;
+  /** The ready processes count, not only the targets: surplus is destroyed in rounds, and takes room until then. */
+  #hasRoom(owner: string | null): boolean {
     const { total, perOwner } = this.#options.limits;
-    const owner = set.bundle?.environment.owner ?? null;
-    const sets = [...this.#sets.values()];
-    if (readyIn(sets) >= total) return false;
-    return owner === null || readyIn(sets.filter(({ bundle }) => bundle?.environment.owner === owner)) < perOwner;
-  }
-
-  async #add(set: WarmSet): Promise<void> {
-    const { signal } = this.#stop;
-    set.starting++;
-    let sandbox: Sandbox;
-    try {
-      sandbox = await this.#prepare(set, signal);
-    } finally {
-      set.starting--;
-    }
-    // The set may have been dropped meanwhile.
-    if (!this.#isCurrent(set) && !signal.aborted) return sandbox.destroy();
-    set.ready.push(sandbox);
-    void sandbox.exited.then(async () => {
-      const at = set.ready.indexOf(sandbox);
-      if (at < 0) return;
-      set.ready.splice(at, 1);
-      await sandbox.destroy().catch(() => {});
-    });
+    const sum = (some: readonly WarmProcesses[]) => some.reduce((count, { held, creating }) => count + held.length + creating, 0);
+    const all = this.#warm.kinds;
+    return sum(all) < total && (owner === null || sum(all.filter(({ spec }) => ownerOf(spec) === owner)) < perOwner);
   }
 
   async #prepare(set: WarmSet, signal: AbortSignal): Promise<Sandbox> {
-    const owner = set.bundle?.environment.owner ?? PLATFORM;
-    const copied = await this.#copyStored(set, owner, "ahead", signal);
+    const { bundle } = set;
+    if (bundle === null) return this.#start(PLATFORM, "ahead", signal);
+    const { environment, folder: firstFolder, runtime, template, limits } = bundle;
+    const copied = await this.#copy(set, environment.owner, "ahead", signal);
     if (copied !== null) return copied;
-    const subject = set.bundle === null ? undefined : { environment: set.bundle.environment.name, version: set.bundle.environment.version };
-    const { runtime, template, limits } = set.bundle ?? {};
-    const sandbox = await this.#start(owner, "ahead", signal, { runtime, template, limits, subject, firstFolder: set.bundle?.folder });
-    if (set.bundle === null) return sandbox;
-    await this.#bind(sandbox, { ...bundleOf(set.bundle), isAhead: true }, signal);
-    await this.#store(set, sandbox);
+    const subject = { environment: environment.name, version: environment.version };
+    const sandbox = await this.#start(environment.owner, "ahead", signal, { runtime, template, limits, subject, firstFolder });
+    await this.#bind(sandbox, { ...bundleOf(bundle), isAhead: true }, signal);
+    await set.stored?.store(sandbox);
     return sandbox;
   }
 
-  /** Stores the first process of a set that has loaded its bundle, before an instance is created in it. */
-  async #store(set: WarmSet, sandbox: Sandbox): Promise<void> {
-    const { engine, space } = this.#options;
-    const take = sandbox.snapshot?.bind(sandbox);
-    if (set.bundle?.environment.warmStart !== true || !engine.can.snapshots.includes("memory") || take === undefined) return;
-    // Not aborted with the request: others wait for it too.
-    const store = () => space.use(() => take("memory", this.#stop.signal));
-    set.snapshot ??= store().then(
-      ({ id }) => id,
-      (error: unknown) => this.#giveUpStored(set, error),
-    );
-    await set.snapshot;
-  }
-
-  /** A copy of the stored process; null if there is none. One that cannot be continued is not used any more. */
-  async #copyStored(set: WarmSet, owner: string, urgency: Urgency, signal: AbortSignal): Promise<Sandbox | null> {
-    const snapshot = await set.snapshot;
-    if (snapshot === null) return null;
-    try {
-      const copied = await this.#start(owner, urgency, signal, { snapshot, egress: set.bundle?.egress, limits: set.bundle?.limits });
-      this.#copies++;
-      return copied;
-    } catch (error) {
-      signal.throwIfAborted();
-      set.snapshot = Promise.resolve(this.#giveUpStored(set, error));
-      await this.#options.engine.removeSnapshot?.(snapshot).catch(() => {});
-      return null;
-    }
-  }
-
-  /** Processes are started as without `warmStart`. */
-  #giveUpStored(set: WarmSet, error: unknown): null {
-    const environment = set.bundle?.environment;
-    if (environment !== undefined && !this.#stop.signal.aborted)
-      this.#options.onFillFailure(`${environment.name}@${environment.version}`, error);
-    return null;
-  }
-
-  async #dropStored(set: WarmSet): Promise<void> {
-    const snapshot = await set.snapshot;
-    set.snapshot = null;
-    if (snapshot !== null) await this.#options.engine.removeSnapshot?.(snapshot).catch(() => {});
-  }
-
-  #isCurrent(set: WarmSet): boolean {
-    return this.#sets.get(set.name) === set;
-  }
-
-  #noteFailure(set: WarmSet, error: unknown): void {
-    const last = set.failure;
-    set.failure = failureAfter(last, error, this.#options.now());
-    if (set.failure.cause === last?.cause) return;
-    const environment = set.bundle?.environment;
-    this.#options.onFillFailure(environment === undefined ? null : `${environment.name}@${environment.version}`, error);
+  /** A copy of the stored process of a set; null if there is none. */
+  async #copy({ stored, bundle }: WarmSet, owner: string, urgency: Urgency, signal: AbortSignal): Promise<Sandbox | null> {
+    const start = (snapshot: string) => this.#start(owner, urgency, signal, { snapshot, egress: bundle?.egress, limits: bundle?.limits });
+    return stored === null ? null : stored.copy(start, signal);
   }
 
   #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
@@ -378,21 +284,9 @@ export class Pool {
     if (urgency === "ahead") return run({ ...spec, isAhead: true });
     return run(spec).catch(async (error: unknown) => {
       // Processes that only wait make room for one that is needed.
-      if (!isPlatformError(error, "sandbox.no_capacity") || signal.aborted || !(await this.#makeRoom())) throw error;
+      if (!isPlatformError(error, "sandbox.no_capacity") || signal.aborted || !(await this.#warm.makeRoom())) throw error;
       return run(spec);
     });
-  }
-
-  /** Destroys a process of the set with the fewest claims. False if none is ready. */
-  async #makeRoom(): Promise<boolean> {
-    const now = this.#options.now();
-    const rate = ({ demand }: WarmSet) => demand.perSecond(now);
-    const [set] = [...this.#sets.values()].filter(({ ready }) => ready.length > 0).sort((one, other) => rate(one) - rate(other));
-    const sandbox = set?.ready.pop();
-    if (set === undefined || sandbox === undefined) return false;
-    set.failure = failureAfter(set.failure, new Error("another process needed the room"), now);
-    await sandbox.destroy();
-    return true;
   }
 
   async #bind(sandbox: Sandbox, { egress, ...body }: BindRequest, signal: AbortSignal): Promise<Sandbox> {
@@ -430,12 +324,4 @@ function bundleOf({ folder, variables, egress }: Pick<ClaimSpec, "folder" | "var
 
 function isSameEgress(one: Pick<ClaimSpec, "egress"> | null, other: Pick<ClaimSpec, "egress">): boolean {
   return JSON.stringify(one?.egress) === JSON.stringify(other.egress);
-}
-
-function readyIn(sets: readonly WarmSet[]): number {
-  return sets.reduce((sum, { ready, starting }) => sum + ready.length + starting, 0);
-}
-
-async function destroyReady(set: WarmSet, from: number): Promise<void> {
-  await Promise.all(set.ready.splice(from).map((sandbox) => sandbox.destroy()));
 }

@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
-import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
-import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
+import type { Sandbox } from "@aenv/sandbox";
+import { StoredSandbox, type StoredSandboxOptions } from "./stored-sandbox.ts";
 
-export interface WarmProgramsOptions {
-  readonly engine: Pick<SandboxEngine, "can" | "removeSnapshot">;
-  readonly space: SnapshotSpace;
+export interface WarmProgramsOptions extends Pick<StoredSandboxOptions, "engine" | "space"> {
   /** Called once for each kind of program that cannot be stored or copied. */
   readonly onFailure: (environment: string, error: unknown) => void;
   readonly now: () => number;
@@ -22,10 +20,7 @@ export interface WarmProgram {
 }
 
 interface Stored {
-  /** Its value is null if the program cannot be stored or copied. */
-  readonly snapshot: Promise<string | null>;
-  /** The value of `snapshot` when it is known. */
-  id: string | null;
+  readonly sandbox: StoredSandbox;
   usedAt: number;
 }
 
@@ -52,28 +47,13 @@ export class WarmPrograms {
 
   /** A copy of the stored program. The first one is started, and stored before it is returned; others wait for that. */
   async start(program: WarmProgram): Promise<Sandbox> {
-    const { now } = this.#options;
     const key = createHash("sha256").update(JSON.stringify(program.inputs)).digest("hex");
     const known = this.#stored.get(key);
     if (known === undefined) return this.#startFirst(key, program);
-    known.usedAt = now();
+    known.usedAt = this.#options.now();
     this.#stored.delete(key);
     this.#stored.set(key, known);
-    const snapshot = await known.snapshot;
-    program.signal.throwIfAborted();
-    if (snapshot === null) return program.start();
-    try {
-      const copied = await program.copy(snapshot);
-      this.#copies++;
-      return copied;
-    } catch (error) {
-      // A request that was cancelled says nothing about the stored program.
-      program.signal.throwIfAborted();
-      if (this.#stored.get(key) === known) this.#stored.set(key, { snapshot: Promise.resolve(null), id: null, usedAt: now() });
-      this.#options.onFailure(program.environment, error);
-      await this.#remove(snapshot);
-      return program.start();
-    }
+    return (await known.sandbox.copy(program.copy, program.signal)) ?? program.start();
   }
 
   /** Removes those that nobody has used for a while. */
@@ -85,48 +65,34 @@ export class WarmPrograms {
   /** Does not wait for programs that are just starting: none is stored after this. */
   async close(): Promise<void> {
     this.#stop.abort();
-    const ids = [...this.#stored.values()].flatMap(({ id }) => id ?? []);
-    this.#stored.clear();
-    for (const id of ids) await this.#remove(id);
+    for (const key of this.#stored.keys()) await this.#drop(key);
   }
 
   async #startFirst(key: string, { environment, start }: WarmProgram): Promise<Sandbox> {
     const { engine, space, onFailure, now } = this.#options;
     if (!engine.can.snapshots.includes("memory") || this.#stop.signal.aborted) return start();
-    const storing = Promise.withResolvers<string | null>();
-    const stored: Stored = { snapshot: storing.promise, id: null, usedAt: now() };
-    this.#stored.set(key, stored);
+    const sandbox = new StoredSandbox({
+      engine,
+      space,
+      stop: this.#stop.signal,
+      onFailure: (error) => onFailure(environment, error),
+      onCopy: () => this.#copies++,
+    });
+    this.#stored.set(key, { sandbox, usedAt: now() });
     const [oldest] = this.#stored.keys();
     if (this.#stored.size > MAX_STORED && oldest !== undefined) void this.#drop(oldest);
-    let sandbox: Sandbox;
     try {
-      sandbox = await start();
+      return await sandbox.first(start);
     } catch (error) {
       // Says nothing about the next one, which may have another deadline.
-      this.#stored.delete(key);
-      storing.resolve(null);
+      if (this.#stored.get(key)?.sandbox === sandbox) this.#stored.delete(key);
       throw error;
     }
-    try {
-      this.#stop.signal.throwIfAborted();
-      const taken = await space.use(async () => sandbox.snapshot?.("memory", this.#stop.signal));
-      stored.id = taken?.id ?? null;
-      storing.resolve(stored.id);
-    } catch (error) {
-      storing.resolve(null);
-      if (!this.#stop.signal.aborted) onFailure(environment, error);
-    }
-    return sandbox;
   }
 
   async #drop(key: string): Promise<void> {
     const stored = this.#stored.get(key);
     this.#stored.delete(key);
-    const snapshot = await stored?.snapshot;
-    if (snapshot != null) await this.#remove(snapshot);
-  }
-
-  async #remove(snapshot: string): Promise<void> {
-    await this.#options.engine.removeSnapshot?.(snapshot).catch(() => {});
+    await stored?.sandbox.drop();
   }
 }

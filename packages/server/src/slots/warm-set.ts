@@ -1,8 +1,8 @@
-import { type EgressPolicy, isPlatformError, messageOf, pauseAfter, type Variables } from "@aenv/contract";
-import type { Sandbox, SandboxRuntime } from "@aenv/sandbox";
+import { type EgressPolicy, isPlatformError, messageOf, type Variables } from "@aenv/contract";
+import type { Sandbox, SandboxRuntime, WarmKind } from "@aenv/sandbox";
 import type { WarmDemand } from "./allocation.ts";
-import { Demand, expectedClaims } from "./demand.ts";
 import type { EnvironmentLimits } from "./environment-limits.ts";
+import type { StoredSandbox } from "./stored-sandbox.ts";
 
 /** The published environment that the processes of a set have loaded. */
 export interface WarmEnvironment {
@@ -14,13 +14,6 @@ export interface WarmEnvironment {
   readonly warm: number;
   /** Whether processes are copies of a stored one: `deployConfig.warmStart`. */
   readonly warmStart: boolean;
-}
-
-/** Why a set cannot be filled, and when it is tried again. */
-export interface FillFailure {
-  readonly failures: number;
-  readonly retryAt: number;
-  readonly cause: string;
 }
 
 export interface WarmBundle {
@@ -36,33 +29,47 @@ export interface WarmBundle {
 
 /** Warm processes of one kind: blank ones, or ones that have loaded the same bundle. */
 export interface WarmSet {
-  readonly name: string;
   /** The loaded bundle; null for blank processes. */
   readonly bundle: WarmBundle | null;
   /** How many are kept ready without demand. Only the newest version of an environment has a reserve. */
   reserve: number;
-  target: number;
-  readonly ready: Sandbox[];
-  /** How many are being started. */
-  starting: number;
-  readonly demand: Demand;
   /** The largest recent number of claims made together, and until when as many are kept ready. */
   burst: { readonly size: number; readonly until: number };
-  filling: Promise<void> | null;
-  /** The stored process that new ones are copies of. Null before the first one, and its value if it could not be stored. */
-  snapshot: Promise<string | null> | null;
-  failure: FillFailure | null;
+  /** The stored process that new ones are copies of; null if the environment does not ask for that. */
+  readonly stored: StoredSandbox | null;
 }
 
-export function newWarmSet(name: string, bundle: WarmSet["bundle"], reserve: number): WarmSet {
-  const burst = { size: 0, until: 0 };
-  const demand = new Demand();
-  return { name, bundle, reserve, target: reserve, ready: [], starting: 0, demand, burst, filling: null, snapshot: null, failure: null };
+export type WarmProcesses = WarmKind<WarmSet, Sandbox>;
+
+export function newWarmSet(bundle: WarmSet["bundle"], reserve: number, stored: WarmSet["stored"]): WarmSet {
+  return { bundle, reserve, burst: { size: 0, until: 0 }, stored };
 }
 
-export function demandOf({ name, bundle, demand, reserve, burst }: WarmSet, now: number): WarmDemand {
-  const owner = bundle?.environment.owner ?? null;
-  return { name, owner, demanded: expectedClaims(demand.perSecond(now)), reserve, burst: now < burst.until ? burst.size : 0 };
+/** Null for blank processes, which belong to the platform. */
+export function ownerOf(set: WarmSet | undefined): string | null {
+  return set?.bundle?.environment.owner ?? null;
+}
+
+/** `name@version`; null for blank processes. */
+export function environmentOf({ bundle }: WarmSet): string | null {
+  return bundle === null ? null : `${bundle.environment.name}@${bundle.environment.version}`;
+}
+
+/** Upper estimate of the time to replace a claimed process. */
+const REPLACE_MS = 500;
+/** A single claim minutes ago is no demand. */
+const IGNORED = 0.001;
+
+export function demandOf({ name, demand, spec }: WarmProcesses, now: number): WarmDemand {
+  const { reserve, burst } = spec;
+  const demanded = demand.expected(now, REPLACE_MS, IGNORED);
+  return { name, owner: ownerOf(spec), demanded, reserve, burst: now < burst.until ? burst.size : 0 };
+}
+
+/** Whether nobody needs the set. Blank processes can always be needed. */
+export function isUnused(processes: WarmProcesses, now: number): boolean {
+  const { demanded, reserve, burst } = demandOf(processes, now);
+  return processes.spec.bundle !== null && demanded + reserve + burst === 0;
 }
 
 /** An instance that was forked is likely to be forked again at its next steps. After this time the next fork is not expected any more. */
@@ -75,14 +82,8 @@ export function noteBurst(set: WarmSet, size: number, now: number): void {
   set.burst = { size: Math.max(size, last), until: now + BURST_KEPT_MS };
 }
 
-/** The state of a set after one more failure to fill it. */
-export function failureAfter(last: FillFailure | null, error: unknown, now: number): FillFailure {
-  const failures = (last?.failures ?? 0) + 1;
-  return { failures, retryAt: now + pauseAfter(failures), cause: causeOf(error) };
-}
-
 /** A text that is the same for repeated failures of one cause; messages may contain the id of a process. */
-function causeOf(error: unknown): string {
+export function causeOf(error: unknown): string {
   if (!isPlatformError(error)) return messageOf(error);
   return `${error.code}: ${typeof error.details.reason === "string" ? error.details.reason : error.message}`;
 }

@@ -1,5 +1,5 @@
-import type { Kind } from "../../pool/pool.ts";
 import type { Share } from "../../pool/share.ts";
+import type { WarmKind } from "../../pool/warm-pool.ts";
 import { endOf, progressOf } from "../pod/progress.ts";
 import type { Pod } from "../pod/types.ts";
 
@@ -19,7 +19,7 @@ const REPLACE_MS = 5_000;
 
 /** How many pods of each kind should wait. Kinds in use most have theirs first, if there is no room for all. */
 export function stepsOf(
-  kinds: readonly Pick<Kind<unknown, unknown>, "name" | "demand">[],
+  kinds: readonly Pick<WarmKind<unknown, unknown>, "name" | "demand">[],
   { min, max, idleMs }: PoolLimits,
   now: number,
 ): readonly (readonly Share[])[] {

@@ -1,6 +1,6 @@
 import { messageOf } from "@aenv/contract";
-import { type Kind, Pool } from "../../pool/pool.ts";
 import type { Budget } from "../../pool/share.ts";
+import { type WarmKind, WarmPool } from "../../pool/warm-pool.ts";
 import type { KubernetesApi } from "../api/client.ts";
 import { isKubernetesError } from "../api/error.ts";
 import { isQuotaRefusal } from "../failures.ts";
@@ -46,7 +46,7 @@ export class PodPool {
   readonly #api: KubernetesApi;
   readonly #pods: PodTable;
   readonly #options: PodPoolOptions;
-  readonly #pool: Pool<KindSpec, Pod>;
+  readonly #pool: WarmPool<KindSpec, Pod>;
   /** Kinds of which the quotas have no room for all that should wait. */
   readonly #limited = new Set<string>();
   /** Names that the API server has refused since the last round. */
@@ -70,7 +70,7 @@ export class PodPool {
     this.#pods = pods;
     this.#options = options;
     const { limits } = options;
-    this.#pool = new Pool({
+    this.#pool = new WarmPool({
       create: ({ name, spec }) => this.#create(name, spec.podKind),
       destroy: async (pod) => void (await this.#remove(pod)),
       steps: (kinds, now) => stepsOf(kinds, limits, now),
@@ -230,7 +230,7 @@ export class PodPool {
   }
 
   /** Other servers may want more pods to wait than this one. Those that are of no use to any server are removed, whoever created them. */
-  #surplus({ name, target }: Kind<KindSpec, Pod>): readonly Pod[] {
+  #surplus({ name, target }: WarmKind<KindSpec, Pod>): readonly Pod[] {
     return surplusOf(this.#waiting(name), target).filter(({ metadata: { uid = "" } }) => this.#limited.has(name) || this.#own.has(uid));
   }
 
@@ -279,7 +279,7 @@ export class PodPool {
     return this.#pods.all().filter((pod) => isWaiting(pod) && isWanted(pod) && isFree(pod));
   }
 
-  #kindOf(digest: string): Kind<KindSpec, Pod> {
+  #kindOf(digest: string): WarmKind<KindSpec, Pod> {
     return this.#pool.find(digest) ?? this.#pool.add(digest, { podKind: null });
   }
 }

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Demand } from "./demand.ts";
-import { Pool } from "./pool.ts";
 import { type Share, share } from "./share.ts";
+import { WarmPool } from "./warm-pool.ts";
 
 describe("demand", () => {
   it("is the rate of recent uses, which halves in each half-life", () => {
@@ -95,7 +95,7 @@ function openPool() {
   let tries = 0;
   let made = 0;
   let most = 0;
-  const pool: Pool<string, Made> = new Pool<string, Made>({
+  const pool: WarmPool<string, Made> = new WarmPool<string, Made>({
     create: async ({ name }) => {
       tries++;
       await turns(5);

@@ -4,7 +4,7 @@ import { Demand } from "./demand.ts";
 import { type Budget, type Share, share } from "./share.ts";
 
 /** Those of a kind stand in for each other until they are taken. */
-export interface Kind<S, T> {
+export interface WarmKind<S, T> {
   readonly name: string;
   readonly spec: S;
   readonly demand: Demand;
@@ -15,51 +15,53 @@ export interface Kind<S, T> {
   /** How many should wait. */
   target: number;
   /** Why the kind is not filled; null after a success. */
-  failure: PoolFailure | null;
+  failure: WarmFailure | null;
   filling: Promise<void> | null;
 }
 
-export interface PoolFailure {
+export interface WarmFailure {
   /** How many there were in a row. */
   readonly count: number;
   readonly retryAt: number;
   readonly error: unknown;
 }
 
-export interface PoolOptions<S, T> {
+export interface WarmPoolOptions<S, T> {
   /** Creates one. Null if none is to be held here: it was created elsewhere, or it waits elsewhere. */
-  readonly create: (kind: Kind<S, T>, signal: AbortSignal) => Promise<T | null>;
+  readonly create: (kind: WarmKind<S, T>, signal: AbortSignal) => Promise<T | null>;
   readonly destroy: (waiting: T) => Promise<void>;
   /** How many of each kind are wanted, the most important first. */
-  readonly steps: (kinds: readonly Kind<S, T>[], now: number) => readonly (readonly Share[])[];
+  readonly steps: (kinds: readonly WarmKind<S, T>[], now: number) => readonly (readonly Share[])[];
   /** Room for all that wait. */
   readonly budget: () => Budget;
   /** Asked before one of the kind is created, because the room may have changed since the targets were set. */
-  readonly hasRoom?: (kind: Kind<S, T>) => boolean;
+  readonly hasRoom?: (kind: WarmKind<S, T>) => boolean;
   /** Whether the kind is forgotten, with all of it that wait. */
-  readonly isUnused: (kind: Kind<S, T>, now: number) => boolean;
+  readonly isUnused: (kind: WarmKind<S, T>, now: number) => boolean;
   /** Those of a kind that are too many; by default all beyond the target, the newest first. */
-  readonly surplus?: (kind: Kind<S, T>) => readonly T[];
+  readonly surplus?: (kind: WarmKind<S, T>) => readonly T[];
   /** Whether one that waited can be taken. */
   readonly isUsable?: (waiting: T) => boolean;
   /** Resolves when one that waits has ended by itself. */
   readonly ended?: (waiting: T) => Promise<unknown>;
   /** Those that wait elsewhere, and not in this process. */
   readonly waiting?: (name: string) => readonly T[];
+  /** Called when a kind is forgotten, for what it has besides those that wait. */
+  readonly forget?: (spec: S) => Promise<void>;
   /** Called after `create` has failed, with the failure before that. */
-  readonly onFailure?: (kind: Kind<S, T>, error: unknown, last: PoolFailure | null) => void;
+  readonly onFailure?: (kind: WarmKind<S, T>, error: unknown, last: WarmFailure | null) => void;
   readonly halfLifeMs: number;
   readonly backoff?: Backoff;
   readonly now: () => number;
 }
 
 /** What was created ahead of need and waits, in kinds. How many of each wait follows the demand, within a budget. */
-export class Pool<S, T> {
-  readonly #options: PoolOptions<S, T>;
-  readonly #kinds = new Map<string, Kind<S, T>>();
+export class WarmPool<S, T> {
+  readonly #options: WarmPoolOptions<S, T>;
+  readonly #kinds = new Map<string, WarmKind<S, T>>();
   readonly #closing = new AbortController();
 
-  constructor(options: PoolOptions<S, T>) {
+  constructor(options: WarmPoolOptions<S, T>) {
     this.#options = options;
   }
 
@@ -68,25 +70,25 @@ export class Pool<S, T> {
     return this.#closing.signal;
   }
 
-  get kinds(): readonly Kind<S, T>[] {
+  get kinds(): readonly WarmKind<S, T>[] {
     return [...this.#kinds.values()];
   }
 
-  find(name: string): Kind<S, T> | null {
+  find(name: string): WarmKind<S, T> | null {
     return this.#kinds.get(name) ?? null;
   }
 
   /** A new kind. One that had the name is not filled any more. */
-  add(name: string, spec: S): Kind<S, T> {
+  add(name: string, spec: S): WarmKind<S, T> {
     const { now, halfLifeMs } = this.#options;
     const demand = new Demand(now(), halfLifeMs);
-    const kind: Kind<S, T> = { name, spec, demand, held: [], creating: 0, target: 0, failure: null, filling: null };
+    const kind: WarmKind<S, T> = { name, spec, demand, held: [], creating: 0, target: 0, failure: null, filling: null };
     this.#kinds.set(name, kind);
     return kind;
   }
 
   /** One that waits, or null. Either way it is demand. */
-  take(kind: Kind<S, T>): T | null {
+  take(kind: WarmKind<S, T>): T | null {
     const { now, isUsable = () => true } = this.#options;
     kind.demand.note(now());
     for (let next = kind.held.shift(); next !== undefined; next = kind.held.shift()) {
@@ -113,7 +115,7 @@ export class Pool<S, T> {
   }
 
   /** Creates those that are missing. Never rejects: a failure is reported to `onFailure` and retried after a backoff. */
-  fill(kind: Kind<S, T>, afterMs = 0): Promise<void> {
+  fill(kind: WarmKind<S, T>, afterMs = 0): Promise<void> {
     if (kind.failure !== null && this.#options.now() < kind.failure.retryAt) return Promise.resolve();
     kind.filling ??= this.#fill(kind, afterMs).finally(() => {
       kind.filling = null;
@@ -126,15 +128,15 @@ export class Pool<S, T> {
   }
 
   /** Forgets a kind and destroys those that wait. One that is being created is destroyed at the end of `kind.filling`. */
-  async drop(kind: Kind<S, T>): Promise<void> {
+  async drop(kind: WarmKind<S, T>): Promise<void> {
     if (this.#isCurrent(kind)) this.#kinds.delete(kind.name);
-    await this.#destroy(kind, this.#waiting(kind));
+    await Promise.all([this.#options.forget?.(kind.spec), this.#destroy(kind, this.#waiting(kind))]);
   }
 
   /** Destroys one of the kind with the least demand, so that there is room for one that is needed. False if none waits. */
   async makeRoom(): Promise<boolean> {
     const now = this.#options.now();
-    const rate = ({ demand }: Kind<S, T>) => demand.perSecond(now);
+    const rate = ({ demand }: WarmKind<S, T>) => demand.perSecond(now);
     const [kind] = this.kinds.filter(({ held }) => held.length > 0).sort((one, other) => rate(one) - rate(other));
     if (kind === undefined) return false;
     this.postpone(kind, new Error("its room was needed"));
@@ -143,7 +145,7 @@ export class Pool<S, T> {
   }
 
   /** Does not fill the kind until the backoff has passed. */
-  postpone(kind: Kind<S, T>, error: unknown): void {
+  postpone(kind: WarmKind<S, T>, error: unknown): void {
     const { now, backoff } = this.#options;
     const count = (kind.failure?.count ?? 0) + 1;
     kind.failure = { count, retryAt: now() + pauseAfter(count, backoff), error };
@@ -157,13 +159,13 @@ export class Pool<S, T> {
     await Promise.all(
       kinds.map(async (kind) => {
         await kind.filling;
-        await this.#destroy(kind, kind.held);
+        await Promise.all([this.#options.forget?.(kind.spec), this.#destroy(kind, kind.held)]);
       }),
     );
   }
 
   /** One at a time: many at once would slow down what is in use. */
-  async #fill(kind: Kind<S, T>, afterMs: number): Promise<void> {
+  async #fill(kind: WarmKind<S, T>, afterMs: number): Promise<void> {
     const { signal } = this.#closing;
     try {
       if (afterMs > 0) await pause(afterMs, undefined, { signal, ref: false });
@@ -177,12 +179,12 @@ export class Pool<S, T> {
     }
   }
 
-  #needsMore(kind: Kind<S, T>): boolean {
-    if (!this.#isCurrent(kind) || this.#waiting(kind).length >= kind.target) return false;
+  #needsMore(kind: WarmKind<S, T>): boolean {
+    if (this.signal.aborted || !this.#isCurrent(kind) || this.#waiting(kind).length >= kind.target) return false;
     return this.#options.hasRoom?.(kind) ?? true;
   }
 
-  async #create(kind: Kind<S, T>): Promise<void> {
+  async #create(kind: WarmKind<S, T>): Promise<void> {
     const { create, destroy, ended } = this.#options;
     kind.creating++;
     const created = await create(kind, this.#closing.signal).finally(() => {
@@ -202,17 +204,17 @@ export class Pool<S, T> {
       .catch(() => {});
   }
 
-  async #destroy(kind: Kind<S, T>, some: readonly T[]): Promise<void> {
+  async #destroy(kind: WarmKind<S, T>, some: readonly T[]): Promise<void> {
     const gone = new Set(some);
     kind.held.splice(0, kind.held.length, ...kind.held.filter((one) => !gone.has(one)));
     await Promise.all([...gone].map((one) => this.#options.destroy(one)));
   }
 
-  #waiting({ name, held }: Kind<S, T>): readonly T[] {
+  #waiting({ name, held }: WarmKind<S, T>): readonly T[] {
     return this.#options.waiting?.(name) ?? held;
   }
 
-  #isCurrent(kind: Kind<S, T>): boolean {
+  #isCurrent(kind: WarmKind<S, T>): boolean {
     return this.#kinds.get(kind.name) === kind;
   }
 }
