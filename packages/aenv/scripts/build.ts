@@ -24,6 +24,7 @@ const entryPoints = {
   sandbox: "src/dev/sandbox.ts",
   describe: "src/bundle/describe.ts",
   worker: "@aenv/server/worker",
+  launcher: "@aenv/sandbox/launcher",
   unpack: "@aenv/sandbox/unpack",
 };
 

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
-import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
+import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { parseMountinfo } from "../mountinfo.ts";
 
 // Control groups (cgroup v2) of Linux. A process cannot leave its group by forking, by starting a session or by changing its
 // environment, so the group of a sandbox's program contains all its descendants. No controller is used, so nothing is limited.
+// Changes are asynchronous: while a process is moved into its group, the kernel lets all other changes wait for some milliseconds.
 
 /** The control groups of one home's sandboxes, below the group in which this process runs. */
 export class ControlGroups {
@@ -31,22 +32,16 @@ export class ControlGroups {
   list(): { readonly id: string; readonly path: string }[] {
     return groupsIn(this.#folder).map((path) => ({ id: basename(path), path }));
   }
-
-  /** Creates a group and moves a process into it. Asynchronous, because the kernel may take some milliseconds. If it fails, no group is left. */
-  async join(path: string, pid: number): Promise<void> {
-    mkdirSync(path, { recursive: true });
-    // Processes of an earlier sandbox with this id.
-    killGroup(path);
-    try {
-      await joinGroup(path, pid);
-    } catch (error) {
-      await removeGroup(path);
-      throw error;
-    }
-  }
 }
 
-/** Moves one more process of the sandbox into its group. */
+/** Creates the group of a sandbox. */
+export async function createGroup(path: string): Promise<void> {
+  await mkdir(path, { recursive: true });
+  // Processes of an earlier sandbox with this id.
+  await killGroup(path);
+}
+
+/** Moves a process into a group. */
 export async function joinGroup(path: string, pid: number): Promise<void> {
   await writeFile(join(path, "cgroup.procs"), String(pid));
 }
@@ -87,37 +82,33 @@ export function processesIn(path: string): number[] {
 }
 
 /** Kills all processes of a group at once. No-op on kernels without cgroup.kill: the caller also kills them one by one. */
-export function killGroup(path: string): void {
-  try {
-    writeFileSync(join(path, "cgroup.kill"), "1");
-  } catch {}
+export async function killGroup(path: string): Promise<void> {
+  await writeFile(join(path, "cgroup.kill"), "1").catch(() => undefined);
 }
 
 /** Ends all processes of a group, and removes it. */
 export async function endGroup(path: string): Promise<void> {
-  killGroup(path);
+  await killGroup(path);
   await removeGroup(path);
 }
 
 /** Removes a group whose processes have ended, and its parent folder if that is empty then. */
 export async function removeGroup(path: string): Promise<void> {
   // The kernel removes a process from its group shortly after it has ended.
-  for (let pauseMs = 1; !removeAll(path) && pauseMs < 1_000; pauseMs *= 2) await setTimeout(pauseMs);
-  remove(dirname(path));
+  for (let pauseMs = 1; !(await removeAll(path)) && pauseMs < 1_000; pauseMs *= 2) await setTimeout(pauseMs);
+  await remove(dirname(path));
 }
 
-function removeAll(path: string): boolean {
-  for (const group of groupsIn(path)) removeAll(group);
+async function removeAll(path: string): Promise<boolean> {
+  for (const group of groupsIn(path)) await removeAll(group);
   return remove(path);
 }
 
-function remove(path: string): boolean {
-  try {
-    rmdirSync(path);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ENOENT";
-  }
+function remove(path: string): Promise<boolean> {
+  return rmdir(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code === "ENOENT",
+  );
 }
 
 function groupsIn(path: string): string[] {

@@ -173,14 +173,14 @@ describe("the process engine", () => {
       expect(existsSync(group as string)).toBe(true);
     });
 
-    it("leaves no group of a program that ended before it was moved there", async () => {
-      using tree = temporaryTree();
-      const groups = ControlGroups.open(tree.path) as ControlGroups;
-      const path = groups.pathOf("one");
-      const ended = spawn("true");
-      await once(ended, "exit");
-      await expect(groups.join(path, ended.pid as number)).rejects.toMatchObject({ code: "ESRCH" });
-      expect(existsSync(dirname(path))).toBe(false);
+    it("leaves no group of a program that ends at once, perhaps before it was moved there", async () => {
+      const home = newHome();
+      const engine = open({ home });
+      const path = (ControlGroups.open(join(home, "sandboxes")) as ControlGroups).pathOf("sandbox");
+      for (let attempt = 0; attempt < 5; attempt++) {
+        await expect(make(engine, { command: ["true"] })).rejects.toMatchObject({ code: "sandbox.start_failed" });
+        expect(existsSync(dirname(path))).toBe(false);
+      }
     });
   });
 
@@ -274,6 +274,14 @@ describe("the process engine", () => {
     const sandbox = await make(engine, { cpuSeconds: 1 });
     ask(sandbox, "/burn", "POST").catch(() => undefined);
     expect((await sandbox.exited).reason).toMatch(/used up its CPU time/);
+  });
+
+  it("starts an id once, also while that is being created", async () => {
+    const engine = open();
+    const creating = make(engine);
+    await expect(make(engine)).rejects.toMatchObject({ code: "sandbox.exists" });
+    expect(await engine.list()).toEqual([]);
+    await ask(await creating, "/health");
   });
 
   it("refuses ids that would lead elsewhere", async () => {

@@ -10,17 +10,18 @@ import { connectStartingInit } from "../init/ready.ts";
 import { healthPathOf } from "../listening.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
 import { waitUntilAnswering, waitUntilReady } from "../probe.ts";
-import { ControlGroups, endGroup, joinGroup, removeGroup } from "./control-groups.ts";
+import { ControlGroups, createGroup, endGroup, removeGroup } from "./control-groups.ts";
 import { copyFolder } from "./copy-folder.ts";
+import type { ProcessEnd } from "./exit-reason.ts";
 import { readGivenVariables } from "./given-variables.ts";
 import { launchInit } from "./init.ts";
 import { type KillTarget, killAll, processesOf, signalGroup } from "./kill.ts";
 import { PortReservations } from "./port-reservations.ts";
 import { canFindListeners, connectPort, findListener, type SandboxProcesses } from "./ports.ts";
 import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
-import { defaultPath, launch, markerOf, markerVariable, ownVariables, programOf } from "./program.ts";
+import { defaultPath, markerOf, markerVariable, ownVariables, programOf, startProgram } from "./program.ts";
 import { ProcessSandbox } from "./sandbox.ts";
-import { isSandboxId, readSandboxes, removeFolder, SandboxFolder, type SandboxRecord, socketFor } from "./sandbox-folder.ts";
+import { existsAlready, isSandboxId, readSandboxes, removeFolder, SandboxFolder, type SandboxRecord, socketFor } from "./sandbox-folder.ts";
 
 export interface ProcessEngineOptions {
   /** Sandboxes are kept in its subfolder `sandboxes`. */
@@ -98,16 +99,15 @@ export class ProcessEngine implements SandboxEngine {
     if (this.#closing.signal.aborted)
       throw new PlatformError("server.draining", `sandbox '${spec.id}' was not created: the engine is closed`);
     if (signal.aborted) throw cancelled(spec.id);
-    const folder = new SandboxFolder(join(this.#folder, spec.id));
-    const record = this.#newRecord(spec, folder);
+    if (this.#starting.has(spec.id)) throw existsAlready(spec.id);
+    const starting = this.#start(spec, signal);
+    this.#starting.set(spec.id, starting);
     try {
-      // Written before the process exists: after a crash in between, the next engine finds the record.
-      folder.create(record);
-      const starting = this.#start(spec, folder, record, signal);
-      this.#starting.set(spec.id, starting);
-      return await starting.finally(() => this.#starting.delete(spec.id));
+      return await starting;
     } catch (error) {
       throw isPlatformError(error) ? error : startFailed(spec, messageOf(error), []);
+    } finally {
+      this.#starting.delete(spec.id);
     }
   }
 
@@ -145,7 +145,11 @@ export class ProcessEngine implements SandboxEngine {
     };
   }
 
-  async #start(spec: SandboxSpec, folder: SandboxFolder, blank: SandboxRecord, signal: AbortSignal): Promise<Sandbox> {
+  async #start(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    const folder = new SandboxFolder(join(this.#folder, spec.id));
+    const blank = this.#newRecord(spec, folder);
+    // Written before the process exists: after a crash in between, the next engine finds the record.
+    await folder.create(blank);
     let started = blank;
     const { listening } = spec;
     let port: number | null = null;
@@ -154,19 +158,21 @@ export class ProcessEngine implements SandboxEngine {
       if (listening?.kind === "port") port = await this.#ports.reserve(listening.port, listening.isFlexible === true);
       const record = port === null ? blank : { ...blank, port };
       if (spec.folder !== undefined) await copyFolder(spec.folder, folder.work);
-      const child = await launch(programOf(spec, folder, record, this.#options), folder);
-      const process = { pid: child.pid as number, start: this.#table.find(child.pid as number)?.start ?? "" };
+      const group = await this.#createGroup(record.group);
+      const program = await startProgram(programOf(spec, folder, record, this.#options), folder, group);
+      const { pid } = program;
+      const process = { pid, start: this.#table.find(pid)?.start ?? "" };
       started = { ...record, process };
-      // This is done before Node has started, so no child process is created outside the group.
-      const joining = this.#joinGroup(record.group, process.pid);
       const sandbox = this.#openSandbox(folder, { ...record, process, isReady: true });
-      child.once("exit", (code, signal) => sandbox.markExited({ code, signal }));
-      folder.write(started);
-      const startingInit = joining.then((isGrouped) => this.#startInit(folder, record, isGrouped));
+      void program.ended.then((exit) => this.#onEnded(sandbox, exit));
+      await folder.write(started);
+      const isGrouped = group !== undefined && program.groupError === null;
+      if (!isGrouped) await this.#leaveGroup(record.group, program.groupError);
+      const startingInit = this.#startInit(folder, record, isGrouped ? group : undefined);
       launching = startingInit.catch(() => undefined);
-      const [isGrouped] = await Promise.all([joining, this.#untilReady(sandbox, spec, startingInit, signal)]);
+      await this.#untilReady(sandbox, spec, startingInit, signal);
       if (!isGrouped) sandbox.clearGroup();
-      folder.write(sandbox.record);
+      await folder.write(sandbox.record);
       this.#register(sandbox);
       return sandbox;
     } catch (error) {
@@ -179,12 +185,17 @@ export class ProcessEngine implements SandboxEngine {
     }
   }
 
-  async #startInit(folder: SandboxFolder, record: SandboxRecord, isGrouped: boolean): Promise<void> {
+  async #startInit(folder: SandboxFolder, record: SandboxRecord, group: string | undefined): Promise<void> {
     if (this.initKey === undefined) return;
     const variables = { ...ownVariables(folder, this.#options), ...markerVariable(folder, record) };
-    const child = await launchInit(folder, record, this.initKey, variables);
-    // It starts no process before a client connects, so none is created outside the group.
-    if (isGrouped && record.group !== null) await joinGroup(record.group, child.pid as number);
+    const { groupError } = await launchInit(folder, record, this.initKey, variables, group);
+    if (groupError !== null) throw startFailed(record, `its init could not be moved into its control group: ${groupError}`, []);
+  }
+
+  #onEnded(sandbox: ProcessSandbox, exit: ProcessEnd["exit"]): void {
+    // Without the process that started the program, nobody reports its end.
+    if (exit === null && !sandbox.hasExited) this.#adopted.add(sandbox);
+    else sandbox.markExited(exit);
   }
 
   async #untilReady(sandbox: ProcessSandbox, spec: SandboxSpec, startingInit: Promise<void>, signal: AbortSignal): Promise<void> {
@@ -223,16 +234,23 @@ export class ProcessEngine implements SandboxEngine {
     await (await connectStartingInit(initAddress, this.initKey, signal)).close();
   }
 
-  /** Whether the process is in the group. After a failure, control groups are no longer used. */
-  async #joinGroup(group: string | null, pid: number): Promise<boolean> {
-    if (group === null || this.#groups === null) return false;
+  /** The group that a program is to join; undefined if there is none. After a failure, control groups are no longer used. */
+  async #createGroup(group: string | null): Promise<string | undefined> {
+    if (group === null || this.#groups === null) return undefined;
     try {
-      await this.#groups.join(group, pid);
-      return true;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ESRCH") this.#groups = null;
-      return false;
+      await createGroup(group);
+      return group;
+    } catch {
+      this.#groups = null;
+      return undefined;
     }
+  }
+
+  /** Removes the group of a program that could not be moved into it. */
+  async #leaveGroup(group: string | null, error: string | null): Promise<void> {
+    // A program that has ended already cannot be moved.
+    if (error !== null && error !== "ESRCH") this.#groups = null;
+    if (group !== null) await removeGroup(group);
   }
 
   #openSandbox(folder: SandboxFolder, record: SandboxRecord & { process: ProcessIdentity }): ProcessSandbox {
@@ -392,7 +410,7 @@ function describeTimeout({ record, log }: ProcessSandbox, { startTimeoutMs, list
   return `${state} within ${startTimeoutMs} ms${last === undefined ? "" : `; it last printed: ${last}`}`;
 }
 
-function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {
+function startFailed(spec: Pick<SandboxSpec, "id">, reason: string, log: readonly string[]): PlatformError {
   return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
 }
 

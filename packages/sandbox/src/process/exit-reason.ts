@@ -19,7 +19,7 @@ export function describeExit({ exit, lines, memoryMb }: ProcessEnd): string {
 }
 
 function cause(exit: ProcessEnd["exit"], limit: string): string {
-  if (exit === null) return "the program has ended; its exit code is unknown, because an earlier server process started it";
+  if (exit === null) return "the program has ended; its exit code is unknown, because the process that started it has ended";
   switch (exit.signal) {
     case null:
       return `the program exited with exit code ${exit.code}`;

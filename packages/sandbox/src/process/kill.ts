@@ -45,7 +45,7 @@ async function killRest(target: KillTarget, known: readonly ProcessIdentity[], t
   const deadline = performance.now() + STUCK_MS;
   let found = known;
   for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 100)) {
-    if (group !== null) killGroup(group);
+    if (group !== null) await killGroup(group);
     found = await ungroupedProcesses(target, found, table);
     const rest = new Set(found.filter((one) => isRunning(table, one)).map(({ pid }) => pid));
     if (group !== null) for (const pid of processesIn(group)) rest.add(pid);

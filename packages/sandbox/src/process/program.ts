@@ -1,9 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, existsSync, openSync } from "node:fs";
+import { access } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { messageOf, PlatformError } from "@aenv/contract";
 import type { SandboxSpec } from "../engine.ts";
 import { tellAddress } from "../listening.ts";
+import { LAUNCHER_LOST, type Launched, launch } from "./launcher.ts";
 import type { SandboxFolder, SandboxRecord } from "./sandbox-folder.ts";
 
 /** The environment variable by which the processes of a sandbox are found. */
@@ -57,21 +57,23 @@ export function markerVariable(folder: SandboxFolder, { secret }: Pick<SandboxRe
 }
 
 /** Resolves when the process exists, ready or not. It outlives this process: it writes its log itself and leads its own session. */
-export function launch({ file, args, variables, cwd }: Program, folder: SandboxFolder): Promise<ChildProcess> {
-  const log = openSync(folder.log, "a", 0o600);
-  return new Promise<ChildProcess>((resolve, reject) => {
-    const child = spawn(file, args, { cwd, env: { ...variables }, detached: true, stdio: ["ignore", log, log] });
-    child.once("error", reject);
-    child.once("spawn", () => resolve(child));
-    child.unref();
-  })
-    .catch((cause: NodeJS.ErrnoException) => {
+export async function startProgram(program: Program, folder: SandboxFolder, group?: string): Promise<Launched> {
+  const { file, cwd } = program;
+  try {
+    return await launch({ ...program, log: folder.log, group });
+  } catch (error) {
+    const cause = error as NodeJS.ErrnoException;
+    let why = messageOf(cause);
+    if (cause.code === "ENOENT") {
       // Node reports a missing working directory in the same way.
-      const missing = existsSync(cwd) ? "no such program" : `its files have no folder '${relative(folder.work, cwd)}'`;
-      const why = cause.code === "ENOENT" ? missing : messageOf(cause);
-      throw new PlatformError("sandbox.start_failed", `cannot run '${file}': ${why}`, { cause, retryable: cause.code === "EAGAIN" });
-    })
-    .finally(() => closeSync(log));
+      why = await access(cwd).then(
+        () => "no such program",
+        () => `its files have no folder '${relative(folder.work, cwd)}'`,
+      );
+    }
+    const retryable = cause.code === "EAGAIN" || cause.code === LAUNCHER_LOST;
+    throw new PlatformError("sandbox.start_failed", `cannot run '${file}': ${why}`, { cause, retryable });
+  }
 }
 
 /** The marker: an entry in the environment of all processes of a sandbox. */

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { chmodSync, readdirSync, readFileSync } from "node:fs";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { isSandboxGroup } from "./control-groups.ts";
@@ -57,27 +57,25 @@ export class SandboxFolder {
   }
 
   /** Atomic: the folder appears complete or not at all. Fails if a sandbox with this id exists. */
-  create(record: SandboxRecord): void {
+  async create(record: SandboxRecord): Promise<void> {
     const part = partName(dirname(this.path), record.maker);
-    mkdirSync(join(part, "work"), { recursive: true, mode: 0o700 });
-    mkdirSync(join(part, "tmp"), { mode: 0o700 });
-    writeFileSync(join(part, RECORD), JSON.stringify(record));
+    await mkdir(join(part, "work"), { recursive: true, mode: 0o700 });
+    await mkdir(join(part, "tmp"), { mode: 0o700 });
+    await writeFile(join(part, RECORD), JSON.stringify(record));
     try {
-      renameSync(part, this.path);
+      await rename(part, this.path);
     } catch (cause) {
-      rmSync(part, { recursive: true, force: true });
+      await rm(part, { recursive: true, force: true });
       if (!["ENOTEMPTY", "EEXIST"].includes((cause as NodeJS.ErrnoException).code ?? "")) throw cause;
-      throw new PlatformError("sandbox.exists", `a sandbox '${record.id}' exists already; destroy it first, or choose another id`, {
-        cause,
-      });
+      throw existsAlready(record.id, cause);
     }
-    if (dirname(record.socket) !== this.path) mkdirSync(dirname(record.socket), { mode: 0o700 });
+    if (dirname(record.socket) !== this.path) await mkdir(dirname(record.socket), { mode: 0o700 });
   }
 
-  write(record: SandboxRecord): void {
+  async write(record: SandboxRecord): Promise<void> {
     const part = join(this.path, `${RECORD}.part`);
-    writeFileSync(part, JSON.stringify(record));
-    renameSync(part, join(this.path, RECORD));
+    await writeFile(part, JSON.stringify(record));
+    await rename(part, join(this.path, RECORD));
   }
 
   /** Null if it is missing, damaged or of another format. */
@@ -96,7 +94,7 @@ export class SandboxFolder {
     if (record !== null && dirname(record.socket) !== this.path) await removeFolder(dirname(record.socket));
     const part = partName(dirname(this.path), remover);
     try {
-      renameSync(this.path, part);
+      await rename(this.path, part);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
       throw error;
@@ -117,6 +115,10 @@ export function readSandboxes(sandboxes: string): { ids: string[]; parts: { path
     parts.push({ path: join(sandboxes, entry.name), by: { pid: Number(pid), start } });
   }
   return { ids, parts };
+}
+
+export function existsAlready(id: string, cause?: unknown): PlatformError {
+  return new PlatformError("sandbox.exists", `a sandbox '${id}' exists already; destroy it first, or choose another id`, { cause });
 }
 
 /** An id is also the name of a folder, so it must not lead out of its parent. */
