@@ -64,6 +64,11 @@ export const errorTable = {
   "file.out_of_range": { status: 416, retryable: false, meaning: "the file has no such part" },
   "file.no_space": { status: 507, retryable: false, meaning: "the sandbox's disk is full" },
   "sandbox.start_failed": { status: 502, retryable: true, meaning: "the sandbox could not be started" },
+  "sandbox.image_unavailable": {
+    status: 400,
+    retryable: false,
+    meaning: "the image does not exist or cannot be used, or this server may not pull it",
+  },
   "sandbox.lost": { status: 502, retryable: true, meaning: "the sandbox has ended, has lost processes to the machine, or does not answer" },
   "sandbox.answer_too_large": {
     status: 502,

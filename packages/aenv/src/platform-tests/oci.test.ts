@@ -1,7 +1,8 @@
-import { describeNeeding } from "@aenv/testing";
+import { describeNeeding, scriptedOpenAi, startImageRegistry } from "@aenv/testing";
 import { expect, it } from "vitest";
 import { callTool, urlOf } from "./calls.ts";
-import { projects, publish, startPlatform } from "./platform.ts";
+import { resultsOf, SOLVES } from "./fixtures/rollouts.ts";
+import { type Platform, projects, publish, startPlatform } from "./platform.ts";
 import { seenLimits } from "./testing/limits.ts";
 
 for (const runtime of ["runc", "runsc"] as const) {
@@ -49,3 +50,40 @@ describeNeeding("runc", "an environment on the engine oci", () => {
     );
   }, 60_000);
 });
+
+describeNeeding("runc", "the image of an environment", () => {
+  describeNeeding("docker-registry", "on the engine oci", () => {
+    // Before: as a failure of its sandbox, which is worth another attempt.
+    it("ends its episodes unscored by its own fault if it is refused or does not exist, and may be tried again if its registry does not answer", async () => {
+      await using registry = await startImageRegistry();
+      await using model = await scriptedOpenAi(SOLVES);
+      const insecureRegistries = [registry.host, "127.0.0.1:1"];
+      await using platform = await startPlatform({ flags: { engine: "oci", runtime: "runc", insecureRegistries } });
+      const cases = [
+        ["refused", "10.0.0.1:5000/team/x:1", "environment", false, "its registry 10.0.0.1:5000 has no public address"],
+        ["absent", `${registry.host}/team/x:1`, "environment", false, "its registry does not have it"],
+        ["offline", "127.0.0.1:1/team/x:1", "sandbox", true, "its registry could not be reached"],
+      ] as const;
+      for (const [name, image, cause, retryable, message] of cases) {
+        await platform.demand("POST", "/env", { name, version: "1.0.0", artifacts: [{ type: "image", content: image }] });
+        const outcomes = await play(platform, {
+          id: name,
+          environment: `${name}@1.0.0`,
+          task: { id: "any" },
+          model: { base_url: model.baseUrl, api_key: "k", name: "m" },
+          retries: 0,
+        });
+        expect(outcomes).toMatchObject([{ kind: "unscored", cause, retryable, message: expect.stringContaining(message) }]);
+      }
+    }, 60_000);
+  });
+});
+
+async function play({ controlUrl }: Platform, rollout: object) {
+  const response = await fetch(`${controlUrl}/rollouts`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ rollouts: [rollout], stream: true }),
+  });
+  return (await resultsOf(response)).map(({ outcome }) => outcome);
+}

@@ -404,7 +404,7 @@ describeNeeding("docker", "the docker engine", () => {
       const home = newHome();
       writeLayout(join(home, "layout"), [{ "only-file": "content" }]);
       await using registry = await startRegistry(join(home, "layout"), "me:secret");
-      const refused = { code: "sandbox.unsupported", message: expect.stringContaining("the setting imageRegistries") };
+      const refused = { code: "sandbox.image_unavailable", message: expect.stringContaining("the setting imageRegistries") };
       for (const host of [registry.host, registry.host.replace("127.0.0.1", "localhost"), "169.254.169.254", "10.0.0.1:5000"])
         await expect(make(newEngine(), { ...plain, image: `${host}/ns/name:1` })).rejects.toMatchObject(refused);
       const closed = "127.0.0.1:1";

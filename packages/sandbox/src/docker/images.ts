@@ -5,7 +5,7 @@ import type { BaseRoot } from "../base-root/base-root.ts";
 import { type ImageConfig, parseConfig } from "../oci/images/layout.ts";
 import { formatReference, type ImageReference, parseReference } from "../oci/images/reference.ts";
 import { credentialsFor } from "../registry/credentials.ts";
-import { DAEMON_FAILURE, LOAD_HINT } from "../registry/failure.ts";
+import { DAEMON_FAILURE, imageUnavailable, LOAD_HINT } from "../registry/failure.ts";
 import { RegistryPolicy, type RegistryPolicyOptions } from "../registry/policy.ts";
 import { type DockerApi, isDockerError, type Json } from "./api.ts";
 import { jsonLines } from "./exits.ts";
@@ -48,7 +48,7 @@ export class DockerImages {
     const known = await this.find(name);
     if (known !== null) return known;
     if (reference.from !== "registry")
-      throw new PlatformError("sandbox.start_failed", `the Docker daemon at ${this.#api.socket} has no image '${name}'; load or build it`);
+      throw imageUnavailable(`the Docker daemon at ${this.#api.socket} has no image '${name}'; load or build it`);
     let pulling = this.#pulls.get(name);
     if (pulling === undefined) {
       pulling = this.#pull(name, reference).finally(() => this.#pulls.delete(name));

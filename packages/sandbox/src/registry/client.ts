@@ -232,7 +232,7 @@ export interface Manifest {
 /** Why a body was not read to its end. */
 export function readFailure(error: unknown, what: string): RegistryFailure {
   if (error instanceof RegistryFailure) return error;
-  if ((error as NodeJS.ErrnoException).code === "ENOSPC") return new RegistryFailure("invalid", "the disk of the server is full");
+  if ((error as NodeJS.ErrnoException).code === "ENOSPC") return new RegistryFailure("full", "the disk of the server is full");
   if (error instanceof ReadLimitExceeded) return new RegistryFailure("invalid", `${what} is refused: ${error.message}`);
   return new RegistryFailure("unreachable", `${what} could not be read: ${String(error)}`, { cause: error, isTemporary: true });
 }

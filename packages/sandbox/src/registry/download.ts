@@ -140,7 +140,7 @@ function downloadBlob(client: RegistryClient, { digest, size }: Blob, { layout, 
 
 async function assertFreeDisk(folder: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
-  if (bavail * bsize < bytes) throw new RegistryFailure("invalid", `the disk of the server has less than ${bytes} free bytes left`);
+  if (bavail * bsize < bytes) throw new RegistryFailure("full", `the disk of the server has less than ${bytes} free bytes left`);
 }
 
 function mediaTypeOf({ content, contentType }: Manifest): string {

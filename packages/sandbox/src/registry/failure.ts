@@ -11,6 +11,8 @@ export type FailureKind =
   | "denied"
   /** The image is damaged, too large, or for another machine. */
   | "invalid"
+  /** The disk of the server has no room for the image. */
+  | "full"
   /** No connection, no answer, or one that is not a registry's. */
   | "unreachable";
 
@@ -39,10 +41,18 @@ export const TOO_MANY_REQUESTS = "its registry answers no more requests of this 
 
 /** The error of a pull for the owner of the sandbox. The cause of a connection that failed is not in it. */
 export function pullError(image: string, failure: RegistryFailure): PlatformError {
-  if (failure.kind === "refused") return new PlatformError("sandbox.unsupported", `the image '${image}' is refused: ${failure.message}`);
-  const reason = failure.kind === "unreachable" ? NO_ANSWER : failure.message;
-  const hint = failure.kind === "invalid" ? "" : LOAD_HINT;
-  return new PlatformError("sandbox.start_failed", `the image '${image}' could not be pulled: ${reason}${hint}`);
+  const { kind } = failure;
+  if (kind === "refused") return imageUnavailable(`the image '${image}' is refused: ${failure.message}`);
+  const reason = kind === "unreachable" ? NO_ANSWER : failure.message;
+  const hint = kind === "denied" || kind === "unreachable" ? LOAD_HINT : "";
+  const message = `the image '${image}' could not be pulled: ${reason}${hint}`;
+  // Another attempt may succeed if the registry was not reached, or this server had no room.
+  return kind === "unreachable" || kind === "full" ? new PlatformError("sandbox.start_failed", message) : imageUnavailable(message);
+}
+
+/** The error of an image that this server will not have, however often it is asked for: whoever named it is to name another. */
+export function imageUnavailable(message: string): PlatformError {
+  return new PlatformError("sandbox.image_unavailable", message);
 }
 
 /**

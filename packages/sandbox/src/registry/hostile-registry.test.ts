@@ -52,7 +52,7 @@ describe("an image at an internal address", () => {
       "[::7f00:1]",
     ]) {
       const { message, code } = await failureOf(`${host}:${port}/team/x`);
-      expect(code, host).toBe("sandbox.unsupported");
+      expect(code, host).toBe("sandbox.image_unavailable");
       expect(message, host).toMatch(/^the image '.*' is refused: its registry .* has no public address; .* imageRegistries$/);
     }
     expect(internal.connections).toBe(0);

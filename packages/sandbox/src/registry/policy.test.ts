@@ -63,7 +63,7 @@ describe("a registry that Docker or a node is asked to pull from", () => {
   it("is refused if one of its addresses is not public, and left to it if it has none here", async () => {
     for (const registry of ["10.0.0.1", "private.test", "both.test", "127.0.0.1:5000", "0x7f.1:5000"])
       await expect(policy().assertAllowed("team/x", registry), registry).rejects.toMatchObject({
-        code: "sandbox.unsupported",
+        code: "sandbox.image_unavailable",
         message: expect.stringMatching(/^the image 'team\/x' is refused: its registry .* has no public address/),
       });
     for (const registry of ["public.test", "mirrored.test", "docker.io"]) await policy().assertAllowed("team/x", registry);

@@ -2,7 +2,7 @@ import { lookup as systemLookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { networkInterfaces } from "node:os";
 import { isPublicAddress, PlatformError } from "@aenv/contract";
-import { RegistryFailure } from "./failure.ts";
+import { imageUnavailable, RegistryFailure } from "./failure.ts";
 
 export interface RegistryPolicyOptions {
   /** Registries that may have addresses that are not public, as `host` or `host:port`; `any` for commands of the operator. */
@@ -71,7 +71,7 @@ export class RegistryPolicy {
       await this.destinations(registry).assertNotPrivate(registryUrl(registry, "https"), "registry");
     } catch (error) {
       if (!(error instanceof RegistryFailure)) throw error;
-      throw new PlatformError("sandbox.unsupported", `the image '${image}' is refused: ${error.message}`);
+      throw imageUnavailable(`the image '${image}' is refused: ${error.message}`);
     }
   }
 }
