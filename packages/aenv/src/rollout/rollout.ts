@@ -84,9 +84,11 @@ export async function report(
     if (printer.isJson) throw new Failure([], { exit: "cancelled" });
     throw new Failure(message, { exit: "cancelled", hint: "The same command goes on with the run." });
   }
+  const isOld = resumed === summary.episodes;
   printer.print(
-    `${colors.green("✔")} ${resumed === summary.episodes ? "The run was complete already:" : "Trajectories and summary:"} ${colors.cyan(place)}`,
+    `${colors.green("✔")} ${isOld ? "The run was complete already, so nothing was played:" : "Trajectories and summary:"} ${colors.cyan(place)}`,
   );
+  if (isOld) printer.print(colors.dim("  --run NAME plays it once more, under that name."));
   const unscored = summary.episodes - summary.scored;
   if (unscored > options.maxUnscored * summary.episodes) {
     if (printer.isJson) throw new Failure([]);
