@@ -2,7 +2,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { headers as names, type Trajectory } from "@aenv/contract";
-import { Instances, playEpisode, playOptions, playRun, RunFolder, type RunSettings, scriptedAgent, TrajectoryWriter } from "@aenv/rollout";
+import {
+  InstancePool,
+  playEpisode,
+  playOptions,
+  playRun,
+  RunFolder,
+  type RunSettings,
+  scriptedAgent,
+  TrajectoryWriter,
+} from "@aenv/rollout";
 import { Environment } from "@aenv/sdk";
 import { Pool } from "undici";
 import { environment } from "../kit/environment.ts";
@@ -32,7 +41,7 @@ function connect(given: Queries["open"]): void {
 async function play({ episodes, concurrency }: Queries["play"]): Promise<Spent> {
   const { ref, controlUrl, dataUrl } = open;
   const provenance = { environment: ref, environment_digest: null, engine: null, isolation: null, server_version: null };
-  await using instances = new Instances({ environment: ref, options: { controlUrl, dataUrl }, provenance });
+  await using instances = new InstancePool({ environment: ref, options: { controlUrl, dataUrl }, provenance });
   const cancel = new AbortController().signal;
   await prepare(instances, concurrency, cancel);
   const options = playOptions({
@@ -53,7 +62,7 @@ async function play({ episodes, concurrency }: Queries["play"]): Promise<Spent> 
 }
 
 /** Creates the instances, which the HTTP requests alone have before they are measured too. */
-async function prepare(instances: Instances, count: number, signal: AbortSignal): Promise<void> {
+async function prepare(instances: InstancePool, count: number, signal: AbortSignal): Promise<void> {
   const spec = { id: "", run: null, attempt: 0, task: { id: null, split: null, index: null }, group: null, seed: 0, metadata: {} };
   const leases = await Promise.all(Array.from({ length: count }, () => instances.acquire(spec, signal)));
   await Promise.all(leases.map((lease) => lease.release(true)));

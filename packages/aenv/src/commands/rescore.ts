@@ -4,7 +4,7 @@ import {
   canBeRescored,
   digestOf,
   divergenceText,
-  Instances,
+  InstancePool,
   type Rescored,
   RunFolder,
   type RunSettings,
@@ -89,7 +89,7 @@ async function rescore(named: string, options: Options, terminal: Terminal): Pro
     isolation: null,
     server_version: null,
   };
-  await using instances = new Instances({ environment: source.environment, options: source.options, provenance });
+  await using instances = new InstancePool({ environment: source.environment, options: source.options, provenance });
   const view = new LiveView(terminal);
   const { isComplete, summary } = await rescoreRun({
     from,

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { InstanceRecord } from "@aenv/contract";
+import type { InstanceRecord, Role } from "@aenv/contract";
 import { type RunningServer, readServerConfig, type ServerParts, startServer } from "@aenv/server";
 import { openTrainerServices } from "@aenv/trainer";
 import { runnerCode } from "../server/runner.ts";
@@ -40,8 +40,6 @@ export interface Platform extends AsyncDisposable {
   /** Closes the server, deletes its home, and fails if a process or a sandbox is left. Idempotent. */
   close(): Promise<void>;
 }
-
-type Role = "admin" | "publisher" | "trainer" | "agent";
 
 /** A response of the control port. */
 export interface Answer {

@@ -4,7 +4,7 @@ import {
   agentDigestOf,
   Capacity,
   configDigestOf,
-  Instances,
+  InstancePool,
   type Limits,
   type PlayOptions,
   type Prices,
@@ -36,11 +36,11 @@ export interface EpisodePlayer extends Pick<ChosenAgent, "agent" | "upstream" | 
 /** What the episodes of one environment share: instances that are used again, and the recording server. */
 export class Episodes implements AsyncDisposable {
   readonly #options: EpisodesOptions;
-  readonly #instances: Instances;
+  readonly #instances: InstancePool;
   readonly #recorder: RecordingServer | null;
   readonly #capacity = new Capacity();
 
-  private constructor(options: EpisodesOptions, instances: Instances, recorder: RecordingServer | null) {
+  private constructor(options: EpisodesOptions, instances: InstancePool, recorder: RecordingServer | null) {
     this.#options = options;
     this.#instances = instances;
     this.#recorder = recorder;
@@ -56,7 +56,11 @@ export class Episodes implements AsyncDisposable {
       server_version: null,
     };
     const recorder = hasPrograms ? await RecordingServer.open({ onBusy }) : null;
-    return new Episodes(options, new Instances({ environment: source.environment, options: source.options, provenance, onBusy }), recorder);
+    return new Episodes(
+      options,
+      new InstancePool({ environment: source.environment, options: source.options, provenance, onBusy }),
+      recorder,
+    );
   }
 
   /** The options with which this player plays one of them. */

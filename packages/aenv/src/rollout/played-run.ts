@@ -1,7 +1,7 @@
 import type { UnscoredCause } from "@aenv/contract";
 import {
   type EpisodeSpec,
-  Forks,
+  ForkedGroups,
   type GradedArguments,
   gradeEpisode,
   type Prices,
@@ -63,7 +63,7 @@ export async function playShown(run: RunToPlay, terminal: Terminal): Promise<Run
     onArtifacts: ({ id }, files) => folder.artifacts.keep(id, files),
   });
   const options = episodes.optionsFor({ ...chosen, deadlineMs: run.deadlineMs, cancel: stop });
-  await using forks = settings.fork_at === undefined ? null : new Forks(options, settings.fork_at);
+  await using forks = settings.fork_at === undefined ? null : new ForkedGroups(options, settings.fork_at);
   const view = new LiveView(terminal);
   const reasons = new Map<string, string>();
   const result = await playRun({

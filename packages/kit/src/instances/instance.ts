@@ -12,7 +12,7 @@ import type { CompiledTool, Toolset } from "../compile/environment.ts";
 import { type Checked, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
 import type { EpisodeContext, HealthReport, ToolContext } from "../definition/definition.ts";
-import { EpisodeSandboxes, type SandboxCopies } from "../sandboxes/episode-sandboxes.ts";
+import { EpisodeSandboxes, type StoredCopies } from "../sandboxes/episode-sandboxes.ts";
 import { isPlatformFault } from "../sandboxes/faults.ts";
 import { AuthorEpisode } from "./author-episode.ts";
 import { type CallHooks, isPromise, untilAborted } from "./call.ts";
@@ -22,7 +22,7 @@ import { statusFrom } from "./episode-parts.ts";
 import { defaultHealth, runHealthCheck } from "./health.ts";
 import { RunningCalls } from "./running-calls.ts";
 import {
-  type Episode,
+  type EpisodeScope,
   type EpisodeStart,
   type HostContext,
   identityOf,
@@ -67,7 +67,7 @@ export class Instance {
 
   private constructor(
     host: HostContext,
-    { context, sandboxes }: Episode,
+    { context, sandboxes }: EpisodeScope,
     grant: SandboxGrant | null,
     { state, tools }: EpisodeStart,
     observationsOnly: boolean,
@@ -255,7 +255,7 @@ export class Instance {
   }
 
   /** The state and the stored files of the open sandboxes. Call `forget` when all forks have been made. */
-  async store(signal?: AbortSignal): Promise<{ readonly snapshot: Snapshot; readonly copies: SandboxCopies }> {
+  async store(signal?: AbortSignal): Promise<{ readonly snapshot: Snapshot; readonly copies: StoredCopies }> {
     const copies = await this.#sandboxes.store(signal);
     try {
       return { snapshot: await this.#takeSnapshot(signal), copies };
@@ -265,7 +265,7 @@ export class Instance {
     }
   }
 
-  async forget(copies: SandboxCopies): Promise<void> {
+  async forget(copies: StoredCopies): Promise<void> {
     await this.#sandboxes.forget(copies);
   }
 
@@ -324,7 +324,7 @@ export class Instance {
     };
   }
 
-  #replace({ context, sandboxes }: Episode, { state, tools }: EpisodeStart, observationsOnly: boolean, reason: string): void {
+  #replace({ context, sandboxes }: EpisodeScope, { state, tools }: EpisodeStart, observationsOnly: boolean, reason: string): void {
     const old = { state: this.#state, sandboxes: this.#sandboxes };
     this.#calls.abort(reason);
     this.#episode = context;
@@ -347,7 +347,7 @@ export class Instance {
   }
 }
 
-function newEpisode({ link }: HostContext, instanceId: string, spec: EpisodeSpec, grant: SandboxGrant | null): Episode {
+function newEpisode({ link }: HostContext, instanceId: string, spec: EpisodeSpec, grant: SandboxGrant | null): EpisodeScope {
   const sandboxes = new EpisodeSandboxes(link, grant, instanceId);
   return { context: { instanceId, ...spec, ...sandboxes.for() }, sandboxes };
 }

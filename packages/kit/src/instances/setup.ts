@@ -20,7 +20,7 @@ export interface HostContext {
 }
 
 /** An episode that begins: what the environment's code gets, and its sandboxes. */
-export interface Episode {
+export interface EpisodeScope {
   readonly context: EpisodeContext;
   readonly sandboxes: EpisodeSandboxes;
 }
@@ -37,13 +37,18 @@ export const DEFAULT_SETUP_TIMEOUT_MS = 5 * 60_000;
 const TEARDOWN_TIMEOUT_MS = 30_000;
 
 /** Creates the state of a new episode with `setup`. */
-export function setUp(host: HostContext, episode: Episode, controller: AbortController): Promise<EpisodeStart> {
+export function setUp(host: HostContext, episode: EpisodeScope, controller: AbortController): Promise<EpisodeStart> {
   const { definition } = host.environment;
   return startEpisode(host, episode, controller, "setup", (context) => definition.setup?.(context));
 }
 
 /** Restores an earlier state from a snapshot. */
-export function restoreState(host: HostContext, snapshot: unknown, episode: Episode, controller: AbortController): Promise<EpisodeStart> {
+export function restoreState(
+  host: HostContext,
+  snapshot: unknown,
+  episode: EpisodeScope,
+  controller: AbortController,
+): Promise<EpisodeStart> {
   const { definition } = host.environment;
   return startEpisode(host, episode, controller, "restore", (context) =>
     readSnapshot(definition, snapshot, identityOf(host.environment), context),
@@ -51,7 +56,12 @@ export function restoreState(host: HostContext, snapshot: unknown, episode: Epis
 }
 
 /** The first observation of a new episode. If it fails, the episode does not begin and its state is torn down. */
-export async function observeOrTearDown(host: HostContext, state: unknown, episode: Episode, controller: AbortController): Promise<Json> {
+export async function observeOrTearDown(
+  host: HostContext,
+  state: unknown,
+  episode: EpisodeScope,
+  controller: AbortController,
+): Promise<Json> {
   const { instanceId } = episode.context;
   try {
     const context = setupContext(episode, controller);
@@ -95,13 +105,13 @@ export function identityOf(environment: CompiledEnvironment): string {
   return `${environment.name}@${environment.version}`;
 }
 
-function setupContext({ context, sandboxes }: Episode, { signal }: AbortController): SetupContext {
+function setupContext({ context, sandboxes }: EpisodeScope, { signal }: AbortController): SetupContext {
   return { ...context, ...sandboxes.for(signal), signal };
 }
 
 async function startEpisode(
   host: HostContext,
-  episode: Episode,
+  episode: EpisodeScope,
   controller: AbortController,
   step: "setup" | "restore",
   make: (context: SetupContext) => unknown,

@@ -14,7 +14,7 @@ export interface CallSandboxes {
 
 type Opened = Omit<ResolvedSandbox, "link" | "instanceId">;
 type Wanted = { readonly purpose: "second" | "open" | "fresh" | "copy"; readonly of?: string; readonly snapshot?: string };
-export type SandboxCopies = NonNullable<SandboxGrant["copies"]>;
+export type StoredCopies = NonNullable<SandboxGrant["copies"]>;
 
 /** The sandboxes of one episode, by name. */
 export class EpisodeSandboxes {
@@ -53,8 +53,8 @@ export class EpisodeSandboxes {
   }
 
   /** Stores the files of all open sandboxes, for a fork. If one fails, none is left. */
-  async store(signal: AbortSignal | undefined): Promise<SandboxCopies> {
-    const stored: SandboxCopies = [];
+  async store(signal: AbortSignal | undefined): Promise<StoredCopies> {
+    const stored: StoredCopies = [];
     try {
       for (const { id, name, env } of this.#opened.values()) {
         const answer = await this.#requireLink().call({
@@ -73,7 +73,7 @@ export class EpisodeSandboxes {
   }
 
   /** Never fails: the platform removes what is left. */
-  async forget(copies: SandboxCopies): Promise<void> {
+  async forget(copies: StoredCopies): Promise<void> {
     for (const { snapshot } of copies)
       await this.#link?.call({ path: "/snapshot/remove", instanceId: this.instanceId, parameters: { snapshot } }).catch(() => {});
   }

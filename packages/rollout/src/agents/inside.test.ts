@@ -11,7 +11,7 @@ import {
 } from "@aenv/testing";
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Instances } from "../episode/instances.ts";
+import type { InstancePool } from "../episode/instance-pool.ts";
 import { type PlayOptions, playEpisode } from "../episode/play.ts";
 import { instancesOn, playOptionsOf } from "../fixtures/run.ts";
 import { RecordingServer } from "../recorder/server.ts";
@@ -65,7 +65,7 @@ for (const engine of ["oci", "docker"] as const) {
     let platform: Platform;
     let tree: Tree;
     let recorder: RecordingServer;
-    let instances: Instances;
+    let instances: InstancePool;
     beforeAll(async () => {
       tree = temporaryTree(files);
       daemon = engine === "docker" ? await startDocker() : null;

@@ -17,7 +17,7 @@ import { mergeTurns } from "../models/sequences.ts";
 import type { Agent, ProgramAgent } from "../player/agent.ts";
 import { RecordingServer } from "../recorder/server.ts";
 import { Episode } from "./episode.ts";
-import { Instances } from "./instances.ts";
+import { InstancePool } from "./instance-pool.ts";
 import { type PlayOptions, playEpisode } from "./play.ts";
 
 const never = new AbortController().signal;
@@ -88,7 +88,7 @@ let platform: Platform;
 let tree: Tree;
 let environment: string;
 let recorder: RecordingServer;
-let instances: Instances;
+let instances: InstancePool;
 
 beforeAll(async () => {
   tree = temporaryTree(files);
@@ -96,7 +96,7 @@ beforeAll(async () => {
   platform = await startPlatform();
   environment = await publish(platform, projects.echo, { deployConfig: { isolation: "shared" } });
   const provenance = { environment, environment_digest: null, engine: "process", isolation: "shared", server_version: "0" };
-  instances = new Instances({ environment, options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl }, provenance });
+  instances = new InstancePool({ environment, options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl }, provenance });
 });
 afterAll(async () => {
   await instances?.close();

@@ -13,7 +13,7 @@ import * as answers from "./answers.ts";
 import { toClientError } from "./failure.ts";
 import { type ApiRequest, type ApiRoute, bodyLimits, endpointOf, enveloped, route } from "./route.ts";
 
-export interface CommandRooms {
+export interface CommandRouteOptions {
   readonly commands: Commands;
   readonly shown: ShownText;
 }
@@ -45,7 +45,7 @@ type Encoding = z.infer<typeof encoding>;
 type Ask = Pick<ApiRequest<unknown, unknown, unknown>, "request" | "reply" | "signal">;
 
 /** Commands in the sandbox of an instance. They are for its owner; an agent has no access to the control port. */
-export function commandApi({ commands, shown }: CommandRooms): ApiRoute[] {
+export function commandApi({ commands, shown }: CommandRouteOptions): ApiRoute[] {
   const common = { tag: "sandboxes", roles: ["trainer", "publisher"] } as const;
   return [
     route({

@@ -7,7 +7,7 @@ import type { FileContext, Files } from "../commands/files.ts";
 import * as answers from "./answers.ts";
 import { type ApiRequest, type ApiRoute, bodyLimits, endpointOf, enveloped, route } from "./route.ts";
 
-export interface FileRooms {
+export interface FileRouteOptions {
   readonly files: Files;
 }
 
@@ -27,7 +27,7 @@ const MAX_LISTED = 100_000;
 type Ask = ApiRequest<{ id: string }, unknown, unknown>;
 
 /** Files in the sandbox of an instance. They are for its owner; an agent has no access to the control port. */
-export function fileApi({ files }: FileRooms): ApiRoute[] {
+export function fileApi({ files }: FileRouteOptions): ApiRoute[] {
   const common = { tag: "sandboxes", roles: ["trainer", "publisher"], params } as const;
   const reads = {
     event: "files.read",

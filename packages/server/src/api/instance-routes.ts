@@ -28,7 +28,7 @@ import { toClientError } from "./failure.ts";
 import { type ApiRequest, type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";
 import { toRecord as toSnapshotRecord } from "./snapshot-routes.ts";
 
-export interface InstanceRooms {
+export interface InstanceRouteOptions {
   readonly instances: Instances;
   readonly list: InstanceList;
   readonly logs: InstanceLogs;
@@ -76,8 +76,8 @@ const pageQuery = z.object({
 /** After this time the response has the instance's current status; the client polls. */
 const LONGEST_WAIT_MS = 25_000;
 
-export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
-  const { instances, list, logs, hub, dataUrl, dataAccess: access, runtime } = rooms;
+export function instanceRoutes(options: InstanceRouteOptions): ApiRoute[] {
+  const { instances, list, logs, hub, dataUrl, dataAccess: access, runtime } = options;
   const trainer = ["trainer", "publisher"] as const;
 
   async function create(
@@ -139,7 +139,7 @@ export function instanceRoutes(rooms: InstanceRooms): ApiRoute[] {
             try {
               return { success: true, data: record(await create(body, ask, key && `${key}#${at}`), ask) };
             } catch (error) {
-              const { code, message, retryable } = toClientError(error, ask.request, rooms.shown);
+              const { code, message, retryable } = toClientError(error, ask.request, options.shown);
               return { success: false, message, error: { code, retryable } };
             }
           }),

@@ -6,27 +6,27 @@ import { finish, listen, portOf, urlOf } from "../http/listen.ts";
 import { retireConnections } from "../http/retire.ts";
 import { GRACE_MS, type Lifecycle } from "../lifecycle/lifecycle.ts";
 import { type AppOptions, createApp } from "./app.ts";
-import { type CommandRooms, commandApi } from "./command-routes.ts";
-import { type FileRooms, fileApi } from "./file-routes.ts";
+import { type CommandRouteOptions, commandApi } from "./command-routes.ts";
+import { type FileRouteOptions, fileApi } from "./file-routes.ts";
 import { hubRoutes } from "./hub-routes.ts";
-import { type InstanceRooms, instanceRoutes } from "./instance-routes.ts";
-import { adminRoutes, type OperationRooms, operationRoutes } from "./operation-routes.ts";
-import { type PortRooms, portRoutes } from "./port-routes.ts";
+import { type InstanceRouteOptions, instanceRoutes } from "./instance-routes.ts";
+import { adminRoutes, type OperationRouteOptions, operationRoutes } from "./operation-routes.ts";
+import { type PortRouteOptions, portRoutes } from "./port-routes.ts";
 import type { ApiRoute } from "./route.ts";
-import { type ServiceRooms, serviceRoutes } from "./service-routes.ts";
-import { type SnapshotRooms, snapshotApi } from "./snapshot-routes.ts";
+import { type ServiceRouteOptions, serviceRoutes } from "./service-routes.ts";
+import { type SnapshotRouteOptions, snapshotApi } from "./snapshot-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { serveUpgrades } from "./upgrades.ts";
 
 export interface OpenControlPortOptions
   extends Omit<AppOptions, "routes" | "bodyTimeoutMs" | "onAnswer">,
-    InstanceRooms,
-    Omit<OperationRooms, "others" | "isReady">,
-    PortRooms,
-    CommandRooms,
-    FileRooms,
-    ServiceRooms,
-    SnapshotRooms {
+    InstanceRouteOptions,
+    Omit<OperationRouteOptions, "others" | "isReady">,
+    PortRouteOptions,
+    CommandRouteOptions,
+    FileRouteOptions,
+    ServiceRouteOptions,
+    SnapshotRouteOptions {
   readonly lifecycle: Lifecycle;
   readonly trainerRoutes: readonly ApiRoute[];
   readonly tokens: Tokens;
@@ -46,7 +46,7 @@ export interface ControlPort {
 
 export function openControlPort(options: OpenControlPortOptions): ControlPort {
   const { config, lifecycle, metrics, logger } = options;
-  const rooms = { ...options, isReady: () => lifecycle.isRunning };
+  const withReadiness = { ...options, isReady: () => lifecycle.isRunning };
   const routes = [
     ...hubRoutes(options.hub),
     ...instanceRoutes(options),
@@ -58,7 +58,7 @@ export function openControlPort(options: OpenControlPortOptions): ControlPort {
     ...options.trainerRoutes,
     ...tokenRoutes(options.tokens),
   ];
-  const operations = operationRoutes({ ...rooms, others: routes });
+  const operations = operationRoutes({ ...withReadiness, others: routes });
   const common: Omit<AppOptions, "routes"> = {
     ...options,
     bodyTimeoutMs: parseDuration(config.bodyTimeout),
@@ -70,7 +70,7 @@ export function openControlPort(options: OpenControlPortOptions): ControlPort {
   const app = createApp({ ...common, routes: [...routes, ...operations] });
   serveUpgrades(app, options);
   const hasAdmin = config.adminPort !== null;
-  const admin = hasAdmin ? createApp({ ...common, routes: adminRoutes(rooms), hostRule: hostRuleFor("127.0.0.1", []) }) : null;
+  const admin = hasAdmin ? createApp({ ...common, routes: adminRoutes(withReadiness), hostRule: hostRuleFor("127.0.0.1", []) }) : null;
   lifecycle.on("retire", () => retireConnections(app.server));
   lifecycle.on("finish", () => Promise.all([app, admin].map((one) => one !== null && finish(one.server, GRACE_MS))));
   return {

@@ -7,7 +7,7 @@ import type { Store } from "../stores/store.ts";
 import { openApi, openApiPage } from "./openapi.ts";
 import { type ApiRoute, route } from "./route.ts";
 
-export interface OperationRooms {
+export interface OperationRouteOptions {
   readonly store: Store;
   readonly disk: DiskProbe;
   readonly metrics: Metrics;
@@ -55,7 +55,7 @@ function privateRoutes(metrics: Metrics, config: ServerConfig): ApiRoute[] {
 }
 
 /** Whether the process answers, and whether it is ready. Anybody may ask. */
-function probeRoutes(rooms: Omit<OperationRooms, "others">): ApiRoute[] {
+function probeRoutes(options: Omit<OperationRouteOptions, "others">): ApiRoute[] {
   return [
     route({
       method: "GET",
@@ -76,12 +76,12 @@ function probeRoutes(rooms: Omit<OperationRooms, "others">): ApiRoute[] {
       roles: null,
       isRaw: true,
       handle: async ({ reply }) => {
-        const store = await rooms.store.ping().then(
+        const store = await options.store.ping().then(
           () => "ok",
           () => "unreachable",
         );
-        const disk = (await rooms.disk.check()) ?? "ok";
-        const isReady = store === "ok" && disk === "ok" && rooms.isReady();
+        const disk = (await options.disk.check()) ?? "ok";
+        const isReady = store === "ok" && disk === "ok" && options.isReady();
         return reply.code(isReady ? 200 : 503).send({ status: isReady ? "ready" : "not ready", store, disk });
       },
     }),
@@ -89,13 +89,13 @@ function probeRoutes(rooms: Omit<OperationRooms, "others">): ApiRoute[] {
 }
 
 /** The routes of the admin port. */
-export function adminRoutes(rooms: Omit<OperationRooms, "others">): ApiRoute[] {
-  return [...probeRoutes(rooms), ...privateRoutes(rooms.metrics, rooms.config)];
+export function adminRoutes(options: Omit<OperationRouteOptions, "others">): ApiRoute[] {
+  return [...probeRoutes(options), ...privateRoutes(options.metrics, options.config)];
 }
 
-export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
+export function operationRoutes(options: OperationRouteOptions): ApiRoute[] {
   const own: ApiRoute[] = [
-    ...adminRoutes(rooms),
+    ...adminRoutes(options),
     route({
       method: "GET",
       path: "/openapi.json",
@@ -117,6 +117,6 @@ export function operationRoutes(rooms: OperationRooms): ApiRoute[] {
       handle: async ({ reply }) => reply.type("text/html; charset=utf-8").send(openApiPage(description)),
     }),
   ];
-  const description = openApi([...rooms.others, ...own], rooms.version);
+  const description = openApi([...options.others, ...own], options.version);
   return own;
 }

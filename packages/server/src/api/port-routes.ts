@@ -6,7 +6,7 @@ import type { DataUrl } from "../http/data-url.ts";
 import * as answers from "./answers.ts";
 import { type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";
 
-export interface PortRooms {
+export interface PortRouteOptions {
   readonly presign: Presign;
   readonly linkHosts: LinkHosts;
   /** The data port's URL for clients. */
@@ -19,7 +19,7 @@ const body = z.object({
   expiration_time_in_minutes: z.number().positive().nullish(),
 });
 
-export function portRoutes({ presign, linkHosts, dataUrl }: PortRooms): ApiRoute[] {
+export function portRoutes({ presign, linkHosts, dataUrl }: PortRouteOptions): ApiRoute[] {
   return [
     route({
       ...endpointOf(controlRoutes.presignUrl),

@@ -9,7 +9,7 @@ import * as answers from "./answers.ts";
 import { minimalEnvironment } from "./instance-routes.ts";
 import { type ApiRequest, type ApiRoute, bodyLimits, endpointOf, route } from "./route.ts";
 
-export interface ServiceRooms {
+export interface ServiceRouteOptions {
   readonly services: Services;
   readonly hub: Hub;
   readonly dataUrl: DataUrl;
@@ -17,7 +17,7 @@ export interface ServiceRooms {
 
 const id = z.object({ id: z.string().min(1).max(253) });
 
-export function serviceRoutes({ services, hub, dataUrl }: ServiceRooms): ApiRoute[] {
+export function serviceRoutes({ services, hub, dataUrl }: ServiceRouteOptions): ApiRoute[] {
   const trainer = ["trainer", "publisher"] as const;
 
   const record = (seen: ServiceState, { request }: ApiRequest<unknown, unknown, unknown>): ServiceRecord => {

@@ -5,13 +5,13 @@ import type { Snapshots } from "../snapshots/snapshots.ts";
 import * as answers from "./answers.ts";
 import { type ApiRequest, type ApiRoute, endpointOf, route } from "./route.ts";
 
-export interface SnapshotRooms {
+export interface SnapshotRouteOptions {
   readonly snapshots: Snapshots;
 }
 
 const params = z.object({ id: z.string().min(1).max(128).describe("the id, or the name of one of the caller's own") });
 
-export function snapshotApi({ snapshots }: SnapshotRooms): ApiRoute[] {
+export function snapshotApi({ snapshots }: SnapshotRouteOptions): ApiRoute[] {
   const trainer = ["trainer", "publisher"] as const;
   const common = { tag: "snapshots", roles: trainer } as const;
   const find = ({ params, caller }: ApiRequest<{ id: string }, unknown, unknown>) =>

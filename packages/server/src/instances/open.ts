@@ -7,8 +7,8 @@ import { Slots, type SlotsOptions } from "../slots/slots.ts";
 import { openSnapshots } from "../snapshots/open.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
-import { TaskRoom } from "../task-sandboxes/room.ts";
 import { SharedFolders } from "../task-sandboxes/shared-folders.ts";
+import { TaskResources } from "../task-sandboxes/task-resources.ts";
 import { Idempotency, idempotencyIndexes } from "./idempotency.ts";
 import { Instances, type InstancesOptions } from "./instances.ts";
 import { InstanceList } from "./list.ts";
@@ -56,7 +56,7 @@ export function openInstances(options: OpenInstancesOptions) {
   const targets = new Targets(rows, maxRowAgeMs(isAlone));
   const idempotency = new Idempotency(new Collection(store, "idempotency", idempotencyIndexes), options.now);
   const connections = new InitConnections(options.engine);
-  const tasks = new TaskRoom({
+  const tasks = new TaskResources({
     engine: options.engine,
     space: options.space,
     serverId,

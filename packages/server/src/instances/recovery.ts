@@ -2,7 +2,7 @@ import type { Sandbox } from "@aenv/sandbox";
 import type { Peers } from "../peers/peers.ts";
 import type { ReportedInstances, Slots } from "../slots/slots.ts";
 import { instanceOf, isTaskSandbox } from "../task-sandboxes/instance-sandboxes.ts";
-import type { TaskRoom } from "../task-sandboxes/room.ts";
+import type { TaskResources } from "../task-sandboxes/task-resources.ts";
 import type { Instances } from "./instances.ts";
 import { type InstanceRow, isLive } from "./row.ts";
 
@@ -10,7 +10,7 @@ export interface RecoveryOptions {
   readonly instances: Instances;
   readonly slots: Slots;
   readonly peers: Peers;
-  readonly tasks: TaskRoom;
+  readonly tasks: TaskResources;
   /** After this time no start of a dead server can still be in progress in a sandbox. */
   readonly startTimeoutMs: number;
   readonly now: () => number;

@@ -2,16 +2,16 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { InstanceRow } from "../instances/row.ts";
 import { planSlots } from "./plan.ts";
-import type { ServiceRow, Slot } from "./row.ts";
+import type { ReplicaSlot, ServiceRow } from "./row.ts";
 
 const NOW = new Date("2026-01-01T00:10:00Z");
 const EARLIER = "2026-01-01T00:00:00.000Z";
 
-function serviceOf(replicas: number, slots: readonly Slot[] = [], more: Partial<ServiceRow> = {}): ServiceRow {
+function serviceOf(replicas: number, slots: readonly ReplicaSlot[] = [], more: Partial<ServiceRow> = {}): ServiceRow {
   return { id: "shop-svc", replicas, slots, generation: 2, storage: null, ...more } as ServiceRow;
 }
 
-function slot(instanceId: string, generation = 2, failures = 0): Slot {
+function slot(instanceId: string, generation = 2, failures = 0): ReplicaSlot {
   return { instanceId, generation, failures, notBefore: EARLIER };
 }
 
@@ -20,7 +20,7 @@ function seenOf(statuses: Readonly<Record<string, InstanceRow["status"]>>, lived
   return new Map(Object.entries(statuses).map(([id, status]) => [id, { id, status, createdAt: EARLIER, updatedAt } as InstanceRow]));
 }
 
-function plan(row: ServiceRow, seen: Map<string, InstanceRow> = new Map()): Slot[] {
+function plan(row: ServiceRow, seen: Map<string, InstanceRow> = new Map()): ReplicaSlot[] {
   let count = 0;
   return planSlots(row, seen, NOW, () => `new-${++count}`);
 }

@@ -6,7 +6,7 @@ import { type InstanceRow, isLive } from "../instances/row.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { Versioned } from "../stores/store.ts";
 import { afterFailure, planSlots } from "./plan.ts";
-import { availableOf, type ServiceRow, type Slot } from "./row.ts";
+import { availableOf, type ReplicaSlot, type ServiceRow } from "./row.ts";
 import type { Storage } from "./storage.ts";
 import type { Workloads } from "./workloads.ts";
 
@@ -132,7 +132,7 @@ export class Reconciler {
     for (const one of live) if (!wanted.has(one.id)) await instances.end(one.id, "its service no longer needs it");
   }
 
-  async #start(row: ServiceRow, slot: Slot): Promise<void> {
+  async #start(row: ServiceRow, slot: ReplicaSlot): Promise<void> {
     const { instances, rows, storage, now, shown } = this.#options;
     try {
       const folder = row.storage === null ? null : await storage.open(row.owner, row.storage);
@@ -145,7 +145,7 @@ export class Reconciler {
     } catch (error) {
       // Another server started it, or this one is closing.
       if (this.#isClosing || isPlatformError(error, "instance.exists", "server.draining")) return;
-      const later = (one: Slot) => (one.instanceId === slot.instanceId ? afterFailure(one, now()) : one);
+      const later = (one: ReplicaSlot) => (one.instanceId === slot.instanceId ? afterFailure(one, now()) : one);
       await rows.update(row.id, (latest) => ({ ...latest, slots: latest.slots.map(later), reason: shown(messageOf(error)) }));
     }
   }

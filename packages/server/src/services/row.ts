@@ -4,7 +4,7 @@ import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
 
 /** One replica of a service: the id of its instance, which is written here before the instance exists. */
-export interface Slot {
+export interface ReplicaSlot {
   readonly instanceId: string;
   /** The generation of the service's settings that the instance was created for. */
   readonly generation: number;
@@ -46,7 +46,7 @@ export interface ServiceRow {
   readonly variables: Readonly<Record<string, string>>;
   /** Incremented by changes that need new replicas. */
   readonly generation: number;
-  readonly slots: readonly Slot[];
+  readonly slots: readonly ReplicaSlot[];
   /** The name of the persistent folder; null if it has none. */
   readonly storage: string | null;
   /** Set if the engine keeps the replicas running. Then there are no slots. */

@@ -16,7 +16,7 @@ import { Disposal } from "../sandboxes/disposal.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { secondOf, type TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
-import type { TaskRoom } from "../task-sandboxes/room.ts";
+import type { TaskResources } from "../task-sandboxes/task-resources.ts";
 import { claimSpecFor } from "./claim-spec.ts";
 import { bundleGroup, type HostKind, Hosts, type HostsOptions } from "./hosts.ts";
 import { createBody, type InitialState } from "./initial-state.ts";
@@ -40,7 +40,7 @@ export interface SlotsOptions extends Omit<HostsOptions, "occupancy"> {
   /** The environment's unpacked bundle. */
   readonly bundleFolder: (digest: string) => Promise<string>;
   readonly startTimeoutMs: number;
-  readonly tasks: TaskRoom;
+  readonly tasks: TaskResources;
   /** Called when a sandbox of this server ends, with the instances known to have occupied it. */
   readonly onExit: (sandboxId: string, instanceIds: readonly string[], exit: SandboxExit) => void;
 }

@@ -40,7 +40,7 @@ export function admit(
  * For the first sandbox of an instance. Further ones, such as those of rewards, are always admitted: the instance holds its memory
  * until it has them, so that instances which wait for each other would never end. A sandbox larger than all memory runs alone.
  */
-export function requireRoom({ memoryMb }: TaskSandboxSpec, totalMemoryMb: number | null, hasMemory: () => boolean, all: All): void {
+export function requireMemory({ memoryMb }: TaskSandboxSpec, totalMemoryMb: number | null, hasMemory: () => boolean, all: All): void {
   const used = memoryOf(all);
   if (totalMemoryMb !== null && used > 0 && used + memoryMb > totalMemoryMb)
     throw noRoom(`it may use ${memoryMb} MiB, and ${used} of ${totalMemoryMb} MiB are taken (taskMemoryTotalMb)`);

@@ -4,7 +4,7 @@ import type { Sandbox, SandboxEngine, SandboxSubject } from "@aenv/sandbox";
 import { Disposal } from "../sandboxes/disposal.ts";
 import type { InitConnections, OpenSandbox } from "../sandboxes/init-connections.ts";
 import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
-import { admit, memoryOf, requireRoom } from "./admission.ts";
+import { admit, memoryOf, requireMemory } from "./admission.ts";
 import { InstanceSandboxes, instanceOf, readLabels, type TaskSandbox } from "./instance-sandboxes.ts";
 import {
   narrowed,
@@ -112,7 +112,7 @@ export class TaskSandboxes {
     // A start waits. Code in the middle of an episode is told at once that there is none.
     if (instance.isStarting && mine.count === 0 && memoryOf(all()) > 0) await untilMemory(instanceId, stop);
     admit(instanceId, mine, request.episode, { ...limits, atOnce: policy.atOnce, all: all() });
-    if (mine.count === 0) requireRoom(spec, limits.totalMemoryMb, instance.isStarting ? () => true : hasMemory, all());
+    if (mine.count === 0) requireMemory(spec, limits.totalMemoryMb, instance.isStarting ? () => true : hasMemory, all());
     const starting = this.#start(instance, mine, { ...request, spec, policy }, stop);
     mine.starting.set(starting, { episode: request.episode, spec });
     try {

@@ -23,8 +23,8 @@ import { ConnectionCount } from "./connection-count.ts";
 import type { ToWorker, WorkerSettings } from "./messages.ts";
 import { RemoteDelegates } from "./remote-delegates.ts";
 import { RemoteStore } from "./remote-store.ts";
+import { ReportedUses } from "./reported-uses.ts";
 import { RoutesOfServer } from "./server-routes.ts";
-import { Uses } from "./uses.ts";
 
 /** What the server tells a worker that serves the data port. */
 export type Command = Exclude<ToWorker, { type: "open" | "answer" | "error" }>;
@@ -55,7 +55,7 @@ export async function openDataPlane(channel: Channel, settings: WorkerSettings):
   collectDefaultMetrics({ register: own });
   const callMetrics = new CallMetrics(calls);
   let hasNews = false;
-  const uses = new Uses({
+  const uses = new ReportedUses({
     onUsed: (row) => channel.send({ type: "used", row }),
     onUnused: (instanceId) => channel.send({ type: "unused", instanceId }),
   });

@@ -72,8 +72,7 @@ export class OpenEnvSession {
   step(action: Action): Promise<Result> {
     return this.#inTurn(async () => {
       if (action.type === "list_tools") return resultOf({ tools: toolList(await this.#tools()) });
-      if (this.#playing === null) await this.#reset({});
-      return this.#call(this.#playing as unknown as Playing, action);
+      return this.#call(this.#playing ?? (await this.#begin()), action);
     });
   }
 
@@ -178,11 +177,16 @@ export class OpenEnvSession {
     );
   }
 
+  /** Begins an episode for a client that has not reset. */
+  async #begin(): Promise<Playing> {
+    await this.#reset({});
+    return this.#playing as Playing;
+  }
+
   /** Before the first reset and after the last episode: the tools that the environment had when it was published. */
   async #tools(): Promise<readonly ToolDescriptor[]> {
     const published = this.#options.version.metadata;
-    if (this.#playing === null && published === null) await this.#reset({});
-    const playing = this.#playing as Playing | null;
+    const playing = this.#playing ?? (published === null ? await this.#begin() : null);
     if (playing !== null && (playing.outcome === null || this.#toolset?.session === playing.session))
       return (await this.#toolsOf(playing)).all;
     const tools = (published?.tools ?? []).map((tool) => ({ ...tool, name: tool.name.slice(tool.name.indexOf("/") + 1) }));

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { isPlatformError, newKey, type RolloutRequest, type Trajectory } from "@aenv/contract";
-import { type EpisodeSpec, Instances, type Lease } from "@aenv/rollout";
+import { type EpisodeSpec, InstancePool, type Lease } from "@aenv/rollout";
 import { type Environment, SchedulerClient } from "@aenv/sdk";
 import type { Caller } from "@aenv/server/trainer-services";
 import type { CallerAccess, Loopback } from "../loopback/loopback.ts";
@@ -81,7 +81,7 @@ class Pool {
   readonly #caller: Caller;
   readonly #loopback: Loopback;
   readonly #access: CallerAccess;
-  readonly #instances: Instances;
+  readonly #instances: InstancePool;
   #tasks: Promise<TaskList> | null = null;
   readonly #waiting: (() => void)[] = [];
   #holders = 0;
@@ -92,7 +92,7 @@ class Pool {
     this.#loopback = options.loopback;
     this.#access = options.loopback.as(caller);
     const { controlUrl, dataUrl, apiKey, maxAnswerBytes, maxAnswerValues } = this.#access;
-    this.#instances = new Instances({
+    this.#instances = new InstancePool({
       environment,
       // Requests to this server itself: what fails is tried again as a new attempt, or waits here.
       options: {
@@ -145,7 +145,7 @@ class Pool {
   }
 
   /** At the owner's limit of instances a rollout waits for one that is released: the limit is no reason to leave it unscored. */
-  async #untilAllowed(spec: EpisodeSpec, signal: AbortSignal, episodeMs: number): Promise<Awaited<ReturnType<Instances["acquire"]>>> {
+  async #untilAllowed(spec: EpisodeSpec, signal: AbortSignal, episodeMs: number): Promise<Awaited<ReturnType<InstancePool["acquire"]>>> {
     for (let { attempt } = spec; ; attempt = 0) {
       try {
         return await this.#instances.acquire({ ...spec, attempt }, signal, episodeMs);

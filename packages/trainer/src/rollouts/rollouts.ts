@@ -10,7 +10,7 @@ import { RolloutTable, type RolloutTableOptions } from "./rollout-table.ts";
 import { keyOf, LARGE_REQUEST, maySee, placeRequest, type RolloutRow, type RolloutWork } from "./row.ts";
 import { MAX_REQUEST_BYTES } from "./sizes.ts";
 import type { OpenResult } from "./stored-results.ts";
-import { type UnfinishedLimits, UnfinishedRoom } from "./unfinished-room.ts";
+import { UnfinishedCapacity, type UnfinishedLimits } from "./unfinished-capacity.ts";
 import { RolloutWorker, type RolloutWorkerOptions } from "./worker.ts";
 
 /** A rollout of a request. */
@@ -37,7 +37,7 @@ export class Rollouts {
   readonly #options: RolloutsOptions;
   readonly #table: RolloutTable;
   readonly #worker: RolloutWorker;
-  readonly #room: UnfinishedRoom;
+  readonly #unfinished: UnfinishedCapacity;
   readonly #listeners = new Set<(key: string) => void>();
 
   constructor(options: RolloutsOptions) {
@@ -47,7 +47,7 @@ export class Rollouts {
       for (const listener of this.#listeners) listener(key);
     });
     this.#worker = new RolloutWorker(options, this.#table);
-    this.#room = new UnfinishedRoom(this.#table, options);
+    this.#unfinished = new UnfinishedCapacity(this.#table, options);
   }
 
   /** Aborted when the server shuts down; answers that wait for results end then. */
@@ -103,7 +103,7 @@ export class Rollouts {
       caller,
     );
     const { owner, roles, ...rest } = caller;
-    const room = await this.#room.reserve(
+    const reserved = await this.#unfinished.reserve(
       owner,
       missing.map(({ bytes }) => bytes),
     );
@@ -128,7 +128,7 @@ export class Rollouts {
           done: null,
         };
         const isNew = await this.#table.insert(key, row, request);
-        room.release(bytes);
+        reserved.release(bytes);
         if (isNew) return this.#worker.offer(key, row);
         const known = await this.#table.find(key);
         if (known !== null && known.digest !== digest) throw conflict(request.id);
@@ -138,7 +138,7 @@ export class Rollouts {
       // One at a time: writing many would hold the process.
       await inGroups(large, accept, 1);
     } finally {
-      room.releaseAll();
+      reserved.releaseAll();
     }
   }
 

@@ -18,7 +18,7 @@ import { streamResults } from "./results-stream.ts";
 import type { Rollouts } from "./rollouts.ts";
 import { type RolloutRow, statusOf } from "./row.ts";
 
-export interface RolloutRooms {
+export interface RolloutRouteOptions {
   readonly rollouts: Rollouts;
   readonly pingMs?: number;
   readonly pollMs?: number;
@@ -41,7 +41,7 @@ const fields = { fields: z.string().max(1_000).optional().describe("names of the
 /** Characters that are sent at once. */
 const CHUNK = 64 * 1024;
 
-export function rolloutRoutes({ rollouts, pingMs = PING_MS, pollMs = POLL_MS }: RolloutRooms): ApiRoute[] {
+export function rolloutRoutes({ rollouts, pingMs = PING_MS, pollMs = POLL_MS }: RolloutRouteOptions): ApiRoute[] {
   const trainer = ["trainer", "publisher"] as const;
   const common = { tag: "rollouts", roles: trainer, isRaw: true } as const;
 

@@ -14,7 +14,7 @@ import { z } from "zod";
 import type { Sessions } from "./sessions.ts";
 import type { Tasks } from "./tasks.ts";
 
-export interface SessionRooms {
+export interface SessionRouteOptions {
   readonly sessions: Sessions;
   readonly tasks: Tasks;
 }
@@ -22,7 +22,7 @@ export interface SessionRooms {
 const id = z.object({ id: z.string().min(1).max(128) });
 
 /** Trainers in any language read these answers, so they have no envelope. */
-export function sessionRoutes({ sessions, tasks }: SessionRooms): ApiRoute[] {
+export function sessionRoutes({ sessions, tasks }: SessionRouteOptions): ApiRoute[] {
   const roles = ["trainer", "publisher"] as const;
   return [
     route({

@@ -1,7 +1,7 @@
 import type { InstanceRow } from "../instances/row.ts";
 import { isWatched } from "../instances/uses.ts";
 
-export interface UsesOptions {
+export interface ReportedUsesOptions {
   readonly onUsed: (row: InstanceRow) => void;
   readonly onUnused: (instanceId: string) => void;
   readonly monotonicMs?: () => number;
@@ -17,12 +17,12 @@ interface Use {
 const LINGER_MS = 100;
 
 /** Which instances a worker uses, for those that end or are frozen when they are idle. */
-export class Uses {
-  readonly #options: UsesOptions;
+export class ReportedUses {
+  readonly #options: ReportedUsesOptions;
   readonly #uses = new Map<string, Use>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(options: UsesOptions) {
+  constructor(options: ReportedUsesOptions) {
     this.#options = options;
   }
 

@@ -5,20 +5,20 @@ import { LinkRequests, type RequestsOptions } from "./requests.ts";
 import { SHARED_PATH, type SharedFolders } from "./shared-folders.ts";
 import { TaskSandboxes, type TaskSandboxesOptions } from "./task-sandboxes.ts";
 
-export interface TaskRoomOptions extends TaskSandboxesOptions, Omit<RequestsOptions, "sandboxes">, Omit<LinksOptions, "answer"> {}
+export interface TaskResourcesOptions extends TaskSandboxesOptions, Omit<RequestsOptions, "sandboxes">, Omit<LinksOptions, "answer"> {}
 
 /** Rounds of maintenance between two checks of whether the instances of all sandboxes still live. */
 const CHECK_EVERY = 20;
 
 /** All that belongs to the sandboxes of environment code: the sandboxes, the connections to the processes, the shared folders. */
-export class TaskRoom {
+export class TaskResources {
   readonly sandboxes: TaskSandboxes;
   readonly links: Links;
   readonly #folders: SharedFolders;
   readonly #requests: LinkRequests;
   #rounds = 0;
 
-  constructor(options: TaskRoomOptions) {
+  constructor(options: TaskResourcesOptions) {
     this.sandboxes = new TaskSandboxes(options);
     this.#folders = options.sharedFolders;
     this.#requests = new LinkRequests({ ...options, sandboxes: this.sandboxes });

@@ -19,7 +19,7 @@ interface Trunk {
  * Plays the samples of a group as forks: the first tool calls are made once, and each sample goes on from there on an instance of its
  * own. A group is played from one trunk unless that fails; then the samples that are left get a new one.
  */
-export class Forks implements AsyncDisposable {
+export class ForkedGroups implements AsyncDisposable {
   readonly #options: PlayOptions;
   readonly #agent: TurnAgent;
   readonly #forkAt: number;

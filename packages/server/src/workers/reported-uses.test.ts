@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { InstanceRow } from "../instances/row.ts";
-import { Uses } from "./uses.ts";
+import { ReportedUses } from "./reported-uses.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -9,7 +9,7 @@ const row = { id: "i", idleSeconds: 5 } as InstanceRow;
 
 function open() {
   const told: string[] = [];
-  const uses = new Uses({ onUsed: ({ id }) => told.push(`used ${id}`), onUnused: (id) => told.push(`unused ${id}`) });
+  const uses = new ReportedUses({ onUsed: ({ id }) => told.push(`used ${id}`), onUnused: (id) => told.push(`unused ${id}`) });
   return { told, uses };
 }
 

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { UnfinishedRoom } from "./unfinished-room.ts";
+import { UnfinishedCapacity } from "./unfinished-capacity.ts";
 
 const open = (count: number, bytes: number) =>
-  new UnfinishedRoom({ unfinishedOf: async () => ({ count, bytes }) }, { maxUnfinished: 10, maxRequestBytes: 1_000 });
+  new UnfinishedCapacity({ unfinishedOf: async () => ({ count, bytes }) }, { maxUnfinished: 10, maxRequestBytes: 1_000 });
 
 it("refuses requests of more bytes than an owner may have unfinished, and says owner, bytes and limit", async () => {
   // Before: only the number of rollouts was limited, so 100,000 of any size were accepted.

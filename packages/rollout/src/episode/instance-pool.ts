@@ -2,7 +2,7 @@ import { isPlatformError, parseDuration } from "@aenv/contract";
 import { Environment, type EnvironmentOptions } from "@aenv/sdk";
 import type { EpisodeSpec, Lease } from "./play.ts";
 
-export interface InstancesOptions {
+export interface InstancePoolOptions {
   /** `name@version`. */
   readonly environment: string;
   /** Without `ttl`, an instance lives as long as it is used, and as much longer as an episode may take. */
@@ -21,14 +21,14 @@ const USED_MS = 30 * 60_000;
  * Instances for the episodes of a run. One whose episode was scored is used again: the next episode resets it, if that has time enough
  * before the instance's time to live is over. One whose episode failed is ended, because nobody knows in which state it is.
  */
-export class Instances implements AsyncDisposable {
-  readonly #options: InstancesOptions;
+export class InstancePool implements AsyncDisposable {
+  readonly #options: InstancePoolOptions;
   readonly #idle: Environment[] = [];
   /** When the time to live of each is over, by the monotonic clock. */
   readonly #endsAt = new WeakMap<Environment, number>();
   readonly #releasing = new Set<Promise<void>>();
 
-  constructor(options: InstancesOptions) {
+  constructor(options: InstancePoolOptions) {
     this.#options = options;
   }
 

@@ -11,8 +11,8 @@ import { replay } from "../replay/replay.ts";
 import { RunFolder } from "../run/folder.ts";
 import { playRun, type RunOptions } from "../run/run.ts";
 import { Episode } from "./episode.ts";
-import { Forks } from "./forks.ts";
-import type { Instances } from "./instances.ts";
+import { ForkedGroups } from "./forked-groups.ts";
+import type { InstancePool } from "./instance-pool.ts";
 import type { EpisodeSpec, PlayOptions } from "./play.ts";
 
 const never = new AbortController().signal;
@@ -22,7 +22,7 @@ describe("forks on a platform", () => {
   let platform: Platform;
   let tree: Tree;
   let environment: string;
-  let instances: Instances;
+  let instances: InstancePool;
   beforeAll(async () => {
     tree = temporaryTree();
     platform = await startPlatform();
@@ -43,7 +43,7 @@ describe("forks on a platform", () => {
   ) {
     const tasks = [{ id: "greet" }, { id: "recall" }];
     const settings = runSettingsOf(environment, agent, { tasks, samples: 3, fork_at: forkAt });
-    await using forks = new Forks(playOptionsOf(agent, instances, { costOf: (turns) => turns.length, ...of }), forkAt);
+    await using forks = new ForkedGroups(playOptionsOf(agent, instances, { costOf: (turns) => turns.length, ...of }), forkAt);
     const folder = new RunFolder(tree.path, name);
     const common = { folder, settings, concurrency: 4, retries: 1, cancel: never };
     const onDone: RunOptions["onDone"] = (planned) => forks.done(planned);

@@ -14,7 +14,7 @@ interface Amount {
 }
 
 /** The space of an owner for rollouts that are not done. What is being accepted counts too, so that requests at once cannot exceed it. */
-export class UnfinishedRoom {
+export class UnfinishedCapacity {
   readonly #table: Pick<RolloutTable, "unfinishedOf">;
   readonly #limits: UnfinishedLimits;
   readonly #accepting = new Map<string, Amount>();

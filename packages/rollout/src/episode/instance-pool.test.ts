@@ -1,6 +1,6 @@
 import { type Platform, projects, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Instances } from "./instances.ts";
+import { InstancePool } from "./instance-pool.ts";
 
 const never = new AbortController().signal;
 const spec = { task: { id: "greet", split: null, index: null }, seed: 1 };
@@ -15,9 +15,13 @@ describe("instances of a run", () => {
   });
   afterAll(() => platform?.close());
 
-  function open(options: { readonly ttl?: string } = {}): Instances {
+  function open(options: { readonly ttl?: string } = {}): InstancePool {
     const provenance = { environment, environment_digest: null, engine: null, isolation: null, server_version: null };
-    return new Instances({ environment, options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl, ...options }, provenance });
+    return new InstancePool({
+      environment,
+      options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl, ...options },
+      provenance,
+    });
   }
   const listed = async () => (await platform.demand("GET", "/env-instance/*/list")) as { id: string; ttl: string }[];
   const ids = async () => (await listed()).map(({ id }) => id);
