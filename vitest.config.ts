@@ -1,14 +1,18 @@
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { configDefaults, defineConfig } from "vitest/config";
+import { longFiles } from "./testing/src/long-files.ts";
 import { LongestFirst } from "./testing/src/longest-first.ts";
 
 /** Packages whose tests leave nothing in their process that another file could notice: their files share processes, and start faster. */
 const sharing = "packages/{contract,kit,rollout,sdk,server,trainer}/**/*.test.ts";
 
+/** `npm run test:fast` sets the variable. */
+const leftOut = process.env.AENV_TEST_FAST === "1" ? longFiles : [];
+
 export default defineConfig({
   test: {
-    exclude: [...configDefaults.exclude, "**/dist/**", "**/templates/**", "**/fixtures/**", "**/.venv/**"],
+    exclude: [...configDefaults.exclude, "**/dist/**", "**/templates/**", "**/fixtures/**", "**/.venv/**", ...leftOut],
     setupFiles: ["testing/src/clean-env.ts", "testing/src/cost.ts"],
     // Thousands of processes of Node are started: those after the first find their modules compiled and without types.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/aenv-compiled", import.meta.url)) },

@@ -9,7 +9,7 @@ export type Uses = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** A change of these reaches every test. */
 const REACHES_ALL =
-  /^(?:package(?:-lock)?\.json|vitest\.config\.ts|tsconfig\.json|testing\/src\/(?:clean-env|cost|longest-first|reporter|results)\.ts)$/;
+  /^(?:package(?:-lock)?\.json|vitest\.config\.ts|tsconfig\.json|testing\/src\/(?:clean-env|cost|long-files|longest-first|reporter|results)\.ts)$/;
 
 /** Its strings name folders of every component, which a test that only asks for one of them does not use. */
 const COMPONENTS = "testing/src/components.ts";

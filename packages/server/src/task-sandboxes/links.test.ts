@@ -77,7 +77,7 @@ describe("the connection of the platform to an environment", () => {
   it("holds at most 32 MiB of unfinished parameters: most of 60 requests with 7 MB each that never end are refused", {
     timeout: 90_000,
   }, async () => {
-    await using process = await hostile();
+    await using process = await hostile({ maxBytes: 8 * 2 ** 20, timeoutMs: 120_000 });
     const all = Array.from({ length: 60 }, () => process.post());
     const refused: unknown[] = [];
     for (const stream of all)
