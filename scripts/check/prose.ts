@@ -36,11 +36,12 @@ export async function checkProse(root: string): Promise<readonly Problem[]> {
   return problems;
 }
 
-/** Comments that stand on lines of their own; lines of `//` that follow each other are one comment. */
+/** Comments that stand on lines of their own, without their tables and indented blocks. Lines of `//` that follow each other are one comment. */
 export function findComments(source: string): Prose[] {
   const found: Prose[] = [];
   for (const { 0: whole, index } of source.matchAll(/^[ \t]*(?:\/\*[\s\S]*?\*\/|\/\/.*(?:\n[ \t]*\/\/.*)*)/gm)) {
-    found.push({ text: plain(whole, /^[ \t]*(?:\/\*+|\*\/|\*|\/\/)|\*\/$/gm), at: index });
+    const prose = whole.replace(/^[ \t]*\*(?: {5,}| ?\|).*$/gm, "");
+    found.push({ text: plain(prose, /^[ \t]*(?:\/\*+|\*\/|\*|\/\/)|\*\/$/gm), at: index });
   }
   return found;
 }
