@@ -93,7 +93,7 @@ def sequences_of(result: RolloutResult) -> tuple[float, list[Sequence]]:
 
 
 def only_sequence(result: RolloutResult) -> tuple[float, Sequence]:
-    """For frameworks that take one sequence per episode: an episode that drifted into several cannot be trained on."""
+    """The sequence of an episode, for frameworks that take one: an episode that drifted into several cannot be trained on."""
     reward, sequences = sequences_of(result)
     if len(sequences) > 1:
         message = f"a later prompt does not begin with the tokens before it, so the episode has {len(sequences)} sequences"

@@ -81,7 +81,7 @@ class Unscored(AEnvError):
 
 
 def error_class(status: int, code: str | None) -> type[PlatformError]:
-    """By the code if the answer has one: sandboxes answer 500 for every failure of a function or a reward."""
+    """The class is chosen by the code if the answer has one: sandboxes answer 500 for every failure of a function or a reward."""
     if code in ("request.invalid", "request.too_large"):
         return InvalidRequest
     if code is not None and code.endswith(".not_found"):

@@ -82,8 +82,8 @@ class AEnv(gymnasium.Env[str, str]):
 
 class Menu(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
-    For learners that need numbers, such as those of Stable-Baselines3 and RLlib: an action is the index of one of the given texts or
-    tool calls, and an observation is a vector of `features` zeros and ones, one for each hash of a word.
+    An environment for learners that need numbers, such as those of Stable-Baselines3 and RLlib. An action is the index of one of the given
+    texts or tool calls, and an observation is a vector of `features` zeros and ones, one for each hash of a word.
     """
 
     def __init__(self, env: gymnasium.Env[str, str], actions: Iterable[str | dict[str, Any]], features: int = 64) -> None:

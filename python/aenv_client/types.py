@@ -34,7 +34,7 @@ class Environment(Record):
 
     @property
     def status(self) -> str:
-        """By name, such as `Ready`. The key `status` has what the server sent: its index in most answers."""
+        """The status by name, such as `Ready`. The key `status` has what the server sent: its index in most answers."""
         value = self.get("status")
         is_index = isinstance(value, int) and 0 <= value < len(_ENVIRONMENT_STATUSES)
         return _ENVIRONMENT_STATUSES[value] if is_index else str(value)

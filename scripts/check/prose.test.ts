@@ -53,6 +53,9 @@ describe("prose", () => {
   it("is in comments on lines of their own", () => {
     const source = 'const a = "// no";\n  // One text\n  // of two lines.\n/** Doc. */\n/**\n * Long\n * doc.\n */\n';
     expect(findComments(source).map(({ text }) => text)).toEqual(["One text of two lines.", "Doc.", "Long doc."]);
+    expect(findScriptComments('def a():\n    """One text\n    of two lines.\n\n    More."""\n').map(({ text }) => text)).toEqual([
+      "One text of two lines.",
+    ]);
     expect(findScriptComments("#!/bin/sh\n\n# One text\n# of two lines.\n").map(({ text }) => text)).toEqual(["One text of two lines."]);
   });
 

@@ -46,11 +46,11 @@ export function findComments(source: string): Prose[] {
   return found;
 }
 
+/** Comments with `#`, and docstrings of Python. */
 export function findScriptComments(source: string): Prose[] {
-  return [...source.matchAll(/^[ \t]*#(?!!).*(?:\n[ \t]*#.*)*/gm)].map(({ 0: whole, index }) => ({
-    text: plain(whole, /^[ \t]*#/gm),
-    at: index,
-  }));
+  const found = source.matchAll(/^[ \t]*(?:#(?!!).*(?:\n[ \t]*#.*)*|"""[\s\S]*?""")/gm);
+  // A docstring's examples and lists of fields follow its first paragraph.
+  return [...found].map(({ 0: whole, index }) => ({ text: plain(whole.split(/\n\s*\n/)[0] ?? "", /^[ \t]*#|"""/gm), at: index }));
 }
 
 /** Paragraphs and items of lists, without blocks of code, tables and headings. */

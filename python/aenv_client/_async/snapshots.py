@@ -28,11 +28,11 @@ class AsyncSnapshots:
                 return
 
     async def get(self, name: str) -> SnapshotRecord:
-        """By name or id."""
+        """Finds a snapshot by name or id."""
         return SnapshotRecord(await self._http.send(Call(f"get snapshot '{name}'", "GET", f"/snapshots/{wire.segment(name)}")))
 
     async def delete(self, name: str) -> None:
-        """By name or id. Instances that were started from it go on. Deleting twice is allowed."""
+        """Deletes a snapshot by name or id. Instances that were started from it go on. Deleting twice is allowed."""
         try:
             await self._http.send(Call(f"delete snapshot '{name}'", "DELETE", f"/snapshots/{wire.segment(name)}"))
         except NotFound:
