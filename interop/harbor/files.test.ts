@@ -55,23 +55,31 @@ describeNeeding("harbor", "Harbor and this implementation", () => {
       expect(withVerifierTimeouts(ours.config), name).toMatchObject(withoutNulls(theirs.config));
       expect([await taskChecksum(folder), (await packageContent(folder)).hash], name).toEqual([theirs.checksum, theirs.digest]);
     }
-    expect(Object.keys(seen.tasks)).toHaveLength(17);
+    expect(Object.keys(seen.tasks)).toHaveLength(18);
     expect(seen.dataset).toBe(manifestHash(parseManifest(readFileSync(join(examples, "dataset.toml"), "utf8"))));
 
     expect(seen.lock).toMatchObject({
       n_concurrent_trials: 4,
-      invocation: ["aenv", "bench", "run", "--ae", "API_KEY=secr****234"],
-      trials: [{ task: { name: "a", type: "local", digest: DIGEST }, agent: { name: "nop", model_name: "acme/coder" } }, {}],
+      schema_version: 3,
+      trials: [
+        {
+          schema_version: 2,
+          task: { name: "a", version: "1.0", type: "local", digest: DIGEST },
+          verifier: { environment_mode: "shared" },
+          agent: { name: "nop", model_name: "acme/coder" },
+        },
+        {},
+      ],
     });
     expect(seen.trials).toEqual([
       { name: "a__1111111", rewards: { reward: 1, speed: 0.5 } },
       { name: "b__2222222", rewards: null },
     ]);
     for (const [i, name] of ["a__1111111", "b__2222222"].entries()) {
-      const { task_name, task_checksum, agent_info, verifier_result, exception_info } = await readTrial(
+      const { task_name, task_checksum, agent_info, verifier_result, verifier_environment_mode, exception_info } = await readTrial(
         join(tree.path, name, "rewritten.json"),
       );
-      expect(written[i], name).toMatchObject({ task_name, task_checksum, agent_info, verifier_result });
+      expect(written[i], name).toMatchObject({ task_name, task_checksum, agent_info, verifier_result, verifier_environment_mode });
       expect(exception_info?.exception_type, name).toBe(written[i]?.exception_info?.exception_type);
     }
   });
@@ -110,6 +118,7 @@ async function writeExampleJob(folder: string) {
       taskId: { path: "/tasks/a" },
       source: "examples",
       taskChecksum: "0",
+      verifierMode: "shared" as const,
       config,
       startedAt: 0,
       finishedAt: 1000,
@@ -131,7 +140,16 @@ async function writeExampleJob(folder: string) {
     retries: 0,
   };
   await writeJob(folder, jobResultOf(results, progress));
-  const locked = results.map(({ config }) => ({ name: "a", digest: DIGEST, source: "examples", path: "/tasks/a", config }));
+  const locked = results.map(({ config }) => ({
+    name: "a",
+    version: "1.0",
+    verifierMode: "shared" as const,
+    digest: DIGEST,
+    source: "examples",
+    path: "/tasks/a",
+    config,
+  }));
+  // A key of releases before 0.25.
   const invocation = ["aenv", "bench", "run", "--ae", "API_KEY=secret-1234"];
   await writeLock(folder, jobLock({ createdAt: progress.startedAt, invocation, concurrency: 4, trials: locked }));
   const trajectory = commandTrajectory({ name: "oracle", version: "1.0.0" }, "a__1111111", "Do it.", [{ command: "ls", output: "a\n" }]);

@@ -4,7 +4,6 @@ import json
 import sys
 from pathlib import Path
 
-from dirhash import dirhash
 from harbor.models.dataset.manifest import DatasetManifest
 from harbor.models.job.lock import JobLock
 from harbor.models.job.result import JobResult
@@ -25,7 +24,7 @@ def task(folder: Path) -> dict:
         "config": config.model_dump(mode="json"),
         "name": loaded.name,
         "instruction": loaded.instruction,
-        "checksum": dirhash(folder, "sha256"),
+        "checksum": loaded.checksum,
         "digest": Packager.compute_content_hash(folder)[0],
     }
 

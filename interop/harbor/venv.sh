@@ -10,7 +10,7 @@ for python in python3 python3.14 python3.13 python3.12 "$HOME"/.pyenv/versions/3
     [ -x .venv/bin/python ] || ../uv.sh venv --quiet --python "$(command -v "$python")" .venv
     uv() { ../uv.sh pip install --quiet --python .venv/bin/python "$@"; }
     uv -r requirements.txt
-    uv --no-deps harbor==0.13.2
+    uv --no-deps harbor==0.25.0
     exit
   fi
 done

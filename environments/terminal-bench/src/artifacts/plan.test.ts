@@ -39,6 +39,7 @@ describe("artifacts", () => {
       type: "directory",
       status: "empty",
       service: null,
+      exclude: [],
     });
     expect([guessedType("/a/b.txt"), guessedType("/a/b/")]).toEqual(["file", "directory"]);
   });

@@ -35,11 +35,14 @@ export interface ManifestEntry {
   readonly type: "file" | "directory";
   readonly status: ArtifactStatus;
   readonly service: string | null;
+  /** Patterns that were left out of a directory. */
+  readonly exclude: readonly string[];
 }
 
 export function manifestEntry(artifact: PlannedArtifact, type: ManifestEntry["type"], status: ArtifactStatus): ManifestEntry {
   const { source, hostPath, service } = artifact;
-  return { source, destination: hostPath === "" ? "artifacts" : `artifacts/${hostPath}`, type, status, service };
+  const exclude = type === "directory" ? artifact.exclude : [];
+  return { source, destination: hostPath === "" ? "artifacts" : `artifacts/${hostPath}`, type, status, service, exclude };
 }
 
 /** What a source is taken for if the container cannot tell: a name without an extension is a directory. */

@@ -1,7 +1,8 @@
 import { either, list, map, object } from "../fields/containers.ts";
-import { type Field, InvalidValue, optional, refine } from "../fields/field.ts";
+import { before, type Field, InvalidValue, optional, refine } from "../fields/field.ts";
 import { anything, bool, float, int, oneOf, text } from "../fields/scalars.ts";
 import { isIsoDateTime } from "../python/isoformat.ts";
+import { strip } from "../python/text.ts";
 
 const extra = optional(map(anything));
 
@@ -17,16 +18,39 @@ const timestamp = refine(text, (value, at) => {
 
 const imageSource = object({ media_type: oneOf("image/jpeg", "image/png", "image/gif", "image/webp"), path: text }, "forbid");
 
+const AUDIO_TYPES = ["wav", "mpeg", "mp4", "aac", "ogg", "flac", "webm", "aiff"] as const;
+/** Other names of these types, which are read as them. */
+const AUDIO_ALIASES: Readonly<Record<string, (typeof AUDIO_TYPES)[number]>> = {
+  ...{ mp3: "mpeg", mpga: "mpeg", "x-mpeg": "mpeg", "x-wav": "wav", wave: "wav", "vnd.wave": "wav" },
+  ...{ "x-m4a": "mp4", m4a: "mp4", "x-aac": "aac", "x-flac": "flac", "x-aiff": "aiff" },
+};
+
+const audioType = before(
+  (value) => {
+    const type = typeof value === "string" ? strip(value).toLowerCase() : value;
+    return typeof type === "string" ? type.replace(/^audio\/(.*)$/, (_, name: string) => `audio/${AUDIO_ALIASES[name] ?? name}`) : type;
+  },
+  oneOf(...AUDIO_TYPES.map((name) => `audio/${name}` as const)),
+);
+
+const duration = refine(float, (value, at) => {
+  if (!(value >= 0)) throw new InvalidValue(at, `must not be negative, got ${value}`);
+  return value;
+});
+
+const audioSource = object({ media_type: audioType, path: text, duration_sec: optional(duration) }, "forbid");
+
 const part = refine(
-  object({ type: oneOf("text", "image"), text: optional(text), source: optional(imageSource) }, "forbid"),
+  object({ type: oneOf("text", "image", "audio"), text: optional(text), source: optional(either(imageSource, audioSource)) }, "forbid"),
   (value, at) => {
     const [own, other] = value.type === "text" ? [value.text, value.source] : [value.source, value.text];
-    if (own === null || other !== null) throw new InvalidValue(at, `a part of the type ${value.type} has only its own field`);
+    const isOther = value.source !== null && !value.source.media_type.startsWith(`${value.type}/`);
+    if (own === null || other !== null || isOther) throw new InvalidValue(at, `a part of the type ${value.type} has only its own field`);
     return value;
   },
 );
 
-/** A text, or parts with text and images. */
+/** A text, or parts with text, images and sounds. */
 const content = either(text, list(part));
 
 const toolCall = object({ tool_call_id: text, function_name: text, arguments: map(anything), extra }, "forbid");

@@ -128,7 +128,7 @@ it("results are a job's folder of Harbor, the same if an episode is written agai
   }
   const lock = JSON.parse(readFileSync(join(options.folder, "lock.json"), "utf8"));
   const { hash } = await packageContent(join(examplesFolder, "harbor/workdir"));
-  expect(lock).toMatchObject({ schema_version: 1, created_at: run.startedAt.toISOString(), n_concurrent_trials: 3 });
+  expect(lock).toMatchObject({ schema_version: 3, created_at: run.startedAt.toISOString(), n_concurrent_trials: 3 });
   expect(lock.trials).toMatchObject(Array(2).fill({ task: { type: "local", digest: `sha256:${hash}` }, agent: { name: "openai" } }));
   expect(lock.trials[0].agent).not.toHaveProperty("import_path");
   const { result, trials, unfinished } = await readJob(options.folder);

@@ -19,6 +19,7 @@ import type { TrialResult } from "../results/trial-result.ts";
 import type { Task } from "../task/model.ts";
 import type { TrialReport } from "../trial/report.ts";
 import { NO_MULTIPLIERS } from "../trial/timeouts.ts";
+import { type VerifierMode, verifierMode } from "../verifier/mode.ts";
 import type { FinishedEpisode } from "./episode.ts";
 import { openMetrics } from "./metrics.ts";
 import { openTb1Files } from "./tb1-files.ts";
@@ -104,10 +105,15 @@ async function lockOf({ run, taskIds, samples, folder, concurrency }: ResultsOpt
       if (task === null) continue;
       const hash = task.format === "harbor" ? (await packageContent(task.folder)).hash : await taskChecksum(task.folder);
       const config = configOf({ task, source, run, folder, name: nameOf(task, run, taskId, sample) });
-      trials.push({ name: task.name, digest: `sha256:${hash}`, source, path: task.folder, config });
+      const version = task.config.task?.version ?? null;
+      trials.push({ name: task.name, version, verifierMode: modeOf(task), digest: `sha256:${hash}`, source, path: task.folder, config });
     }
   }
   return jobLock({ createdAt: run.startedAt.toISOString(), invocation: null, concurrency, trials });
+}
+
+function modeOf({ steps, config }: Task): VerifierMode | null {
+  return steps.length > 0 ? null : verifierMode(config, null);
 }
 
 function nameOf(task: Task, run: BenchRun, taskId: string, sample: number): string {
@@ -152,6 +158,7 @@ async function writeEpisode({ episode, ...trial }: Written): Promise<TrialResult
       taskId: { path: task.folder },
       source,
       taskChecksum: await taskChecksum(task.folder),
+      verifierMode: modeOf(task),
       config,
       startedAt,
       finishedAt: startedAt + trajectory.timing.total_ms,
@@ -179,6 +186,7 @@ function agentResult({ trajectory: { usage, cost } }: FinishedEpisode): TrialRes
     n_cache_tokens: usage.cached_tokens,
     n_output_tokens: usage.completion_tokens,
     cost_usd: cost,
+    model_usage: null,
     rollout_details: null,
     metadata: null,
   };

@@ -40,6 +40,27 @@ describe("the content of a package", () => {
   });
 });
 
+describe("a .harborignore", () => {
+  it("leaves out files of tests and solutions, and itself", async () => {
+    const files = { "task.toml": "", "tests/test.sh": "", "tests/.harborignore": "*.log\n!keep.log\n/only\n" };
+    const ignored = { "tests/a.log": "", "tests/in/b.log": "", "tests/only/x": "", "environment/.harborignore": "*" };
+    const kept = { "tests/keep.log": "", "tests/in/only/x": "", "environment/a.log": "", "solution/a.log": "" };
+    using ignoring = temporaryTree({ ...files, ...ignored, ...kept });
+    expect((await packageContent(ignoring.path)).files).toEqual([...Object.keys(kept), "task.toml", "tests/test.sh"].sort());
+    using without = temporaryTree({ "task.toml": "", "tests/test.sh": "", ...kept });
+    expect(await taskChecksum(ignoring.path)).toBe(await taskChecksum(without.path));
+  });
+
+  it("of an inner folder comes after those above it", async () => {
+    using tree = temporaryTree({
+      "steps/a/tests/.harborignore": "*.txt",
+      "steps/a/tests/b/.harborignore": "!x.txt",
+      "steps/a/tests/b/x.txt": "",
+    });
+    expect((await packageContent(tree.path)).files).toEqual(["steps/a/tests/b/x.txt"]);
+  });
+});
+
 describe("patterns of a .gitignore", () => {
   const ignored = (source: string, ...paths: string[]) => paths.filter(gitignore(source));
 

@@ -9,26 +9,40 @@ export interface HashedFile {
   readonly path: string;
   /** In hexadecimal. */
   readonly sha256: string;
-  /** Reached through a symbolic link to a folder. */
-  readonly isLinked: boolean;
+}
+
+export interface HashOptions {
+  /** Of a file or a folder, by its absolute path. */
+  readonly isIgnored?: (path: string) => boolean;
+  /** Links to files are always followed. */
+  readonly followsFolders?: boolean;
 }
 
 /** All files below a folder with their hashes. Symbolic links are followed; a link to a folder that contains it is an error. */
-export async function hashFiles(folder: string): Promise<HashedFile[]> {
+export async function hashFiles(folder: string, options: HashOptions = {}): Promise<HashedFile[]> {
   const found: HashedFile[] = [];
-  await visit(folder, "", false, [], found);
+  await visit({ root: folder, ...options }, "", [], found);
   return found;
 }
 
-async function visit(root: string, path: string, isLinked: boolean, above: readonly string[], found: HashedFile[]): Promise<void> {
+interface Tree extends HashOptions {
+  readonly root: string;
+}
+
+async function visit(tree: Tree, path: string, above: readonly string[], found: HashedFile[]): Promise<void> {
+  const { root, isIgnored, followsFolders = true } = tree;
   const folder = join(root, path);
   const real = await realpath(folder);
   if (above.includes(real)) throw new Error(`${folder} is a symbolic link to a folder that contains it`);
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const inner = path === "" ? entry.name : `${path}/${entry.name}`;
-    const target = await stat(join(root, inner));
-    if (target.isDirectory()) await visit(root, inner, isLinked || entry.isSymbolicLink(), [...above, real], found);
-    else if (target.isFile()) found.push({ path: inner, sha256: await hashFile(join(root, inner)), isLinked });
+    if (isIgnored?.(join(root, inner))) continue;
+    // A link to nothing counts as nothing.
+    const target = await stat(join(root, inner)).catch(() => null);
+    if (target === null) continue;
+    if (target.isDirectory()) {
+      if (followsFolders || !entry.isSymbolicLink()) await visit(tree, inner, [...above, real], found);
+    } else if (target.isFile()) found.push({ path: inner, sha256: await hashFile(join(root, inner)) });
   }
 }
 

@@ -12,17 +12,34 @@ export function gitignore(source: string): (path: string) => boolean {
   return (path) => patterns.findLast(({ matches }) => matches.test(path))?.isNegated === false;
 }
 
-function parsePattern(line: string): Pattern | null {
+export interface PatternLine {
+  readonly isNegated: boolean;
+  /** It matches folders only. */
+  readonly isFolder: boolean;
+  /** A slash at the start or in the middle ties it to the root. */
+  readonly isAnchored: boolean;
+  readonly parts: readonly string[];
+}
+
+/** Null for a comment and an empty line. `/` has one empty part. */
+export function parseLine(line: string): PatternLine | null {
   let text = line.replace(/(?<!\\)(?: )+$/, "");
   if (text === "" || text.startsWith("#")) return null;
   const isNegated = text.startsWith("!");
   if (isNegated) text = text.slice(1);
   const isFolder = text.endsWith("/");
   const parts = text.replace(/\/$/, "").split("/");
-  if (parts.length === 1 && parts[0] === "") return isFolder ? { isNegated, matches: /^/ } : null;
-  // A slash at the start or in the middle ties the pattern to the root.
+  if (parts.length === 1 && parts[0] === "" && !isFolder) return null;
   const isAnchored = parts.length > 1;
-  if (parts[0] === "") parts.shift();
+  if (isAnchored && parts[0] === "") parts.shift();
+  return { isNegated, isFolder, isAnchored, parts };
+}
+
+function parsePattern(line: string): Pattern | null {
+  const parsed = parseLine(line);
+  if (parsed === null) return null;
+  const { isNegated, isFolder, isAnchored, parts } = parsed;
+  if (parts.length === 1 && parts[0] === "") return { isNegated, matches: /^/ };
   const inner = parts.map((part, i) => segment(part, i === 0, i === parts.length - 1));
   const start = isAnchored || parts[0] === "**" ? "" : "(?:.*/)?";
   const end = isFolder ? "/.*" : parts.at(-1) === "**" || (isAnchored && parts.at(-1) === "*") ? "" : "(?:/.*)?";
@@ -35,7 +52,8 @@ function segment(part: string, isFirst: boolean, isLast: boolean): string {
   return globExpression(part, "[^/]") + (isLast ? "" : "/");
 }
 
-function globExpression(glob: string, any: string): string {
+/** The expression of a name with wildcards; `any` is what `*` repeats. */
+export function globExpression(glob: string, any: string): string {
   let out = "";
   const letters = [...glob];
   for (let i = 0; i < letters.length; i++) {

@@ -1,4 +1,5 @@
 import { compareText } from "../python/text.ts";
+import { ignoreRules } from "../task/ignore.ts";
 import { type HashedFile, hashFiles, sha256 } from "./files.ts";
 
 interface Folder {
@@ -6,8 +7,13 @@ interface Folder {
   readonly folders: Map<string, Folder>;
 }
 
-/** The checksum of a task in result files: every file counts, also hidden ones; folders without files do not. */
+/** The checksum of a task in result files: every file counts that `.harborignore` does not leave out; folders without files do not. */
 export async function taskChecksum(folder: string): Promise<string> {
+  return treeHash(await hashFiles(folder, { isIgnored: ignoreRules(folder) }));
+}
+
+/** The checksum of any folder, with all its files. */
+export async function folderChecksum(folder: string): Promise<string> {
   return treeHash(await hashFiles(folder));
 }
 

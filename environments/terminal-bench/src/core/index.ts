@@ -14,6 +14,7 @@ export { type MetricType, metric } from "../metrics/metrics.ts";
 export { passAtKs } from "../metrics/pass-at-k.ts";
 export { type NetworkAbilities, type NetworkPlan, type NetworkPolicy, networkPlan, unsupportedPolicies } from "../network/policy.ts";
 export { parsePackageReference } from "../packages/reference.ts";
+export { egressOf } from "../platform/egress.ts";
 export { type JobFolder, readJob, readTrial, writeJob, writeLock, writeTrial, writeTrialConfig } from "../results/job-folder.ts";
 export { type JobProgress, type JobResult, jobResultOf } from "../results/job-result.ts";
 export { jobLock, type LockedTrial } from "../results/lock.ts";
@@ -21,7 +22,10 @@ export { evalKey, jobName, trialName, verifierSessionId } from "../results/names
 export { type TrialIdentity, trialResultOf } from "../results/report.ts";
 export { trialConfig } from "../results/trial-config.ts";
 export type { TrialResult } from "../results/trial-result.ts";
+export { checkConfig } from "../task/checks.ts";
 export type { TaskConfig } from "../task/config/config.ts";
+export { parseHost } from "../task/config/network.ts";
+export { parseTaskToml } from "../task/config/toml.ts";
 export { TaskError } from "../task/error.ts";
 export { withExtraInstructions } from "../task/instruction.ts";
 export { formatOf, loadTask } from "../task/load.ts";

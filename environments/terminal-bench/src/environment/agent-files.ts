@@ -1,13 +1,20 @@
 import type { Task } from "../task/model.ts";
+import { resolveHeaders } from "../templates/headers.ts";
+import type { HostVariables } from "../templates/template.ts";
 
 /** Where the MCP servers of a task are listed for the agent, in the form that most clients read. */
 export const MCP_FILE = "/harbor/mcp.json";
 
 /** Files that tell an agent in the sandbox what the task offers. */
-export function agentFiles({ config }: Task): readonly (readonly [path: string, text: string])[] {
+export function agentFiles({ config }: Task, host: HostVariables): readonly (readonly [path: string, text: string])[] {
   const { mcp_servers } = config.environment;
   if (mcp_servers.length === 0) return [];
-  const servers = Object.fromEntries(mcp_servers.map(({ name, ...server }) => [name, withoutNulls(server)]));
+  const servers = Object.fromEntries(
+    mcp_servers.map(({ name, headers, ...server }) => [
+      name,
+      withoutNulls({ ...server, headers: Object.keys(headers).length === 0 ? null : resolveHeaders(headers, host) }),
+    ]),
+  );
   return [[MCP_FILE, `${JSON.stringify({ mcpServers: servers }, null, 2)}\n`]];
 }
 

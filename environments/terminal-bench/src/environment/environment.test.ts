@@ -151,12 +151,20 @@ describe("a sandbox", () => {
     expect(await programOf(task, composeOf(task as ComposeTask, null))).toEqual(expected);
   });
 
+  it("gives the agent the headers of an MCP server with the values of its variables", async () => {
+    const task = await loadExample("harbor/fresh-verifier");
+    const headersWith = (host: Readonly<Record<string, string>>) =>
+      JSON.parse(agentFiles(task, host)[0]?.[1] ?? "{}").mcpServers.notes.headers;
+    expect(headersWith({ NOTES_TOKEN: "t-1" })).toEqual({ "X-Team": "examples", Authorization: "Bearer t-1" });
+    expect(headersWith({})).toEqual({ "X-Team": "examples", Authorization: "Bearer " });
+  });
+
   it("has a file with the MCP servers of its task, which the prompt names", async () => {
     const task = await loadExample("harbor/skills-and-mcp");
-    const [[path, text] = ["", "{}"]] = agentFiles(task);
+    const [[path, text] = ["", "{}"]] = agentFiles(task, {});
     expect([path, Object.keys(JSON.parse(text).mcpServers)]).toEqual(["/harbor/mcp.json", ["notes", "remote"]]);
     expect(agentHints(task).join(" ")).toMatch(/\/opt\/skills.*\/harbor\/mcp.json/);
-    expect(agentFiles(await loadExample("harbor/workdir"))).toEqual([]);
+    expect(agentFiles(await loadExample("harbor/workdir"), {})).toEqual([]);
   });
 });
 

@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { defineEnvironment, type EnvironmentDefinition, sandboxTools, type ToolDefinition } from "@aenv/kit";
+import { type ChatMessage, defineEnvironment, type EnvironmentDefinition, sandboxTools, type ToolDefinition } from "@aenv/kit";
+import { contextMessages } from "../atif/context.ts";
+import type { Task } from "../task/model.ts";
 import { agentHints } from "./agent-files.ts";
 import { artifactFiles } from "./artifacts.ts";
 import { Episode, type EpisodeRecord } from "./episode.ts";
@@ -56,10 +58,7 @@ export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOpt
     prompt: ({ state: { episode } }) => {
       if (episode === null) return "This instance has no task.";
       const system = [SYSTEM, ...agentHints(episode.task)].join("\n");
-      return [
-        { role: "system", content: system },
-        { role: "user", content: episode.plan.instruction },
-      ];
+      return [{ role: "system", content: system }, ...priorMessages(episode.task), { role: "user", content: episode.plan.instruction }];
     },
     reply: async (_, { state, ...context }) => {
       const next = (await state.episode?.endStep(context)) ?? null;
@@ -132,6 +131,10 @@ function withinTime(input: Readonly<Record<string, unknown>>, episode: Episode):
   if (left === null || !("command" in input)) return { ...input };
   const asked = typeof input.timeout === "number" ? input.timeout : DEFAULT_COMMAND_SEC;
   return { ...input, timeout: Math.min(asked, Math.max(0.001, left / 1_000)) };
+}
+
+function priorMessages({ priorContext }: Task): readonly ChatMessage[] {
+  return priorContext !== null && "trajectory" in priorContext ? contextMessages(priorContext.trajectory) : [];
 }
 
 function getEpisode({ episode }: State): Episode {

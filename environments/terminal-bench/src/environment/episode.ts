@@ -101,7 +101,7 @@ export class Episode {
         episode.#settings,
       );
       await episode.#tryNetworks(context);
-      for (const [path, text] of agentFiles(task)) await context.sandbox.files.write(path, text, { mode: 0o644 });
+      for (const [path, text] of agentFiles(task, host)) await context.sandbox.files.write(path, text, { mode: 0o644 });
       episode.#setup = { startedAt, finishedAt: Date.now() };
       await episode.#begin(context);
       return episode;

@@ -2,10 +2,12 @@ import { availableParallelism } from "node:os";
 import type { OpenSandboxOptions } from "@aenv/kit";
 import { composeOf, hasServices, isComposeTask } from "../compose/of-task.ts";
 import { isSamePolicy, type NetworkPolicy } from "../network/policy.ts";
-import { egressOf } from "../platform/egress.ts";
+import { egressOf, isIpv6 } from "../platform/egress.ts";
 import type { EnvironmentConfig } from "../task/config/environment.ts";
+import { machineProblems } from "../task/machine.ts";
 import type { Task } from "../task/model.ts";
 import { planTask, type StepPlan } from "../trial/plan.ts";
+import { verifierTask } from "../verifier/environment.ts";
 
 /** Memory of a task that names none. */
 const DEFAULT_MEMORY_MB = 2_048;
@@ -27,12 +29,36 @@ export function openOptions(
 /** Why the platform cannot run a task; empty if it can. Whether the engine can change the network is found out at the start. */
 export function problemsOf(task: Task, isStrict: boolean): readonly string[] {
   const plans = planTask(task);
-  const problems = (task.config.environment.gpus ?? 0) > 0 ? ["it needs a GPU, which sandboxes do not have"] : [];
-  if (!isComposeTask(task)) return problems;
+  const prior = task.priorContext !== null && "problem" in task.priorContext ? [task.priorContext.problem] : [];
+  const problems = [
+    ...prior,
+    ...machineProblems(task),
+    ...plans.flatMap((plan) => [...hostProblems(plan), ...verifierProblems(task, plan)]),
+  ];
+  return [...new Set([...problems, ...composeProblems(task, plans, isStrict)])];
+}
+
+/** Why the environment of a step's separate verifier cannot be made. */
+function verifierProblems(task: Task, { verifier }: StepPlan): readonly string[] {
+  if (verifier.environment === null) return [];
+  const own = verifierTask(task, verifier.environment);
+  const services = hasServices(own) ? ["it has several services, which only an agent's environment can have"] : [];
+  const problems = [...machineProblems(own), ...services, ...(isComposeTask(own) ? composeOf(own, null).problems : [])];
+  return problems.map((problem) => `its verifier's environment: ${problem}`);
+}
+
+/** Sandboxes have addresses of IPv4 only, so a task that may only reach IPv6 could not be solved. */
+function hostProblems({ network }: StepPlan): readonly string[] {
+  const isUnreachable = [network.agent, network.verifier].some(({ hosts }) => hosts.length > 0 && hosts.every(isIpv6));
+  return isUnreachable ? ["its allowed_hosts are all IPv6, which sandboxes do not have"] : [];
+}
+
+function composeProblems(task: Task, plans: readonly StepPlan[], isStrict: boolean): readonly string[] {
+  if (!isComposeTask(task)) return [];
   const plan = composeOf(task, null);
   // The agent's own networks are the same for all of its policies.
   const isFixed = hasServices(task) || plan.isInternal(plan.main);
-  return [...problems, ...plan.problems, ...(isFixed ? networkProblems(plans, isStrict) : [])];
+  return [...plan.problems, ...(isFixed ? networkProblems(plans, isStrict) : [])];
 }
 
 /** The services of a compose file have the network of the agent's sandbox from their start. */

@@ -2,14 +2,14 @@ import type { OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "@aenv/kit";
 import { applyChanges } from "../changes/apply.ts";
 import { type ComposeTask, composeOf, hasServices, isComposeTask } from "../compose/of-task.ts";
 import type { ComposePlan } from "../compose/plan.ts";
-import { agentImage, verifierImage } from "../images/images.ts";
+import { agentImage } from "../images/images.ts";
 import type { NetworkPolicy } from "../network/policy.ts";
 import { programOf, startProgram } from "../platform/entrypoint.ts";
 import { PlatformSandbox } from "../platform/task-sandbox.ts";
 import type { Task } from "../task/model.ts";
 import type { HostVariables } from "../templates/template.ts";
 import type { Sandboxes } from "../trial/phases.ts";
-import type { MainOptions } from "../trial/start.ts";
+import { type MainOptions, mainOptions } from "../trial/start.ts";
 import { withCapabilities } from "./capabilities.ts";
 import { openOptions } from "./open-options.ts";
 import { openSandbox } from "./open-sandbox.ts";
@@ -34,10 +34,10 @@ export interface SandboxOptions {
   readonly onLeftOut: (paths: readonly string[]) => void;
 }
 
-/** The sandboxes of a task on the platform, for one call. */
-export function platformSandboxes(options: SandboxOptions, given: TaskSandboxes): Sandboxes {
-  const sandboxes = withCapabilities(given, options.capabilities);
-  const { task, main, imagePrefix, isStrict, host } = options;
+type OpenerOptions = Pick<SandboxOptions, "task" | "main" | "imagePrefix" | "host">;
+
+/** How the sandboxes of a task are opened, or those of its verifier's environment. */
+function openerOf({ task, main, imagePrefix, host }: OpenerOptions, sandboxes: TaskSandboxes) {
   const compose = isComposeTask(task) ? { task, plan: composeOf(task, host), isAlone: !hasServices(task) } : null;
   const plan = compose?.plan ?? null;
   const open = async (policy: NetworkPolicy, name: "task" | "verifier"): Promise<TaskSandbox> => {
@@ -58,6 +58,14 @@ export function platformSandboxes(options: SandboxOptions, given: TaskSandboxes)
     await startProgram(sandbox, await programOf(task, plan), main.cwd);
     return sandbox;
   };
+  return { compose, plan, open };
+}
+
+/** The sandboxes of a task on the platform, for one call. */
+export function platformSandboxes(options: SandboxOptions, given: TaskSandboxes): Sandboxes {
+  const sandboxes = withCapabilities(given, options.capabilities);
+  const { task, imagePrefix, isStrict, host } = options;
+  const { compose, plan, open } = openerOf(options, sandboxes);
   const startMain = (): Promise<TaskSandbox> => {
     const { policy } = options;
     if (compose === null) return open(policy, "task");
@@ -78,9 +86,9 @@ export function platformSandboxes(options: SandboxOptions, given: TaskSandboxes)
   };
   return {
     startAgent: async () => new PlatformSandbox(await startMain(), options.endProcesses),
-    startVerifier: async (config, contextFolder, policy) => {
-      const { image } = await verifierImage(task, config, contextFolder, imagePrefix);
-      return new PlatformSandbox(await openSandbox(sandboxes, { name: "verifier", image, ...openOptions(config, policy) }, process));
+    startVerifier: async (verifier, policy) => {
+      const own = openerOf({ task: verifier, main: mainOptions(verifier, {}, host), imagePrefix, host }, sandboxes);
+      return new PlatformSandbox(await own.open(policy, "verifier"));
     },
     service: (name) => {
       const sandbox = findService(sandboxes, name);

@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { dirname, join, resolve } from "node:path";
-import { taskChecksum } from "../checksum/tree-hash.ts";
+import { folderChecksum } from "../checksum/tree-hash.ts";
 import { type ComposeTask, composeOf, isComposeTask } from "../compose/of-task.ts";
 import type { ComposeService } from "../compose/service.ts";
 import { imageName } from "../compose/variables.ts";
-import type { EnvironmentConfig } from "../task/config/environment.ts";
 import { TaskError } from "../task/error.ts";
-import { isFile } from "../task/files.ts";
+import { machineProblems, noDefinition } from "../task/machine.ts";
 import type { Task } from "../task/model.ts";
 import type { HostVariables } from "../templates/template.ts";
 import { planTask } from "../trial/plan.ts";
+import { verifierTask } from "../verifier/environment.ts";
 
 /** An image that a task needs. */
 export interface TaskImage {
@@ -40,6 +40,8 @@ export async function agentImage(task: Task, prefix: string, host: HostVariables
     }
     case "compose":
       throw new TaskError(folder, "its services have images of their own");
+    case "none":
+      throw new TaskError(folder, noDefinition(definition.context));
   }
 }
 
@@ -70,37 +72,25 @@ function inside(folder: string, path: string, service: string): string {
   throw new TaskError(folder, `its service '${service}' is built from ${path}, which is outside of the task`);
 }
 
-/** The image of a separate verifier. */
-export async function verifierImage(
-  { shortName, folder }: Pick<Task, "shortName" | "folder">,
-  config: EnvironmentConfig,
-  context: string,
-  prefix: string,
-): Promise<TaskImage> {
-  if (config.docker_image !== null) return { image: config.docker_image, build: null };
-  const dockerfile = join(context, "Dockerfile");
-  if (!(await isFile(dockerfile)))
-    throw new TaskError(
-      folder,
-      `its verifier runs in an environment of its own, which needs ${dockerfile} or verifier.environment.docker_image`,
-    );
-  return { image: `${prefix}${imageName(`${shortName}--verifier`)}:${await tagOf(context)}`, build: { context, dockerfile } };
-}
-
-/** All images of a task: of the agent, and of verifiers with an environment of their own. */
+/** All images of a task: of the agent, and of verifiers with an environment of their own. Empty if nothing can be made from it here. */
 export async function imagesOfTask(task: Task, prefix: string): Promise<readonly TaskImage[]> {
   const found = new Map<string, TaskImage>();
-  const add = (image: TaskImage) => found.set(image.image, image);
-  if (isComposeTask(task)) for (const service of composeOf(task, null).order) add(await serviceImage(task, service, prefix));
-  else add(await agentImage(task, prefix));
-  for (const { verifier } of planTask(task))
-    if (verifier.environment !== null) add(await verifierImage(task, verifier.environment, verifier.contextFolder, prefix));
+  const verifiers = planTask(task).flatMap(({ verifier }) =>
+    verifier.environment === null ? [] : [verifierTask(task, verifier.environment)],
+  );
+  for (const one of [task, ...verifiers]) {
+    if (machineProblems(one).length > 0) return [];
+    const images = isComposeTask(one)
+      ? await Promise.all(composeOf(one, null).order.map((service) => serviceImage(one, service, prefix)))
+      : [await agentImage(one, prefix)];
+    for (const image of images) found.set(image.image, image);
+  }
   return [...found.values()];
 }
 
 /** An image with this tag was built from exactly these files and arguments. */
 async function tagOf(context: string, args: Readonly<Record<string, string>> | null = null): Promise<string> {
-  const checksum = await taskChecksum(context);
+  const checksum = await folderChecksum(context);
   const whole = args === null ? checksum : createHash("sha256").update(checksum).update(JSON.stringify(args)).digest("hex");
   return whole.slice(0, 16);
 }

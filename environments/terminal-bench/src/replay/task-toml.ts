@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { InvalidValue } from "../fields/field.ts";
 import type { ArtifactConfig } from "../task/config/artifact.ts";
 import { parseTaskConfig, type TaskConfig } from "../task/config/config.ts";
+import type { EnvironmentConfig } from "../task/config/environment.ts";
 import { DEFAULT_VERIFIER_TIMEOUT_SEC, type VerifierConfig } from "../task/config/phases.ts";
 import { parseTaskToml, TomlSyntaxError } from "../task/config/toml.ts";
 
@@ -26,6 +27,8 @@ function dump(config: TaskConfig): Table {
     ...config,
     // Values of any type are written as JSON, which has no NaN; JSON.stringify writes null as well.
     metadata: JSON.parse(JSON.stringify(config.metadata)),
+    task: config.task && withoutKey(config.task, "version"),
+    environment: dumpEnvironment(config.environment),
     verifier: dumpVerifier(config.verifier),
     artifacts: config.artifacts.map(dumpArtifact),
     steps:
@@ -34,14 +37,25 @@ function dump(config: TaskConfig): Table {
   };
 }
 
-function dumpVerifier({ collect: _, ...verifier }: VerifierConfig): Table {
-  return { ...verifier, timeout_sec: verifier.timeout_sec ?? DEFAULT_VERIFIER_TIMEOUT_SEC };
+function dumpEnvironment({ mcp_servers, ...environment }: EnvironmentConfig): Table {
+  return { ...environment, mcp_servers: mcp_servers.map((server) => withoutKey(server, "headers")) };
+}
+
+function dumpVerifier({ collect: _, environment, ...verifier }: VerifierConfig): Table {
+  return {
+    ...verifier,
+    environment: environment && dumpEnvironment(environment),
+    timeout_sec: verifier.timeout_sec ?? DEFAULT_VERIFIER_TIMEOUT_SEC,
+  };
 }
 
 function dumpArtifact(artifact: string | ArtifactConfig): unknown {
   if (typeof artifact === "string") return artifact;
-  const { service: _, ...known } = artifact;
-  return known;
+  return withoutKey(artifact, "service");
+}
+
+function withoutKey(table: object, key: string): Table {
+  return Object.fromEntries(Object.entries(table).filter(([name]) => name !== key));
 }
 
 function difference(value: Table, standard: Table): Table {

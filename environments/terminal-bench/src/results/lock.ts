@@ -1,4 +1,5 @@
 import { redacted } from "../templates/secrets.ts";
+import type { VerifierMode } from "../verifier/mode.ts";
 
 export interface LockInput {
   readonly createdAt: string;
@@ -10,12 +11,16 @@ export interface LockInput {
 
 export interface LockedTrial {
   readonly name: string;
+  /** Of the task's package. */
+  readonly version: string | null;
   /** `sha256:` and the content hash of the task. */
   readonly digest: string;
   readonly source: string | null;
   readonly path: string;
   /** Its `config.json`. */
   readonly config: Readonly<Record<string, unknown>>;
+  /** Null for a task with steps. */
+  readonly verifierMode: VerifierMode | null;
 }
 
 const RETRY = {
@@ -35,7 +40,7 @@ const RETRY = {
 /** A job's `lock.json`: what exactly was run. Keys without a value are left out. */
 export function jobLock({ createdAt, invocation, concurrency, trials }: LockInput): unknown {
   return withoutNulls({
-    schema_version: 1,
+    schema_version: 3,
     created_at: createdAt,
     harbor: {},
     invocation: invocation && redactedInvocation(invocation),
@@ -45,15 +50,16 @@ export function jobLock({ createdAt, invocation, concurrency, trials }: LockInpu
   });
 }
 
-function trialLock({ name, digest, source, path, config }: LockedTrial): Record<string, unknown> {
+function trialLock({ name, version, digest, source, path, config, verifierMode }: LockedTrial): Record<string, unknown> {
   const multipliers = Object.entries(config).filter(([key]) => key.endsWith("timeout_multiplier"));
   return {
-    task: { name, type: "local", digest, source, path },
+    schema_version: 2,
+    task: { name, version, type: "local", digest, source, path },
     ...Object.fromEntries(multipliers),
     agent: config.agent,
     skills: [],
     environment: config.environment,
-    verifier: config.verifier,
+    verifier: { ...(config.verifier as object), environment_mode: verifierMode },
   };
 }
 

@@ -1,6 +1,7 @@
 import type { TrialAgent } from "../trial/agents.ts";
 import { exceptionType } from "../trial/failure.ts";
 import type { Interval, StepReport, TrialReport } from "../trial/report.ts";
+import type { VerifierMode } from "../verifier/mode.ts";
 import type { ExceptionInfo, StepResult, Timing, TrialResult } from "./trial-result.ts";
 
 /** What identifies a trial in its result. */
@@ -13,6 +14,8 @@ export interface TrialIdentity {
   /** The dataset's name; null for a single task. */
   readonly source: string | null;
   readonly taskChecksum: string;
+  /** Null for a task with steps. */
+  readonly verifierMode: VerifierMode | null;
   readonly config: Readonly<Record<string, unknown>>;
   readonly startedAt: number;
   readonly finishedAt: number;
@@ -34,6 +37,7 @@ export function trialResultOf(identity: TrialIdentity, agent: TrialAgent, report
     agent_info: { name: agent.name, version: agent.version, model_info: modelInfo(agent.model) },
     agent_result: null,
     verifier_result: report.rewards === null ? null : { rewards: report.rewards, integers: report.integers },
+    verifier_environment_mode: identity.verifierMode,
     exception_info: exceptionInfo(report.failure, identity.finishedAt),
     started_at: utc(identity.startedAt),
     finished_at: utc(identity.finishedAt),

@@ -34,6 +34,7 @@ function trial(name: string, task: string, rewards: Record<string, number> | nul
     trialUri: "file:///x",
     taskId: { path: task },
     source: "set",
+    verifierMode: "shared" as const,
     taskChecksum: "c",
     config: {},
     startedAt: 0,

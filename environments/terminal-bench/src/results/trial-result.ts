@@ -1,6 +1,6 @@
 import { list, map, object } from "../fields/containers.ts";
 import { type Field, optional, withDefault } from "../fields/field.ts";
-import { anything, float, int, text } from "../fields/scalars.ts";
+import { anything, float, int, oneOf, text } from "../fields/scalars.ts";
 import { Float, integerKeys, writeJson } from "./json.ts";
 
 const timing = object({ started_at: optional(text), finished_at: optional(text) });
@@ -17,6 +17,8 @@ const agentResult = object({
   n_cache_tokens: optional(int),
   n_output_tokens: optional(int),
   cost_usd: optional(float),
+  /** By model. */
+  model_usage: optional(map(anything)),
   rollout_details: optional(list(map(anything))),
   metadata: optional(map(anything)),
 });
@@ -63,6 +65,8 @@ const trialResult = object({
   }),
   agent_result: optional(agentResult),
   verifier_result: optional(verifierResult),
+  /** Null for a task with steps. */
+  verifier_environment_mode: optional(oneOf("shared", "separate")),
   exception_info: optional(exceptionInfo),
   started_at: optional(text),
   finished_at: optional(text),

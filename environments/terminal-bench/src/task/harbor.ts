@@ -1,13 +1,14 @@
-import { basename, join, resolve } from "node:path";
-import { parseCompose } from "../compose/compose.ts";
+import { basename, join, relative, resolve } from "node:path";
 import type { Notes } from "../fields/field.ts";
-import { verifierMode } from "../verifier/mode.ts";
-import type { TaskConfig } from "./config/config.ts";
 import { parseTaskToml } from "./config/toml.ts";
+import { loadDefinition, loadVerifierEnvironment } from "./definition.ts";
 import { TaskError } from "./error.ts";
-import { isEmptyFolder, isFile, isFolder, readText } from "./files.ts";
+import { isFile, isFolder, readText } from "./files.ts";
+import { type IsIgnored, ignoreRules } from "./ignore.ts";
+import { checkInputTree } from "./input-tree.ts";
 import { stripCanary } from "./instruction.ts";
-import type { EnvironmentDefinition, Solution, Task, TaskStep, TestScript } from "./model.ts";
+import type { Solution, Task, TaskStep, TestScript } from "./model.ts";
+import { loadPriorContext } from "./prior-context.ts";
 
 export interface LoadOptions {
   /** False if the run does not verify: then no test script is needed. */
@@ -19,27 +20,34 @@ export async function loadHarborTask(given: string, { verify = true }: LoadOptio
   const folder = resolve(given);
   const notes: Notes = { ignored: [] };
   const config = parseTaskToml(await readText(join(folder, "task.toml")), "later", notes);
+  const { docker_image, os } = config.environment;
   // An empty folder is not kept everywhere; with a prebuilt image nothing is needed from it.
-  if (config.environment.docker_image === null && !(await isFolder(join(folder, "environment"))))
-    throw new TaskError(folder, "the folder environment/ is missing");
+  if (!docker_image && !(await isFolder(join(folder, "environment")))) throw new TaskError(folder, "the folder environment/ is missing");
+  const isIgnored = ignoreRules(folder);
   const name = config.task?.name ?? basename(folder);
   const steps: TaskStep[] = [];
-  for (const step of config.steps ?? []) steps.push(await loadStep(folder, step));
+  for (const step of config.steps ?? []) steps.push(await loadStep(folder, config, step, isIgnored));
+  for (const inner of ["tests", "solution"]) await checkInputTree(folder, join(folder, inner), isIgnored);
   const tests = await loadTests(folder);
-  if (verify) checkTests(folder, config, steps, tests);
-  return {
+  const hasSteps = steps.length > 0;
+  const task = {
     folder,
     name,
     shortName: name.split("/").at(-1) ?? name,
-    instruction: steps.length > 0 ? "" : await loadInstruction(folder, "instruction.md"),
+    instruction: hasSteps ? "" : await loadInstruction(folder, "instruction.md"),
     config,
     steps,
-    definition: await loadDefinition(folder, config),
+    definition: await loadDefinition(join(folder, "environment"), docker_image || null),
     tests,
-    solution: await loadSolution(join(folder, "solution")),
+    solution: await loadSolution(join(folder, "solution"), os),
+    verifierEnvironment: hasSteps ? null : await loadVerifierEnvironment(folder, config, null),
+    isIgnored,
+    priorContext: await loadPriorContext(hasSteps ? join(folder, "steps", steps[0]?.config.name ?? "") : folder),
     parser: null,
     warnings: notes.ignored.map((key) => `task.toml: '${key}' is not a known key and is ignored`),
   };
+  if (verify) await checkTests(task);
+  return task;
 }
 
 async function loadInstruction(folder: string, path: string): Promise<string> {
@@ -47,66 +55,53 @@ async function loadInstruction(folder: string, path: string): Promise<string> {
   return stripCanary(await readText(join(folder, path)));
 }
 
-async function loadStep(folder: string, config: TaskStep["config"]): Promise<TaskStep> {
+async function loadStep(folder: string, task: Task["config"], config: TaskStep["config"], isIgnored: IsIgnored): Promise<TaskStep> {
   const at = join("steps", config.name);
   if (!(await isFolder(join(folder, at)))) throw new TaskError(folder, `the folder ${at}/ of a step is missing`);
+  await checkInputTree(folder, join(folder, at), isIgnored);
   const testsFolder = join(folder, at, "tests");
   const workdirFolder = join(folder, at, "workdir");
-  const solution = await loadSolution(join(folder, at, "solution"));
   return {
     config,
     instruction: await loadInstruction(folder, join(at, "instruction.md")),
     testsFolder: (await isFolder(testsFolder)) ? testsFolder : null,
-    hasTestScript: await isFile(join(testsFolder, "test.sh")),
-    solution,
+    solution: await loadSolution(join(folder, at, "solution"), task.environment.os),
     workdirFolder: (await isFolder(workdirFolder)) ? workdirFolder : null,
     hasSetup: await isFile(join(workdirFolder, "setup.sh")),
+    verifierEnvironment: await loadVerifierEnvironment(folder, task, config),
   };
 }
 
 async function loadTests(folder: string): Promise<TestScript | null> {
   const tests = join(folder, "tests");
-  if (!(await isFolder(tests))) return null;
-  return { folder: tests, script: (await isFile(join(tests, "test.sh"))) ? join(tests, "test.sh") : null };
+  return (await isFolder(tests)) ? { folder: tests, script: null } : null;
 }
 
-/** A folder without `solve.sh` is kept: the oracle then says what is missing. */
-async function loadSolution(folder: string): Promise<Solution | null> {
-  return (await isFolder(folder)) ? { kind: "script", folder, script: "solve.sh" } : null;
+/** A folder without the script is kept: the oracle then says what is missing. */
+async function loadSolution(folder: string, os: "linux" | "windows"): Promise<Solution | null> {
+  return (await isFolder(folder)) ? { kind: "script", folder, script: os === "windows" ? "solve.bat" : "solve.sh" } : null;
 }
 
-/** A shared verification needs a script; a separate one has it in its image. */
-function checkTests(folder: string, config: TaskConfig, steps: readonly TaskStep[], tests: TestScript | null): void {
-  const hasShared = tests?.script != null;
-  if (steps.length === 0) {
-    if (!hasShared && verifierMode(config, null) === "shared") throw new TaskError(folder, "tests/test.sh is missing");
-    return;
-  }
-  for (const step of steps) {
-    if (step.hasTestScript || hasShared || verifierMode(config, step.config) === "separate") continue;
-    throw new TaskError(folder, `the step '${step.config.name}' has no test.sh in steps/${step.config.name}/tests/ or tests/`);
+/** A verification needs a script, unless it is in an image that was made for it. */
+async function checkTests({ folder, config, steps, verifierEnvironment, isIgnored }: Omit<Task, "format">): Promise<void> {
+  const passes = steps.length === 0 ? [{ verifierEnvironment, config: null }] : steps;
+  for (const { verifierEnvironment: own, config: step } of passes) {
+    if (own?.hasTests === true) continue;
+    const script = (own?.config ?? config.environment).os === "windows" ? "test.bat" : "test.sh";
+    const folders = ["tests", ...(step === null ? [] : [`steps/${step.name}/tests`])].reverse();
+    const found = await firstFile(folders.map((tests) => join(folder, tests, script)));
+    if (found === null) {
+      const where =
+        step === null
+          ? `tests/${script} is missing`
+          : `the step '${step.name}' has no ${script} in ${folders.map((one) => `${one}/`).join(" or ")}`;
+      throw new TaskError(folder, where);
+    }
+    if (isIgnored(found)) throw new TaskError(folder, `${relative(folder, found)} is left out by .harborignore`);
   }
 }
 
-/** What the environment is made from. A prebuilt image is preferred; the files of a folder without a Dockerfile go into the working directory. */
-async function loadDefinition(folder: string, { environment }: TaskConfig): Promise<EnvironmentDefinition> {
-  const context = join(folder, "environment");
-  const hasDockerfile = await isFile(join(context, "Dockerfile"));
-  const composePath = join(context, "docker-compose.yaml");
-  if (await isFile(composePath)) {
-    const built = hasDockerfile ? { context, dockerfile: "Dockerfile" } : null;
-    const base = environment.docker_image === null ? built : { image: environment.docker_image };
-    return { kind: "compose", file: composePath, compose: parseCompose(await readText(composePath)), mainService: "main", base };
-  }
-  if (environment.docker_image !== null) {
-    const isBare = hasDockerfile || !(await isFolder(context)) || (await isEmptyFolder(context));
-    return { kind: "image", image: environment.docker_image, files: isBare ? null : context };
-  }
-  if (!hasDockerfile) {
-    throw new TaskError(
-      folder,
-      "no environment is defined: set environment.docker_image, or add environment/Dockerfile or docker-compose.yaml",
-    );
-  }
-  return { kind: "dockerfile", context, dockerfile: "Dockerfile" };
+async function firstFile(paths: readonly string[]): Promise<string | null> {
+  for (const path of paths) if (await isFile(path)) return path;
+  return null;
 }

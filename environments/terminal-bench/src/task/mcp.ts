@@ -26,7 +26,7 @@ function parseServer(given: unknown, at: string): McpServerConfig {
 
 /** Where injected skills go in the sandbox: an absolute directory, because agents look it up from any working directory. */
 export function skillsDirectory(skillsDir: string | null, hasInjected: boolean): string {
-  if (skillsDir === null) return "/harbor/skills";
+  if (skillsDir === null) return "/runtime/skills";
   if (hasInjected && !skillsDir.startsWith("/"))
     throw new InvalidValue("environment.skills_dir", `'${skillsDir}' must be absolute to add skills`);
   return skillsDir;

@@ -2,6 +2,9 @@ import type { ComposeFile } from "../compose/compose.ts";
 import type { SolutionCommand } from "../tb1/config.ts";
 import type { ParserName } from "../tb1/parsers.ts";
 import type { StepConfig, TaskConfig } from "./config/config.ts";
+import type { EnvironmentConfig } from "./config/environment.ts";
+import type { IsIgnored } from "./ignore.ts";
+import type { PriorContext } from "./prior-context.ts";
 
 /** A task of either format, as it was read from its folder. */
 export interface Task {
@@ -18,6 +21,11 @@ export interface Task {
   readonly definition: EnvironmentDefinition;
   readonly tests: TestScript | null;
   readonly solution: Solution | null;
+  /** Null if the verification runs in the agent's environment, and for a task with steps. */
+  readonly verifierEnvironment: VerifierEnvironment | null;
+  readonly isIgnored: IsIgnored;
+  /** The conversation that the agent continues; null if it begins with the instruction. */
+  readonly priorContext: PriorContext | null;
   /** Only of Terminal-Bench 1. */
   readonly parser: ParserName | null;
   readonly warnings: readonly string[];
@@ -28,17 +36,28 @@ export interface TaskStep {
   readonly instruction: string;
   /** Folders of the host; null if the step has none. */
   readonly testsFolder: string | null;
-  readonly hasTestScript: boolean;
   readonly solution: Solution | null;
   readonly workdirFolder: string | null;
   readonly hasSetup: boolean;
+  /** Null if the verification runs in the agent's environment. */
+  readonly verifierEnvironment: VerifierEnvironment | null;
+}
+
+/** The environment of a verification that does not run in the agent's. */
+export interface VerifierEnvironment {
+  readonly config: EnvironmentConfig;
+  readonly definition: EnvironmentDefinition;
+  /** Whether its image was made for it and contains the tests; otherwise it is the agent's, and they are copied into it. */
+  readonly hasTests: boolean;
 }
 
 /** What the container of the agent is made from. */
 export type EnvironmentDefinition =
   | { readonly kind: "image"; readonly image: string /** Files for the working directory. */; readonly files: string | null }
   | { readonly kind: "dockerfile"; readonly context: string; readonly dockerfile: string }
-  | ComposeDefinition;
+  | ComposeDefinition
+  /** The folder has nothing to make a container from, so the task can be read but not played. */
+  | { readonly kind: "none"; readonly context: string };
 
 /** Services of a compose file, of which one is the agent's. */
 export interface ComposeDefinition {

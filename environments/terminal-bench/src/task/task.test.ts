@@ -1,4 +1,5 @@
-import { symlinkSync } from "node:fs";
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: templates of tasks have this form.
+import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Files, temporaryTree } from "@aenv/testing";
 import fc from "fast-check";
@@ -7,7 +8,7 @@ import { hasServices } from "../compose/of-task.ts";
 import { problemsOf } from "../environment/open-options.ts";
 import { InvalidValue } from "../fields/field.ts";
 import { loadExample } from "../fixtures/examples.ts";
-import { checkArtifact, checkConfig } from "./checks.ts";
+import { checkArtifact } from "./checks.ts";
 import { parseSize } from "./config/environment.ts";
 import { hostMatches, parseHost } from "./config/network.ts";
 import { parseTaskToml, TomlSyntaxError } from "./config/toml.ts";
@@ -42,7 +43,7 @@ describe("task.toml", () => {
   });
 
   it("says where a value is wrong", () => {
-    expect(() => parseTaskToml("[environment]\ncpus = 0.5")).toThrow("environment.cpus: expected a whole number, got 0.5");
+    expect(() => parseTaskToml("[environment]\ngpus = 0.5")).toThrow("environment.gpus: expected a whole number, got 0.5");
     expect(() => parseTaskToml('[[steps]]\nname = "a"\n[steps.verifier.env]\nA = 1')).toThrow(
       "steps[0].verifier.env.A: expected a string, got 1",
     );
@@ -61,6 +62,23 @@ describe("task.toml", () => {
     const source = '[[verifier.collect]]\ncommand = "true"\n[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = []';
     expect(parseTaskToml(source).verifier.collect).toEqual([{ command: "true", service: "main", timeout_sec: 60, user: null }]);
     expect(() => parseTaskToml(source, "reference")).toThrow(InvalidValue);
+  });
+
+  it("accepts a part of a processor, which the recorded reference does not", () => {
+    const cpusOf = (text: string) => parseTaskToml(`[environment]\ncpus = ${text}`).environment.cpus;
+    expect(["0.5", '"0.5"', "2.0", "2"].map(cpusOf)).toEqual([0.5, 0.5, 2, 2]);
+    expect(() => cpusOf("inf")).toThrow("expected a finite number");
+    expect(() => parseTaskToml("[environment]\ncpus = 0.5", "reference")).toThrow("expected a whole number");
+  });
+
+  it("has headers of MCP servers, whose credentials are templates", () => {
+    const headers = (text: string) =>
+      parseTaskToml(`[[environment.mcp_servers]]\nname = "a"\nurl = "http://a"\nheaders = { ${text} }`).environment.mcp_servers[0]?.headers;
+    expect(headers('X-Team = "a", Authorization = "Bearer ${TOKEN}"')).toEqual({ "X-Team": "a", Authorization: "Bearer ${TOKEN}" });
+    expect(() => headers('Authorization = "Bearer abc"')).toThrow(
+      "environment.mcp_servers[0].headers.Authorization: must name its credential",
+    );
+    expect(() => headers('"X Team" = "a"')).toThrow("not a name of an HTTP header");
   });
 
   it("never fails with another error than those of the format", () => {
@@ -101,6 +119,27 @@ describe("hosts", () => {
     fc.assert(fc.property(fc.domain(), (host) => parseHost(parseHost(` ${host.toUpperCase()}. `)) === parseHost(host)));
   });
 
+  it.each([
+    ["10.0.0.0/255.0.0.0", "10.0.0.0/8"],
+    ["10.0.0.0/0.255.255.255", "10.0.0.0/8"],
+    ["192.0.2.7", "192.0.2.7"],
+    ["2001:DB8:0:0::1", "2001:db8::1"],
+    ["2001:db8::/32", "2001:db8::/32"],
+    ["::/0", "::/0"],
+  ])("can be the address or network %s", (given, expected) => {
+    expect(parseHost(given)).toBe(expected);
+    expect(() => parseHost(given.includes("7") ? `*.${given}` : given, "", given.includes("7") ? "later" : "reference")).toThrow(
+      InvalidValue,
+    );
+  });
+
+  it.each(["10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/255.0.255.0", "2001:db8::1/32", "[::1]", "fe80::1%eth0", "host:80", "a/b", "http://a"])(
+    "cannot be %s",
+    (given) => {
+      expect(() => parseHost(given)).toThrow(InvalidValue);
+    },
+  );
+
   it("cover only themselves; a star covers subdomains", () => {
     expect(hostMatches("ubuntu.com", "ask.ubuntu.com")).toBe(false);
     expect(hostMatches("*.ubuntu.com", "ask.ubuntu.com")).toBe(true);
@@ -125,8 +164,85 @@ describe("a task's folder", () => {
   });
 
   it("needs no script for a separate verification", async () => {
-    const files = { ...without("tests/test.sh"), "task.toml": '[verifier]\nenvironment_mode = "separate"' };
-    expect(await load(files)).toMatchObject({ format: "harbor", tests: null });
+    const separate = { ...without("tests/test.sh"), "task.toml": '[verifier]\nenvironment_mode = "separate"' };
+    expect(await load({ ...separate, "tests/Dockerfile": "FROM x" })).toMatchObject({ verifierEnvironment: { hasTests: true } });
+    expect(await load({ ...separate, "task.toml": '[verifier.environment]\ndocker_image = "x"' })).toMatchObject({
+      tests: null,
+      verifierEnvironment: { definition: { kind: "image", image: "x", files: null }, hasTests: true },
+    });
+    expect(await load(separate)).toBe("TASK: tests/test.sh is missing");
+  });
+
+  it("verifies in a new environment of the agent's image if the verifier has none of its own", async () => {
+    const toml = '[environment]\ndocker_image = "agent"\n[verifier.environment]\nmemory_mb = 64';
+    expect(await load({ ...minimal, "task.toml": toml })).toMatchObject({
+      verifierEnvironment: {
+        config: { docker_image: "agent", memory_mb: 64 },
+        definition: { kind: "image", image: "agent" },
+        hasTests: false,
+      },
+    });
+  });
+
+  it("takes the image of a step's verifier, then that of the step's tests, then those of the task", async () => {
+    const files = {
+      ...minimal,
+      "task.toml": '[verifier.environment]\ndocker_image = "task"\n[[steps]]\nname = "a"\n[[steps]]\nname = "b"',
+      "steps/a/instruction.md": "Go.",
+      "steps/a/tests/Dockerfile": "FROM x",
+      "steps/b/instruction.md": "Go.",
+    };
+    const task = (await load(files)) as Task;
+    expect(task.steps.map(({ verifierEnvironment }) => verifierEnvironment)).toMatchObject([
+      { config: { docker_image: null }, definition: { kind: "dockerfile", context: expect.stringMatching(/steps\/a\/tests$/) } },
+      { config: { docker_image: "task" }, definition: { kind: "image", image: "task" } },
+    ]);
+  });
+
+  it.each([
+    [
+      "of Windows",
+      { "task.toml": '[environment]\nos = "windows"', "tests/test.bat": "" },
+      "it needs Windows containers, and sandboxes run Linux",
+    ],
+    ["without an environment definition", { "environment/Dockerfile": null }, /^no environment is defined: set docker_image, or add/],
+    ["that needs a GPU", { "task.toml": "[environment]\ngpus = 1" }, "it needs a GPU, which sandboxes do not have"],
+    [
+      "that needs a TPU",
+      { "task.toml": '[environment.tpu]\ntype = "v5e"\ntopology = "2x2"' },
+      "it needs a TPU, which sandboxes do not have",
+    ],
+    [
+      "that may reach only IPv6",
+      { "task.toml": '[agent]\nnetwork_mode = "allowlist"\nallowed_hosts = ["2001:db8::/32"]' },
+      "its allowed_hosts are all IPv6, which sandboxes do not have",
+    ],
+    [
+      "whose verifier has several services",
+      {
+        "task.toml": '[verifier]\nenvironment_mode = "separate"',
+        "tests/docker-compose.yaml": "services:\n  main: {image: x}\n  db: {image: y}",
+      },
+      "its verifier's environment: it has several services, which only an agent's environment can have",
+    ],
+  ])("%s is read, and cannot be played", async (_, changes, problem) => {
+    const files = Object.entries({ ...minimal, "environment/x": "", ...changes }).filter(([, text]) => text !== null);
+    const task = (await load(Object.fromEntries(files) as Files)) as Task;
+    expect(problemsOf(task, true)).toEqual([typeof problem === "string" ? problem : expect.stringMatching(problem)]);
+  });
+
+  it("cannot bring files from elsewhere as its tests or its solution", async () => {
+    using tree = temporaryTree({ ...minimal, "solution/solve.sh": "" });
+    symlinkSync("/etc/passwd", join(tree.path, "tests/users"));
+    await expect(loadTask(tree.path)).rejects.toThrow("tests/users is a link that leads out of the task");
+    writeFileSync(join(tree.path, "tests/.harborignore"), "users\n");
+    await loadTask(tree.path);
+    symlinkSync("..", join(tree.path, "solution/loop"));
+    await expect(loadTask(tree.path)).rejects.toThrow("is a link to a folder that contains it");
+  });
+
+  it("cannot leave out its own test script", async () => {
+    expect(await load({ ...minimal, "tests/.harborignore": "*.sh" })).toBe("TASK: tests/test.sh is left out by .harborignore");
   });
 
   it("with steps needs their folders, instructions and scripts", async () => {
@@ -136,15 +252,15 @@ describe("a task's folder", () => {
     expect(await load({ ...steps, "steps/one/instruction.md": "" })).toContain("the step 'one' has no test.sh");
     expect(await load({ ...steps, "steps/one/instruction.md": "# canary\nGo.", "tests/test.sh": "" })).toMatchObject({
       instruction: "",
-      steps: [{ instruction: "Go.", hasTestScript: false }],
+      steps: [{ instruction: "Go." }],
     });
   });
 
   it("is refused with every reason for what would hang or escape", async () => {
-    const toml = 'artifacts = ["/a/../b"]\n[agent]\ntimeout_sec = 0\n[environment]\ncpus = -1\nos = "Windows"';
+    const toml = 'artifacts = ["/a/../b"]\n[agent]\ntimeout_sec = 0\n[environment]\ncpus = -1';
     expect(await load({ ...minimal, "task.toml": toml })).toBe(
       "TASK: agent.timeout_sec must be greater than 0, got 0; environment.cpus must not be negative, got -1; " +
-        "environment.os = \"windows\" is not supported; artifacts[0].source must not contain '..'",
+        "artifacts[0].source must not contain '..'",
     );
   });
 
@@ -229,8 +345,12 @@ describe("artifacts", () => {
 
 describe("steps", () => {
   it("have names that are safe folders, each once", () => {
-    const problems = checkConfig(parseTaskToml('[[steps]]\nname = "../a"\n[[steps]]\nname = "b"\n[[steps]]\nname = "b"'));
-    expect(problems).toEqual(["steps: '../a' is not a name for a folder", "steps: the name 'b' is used twice"]);
+    const steps = (...names: readonly string[]) =>
+      parseTaskToml(names.map((name) => `[[steps]]\nname = ${JSON.stringify(name)}\n`).join(""));
+    expect(steps("Write it", "测试", "b.c").steps?.length).toBe(3);
+    for (const name of ["../a", "a/b", "", " ", "..", "a.", "a ", "con", "COM1.txt", "a:b"])
+      expect(() => steps(name), name).toThrow("is not a name for a folder");
+    expect(() => steps("b", "B")).toThrow("the name 'B' is used twice");
   });
 });
 
@@ -249,7 +369,6 @@ describe("MCP servers", () => {
 describe("an unreadable file", () => {
   it("is a problem of the task, not a crash", async () => {
     using tree = temporaryTree(minimal);
-    const { writeFileSync } = await import("node:fs");
     writeFileSync(join(tree.path, "instruction.md"), Buffer.from([0xff, 0xfe]));
     await expect(loadTask(tree.path)).rejects.toThrow("cannot be read");
   });

@@ -29,6 +29,9 @@ export async function loadTb1Task(given: string): Promise<Omit<Task, "format">> 
     definition,
     tests: { folder: (await isFolder(join(folder, "tests"))) ? join(folder, "tests") : null, script },
     solution: await loadSolution(folder),
+    verifierEnvironment: null,
+    isIgnored: () => false,
+    priorContext: null,
     parser: tb1.parser_name,
     warnings: [
       ...notes.ignored.map((key) => `task.yaml: '${key}' is not a known key and is ignored`),

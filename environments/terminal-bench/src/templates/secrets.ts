@@ -1,6 +1,6 @@
 import { type HostVariables, parseTemplate } from "./template.ts";
 
-const SENSITIVE = /KEY|SECRET|TOKEN|PASSWORD|CREDENTIAL|AUTH/i;
+const SENSITIVE = /KEY|SECRET|TOKEN(?!S)|PASSWORD|CREDENTIAL|AUTH/i;
 
 export function isSensitive(name: string): boolean {
   return SENSITIVE.test(name);

@@ -22,11 +22,14 @@ export type HostVariables = Readonly<Record<string, string | undefined>>;
 /** The value of a template; other texts are literal. A variable that is set to nothing counts as set. */
 export function resolveTemplate(value: string, host: HostVariables): string {
   const template = parseTemplate(value);
-  if (template === null) return value;
-  const found = Object.hasOwn(host, template.name) ? host[template.name] : undefined;
-  const result = found ?? template.fallback;
+  return template === null ? value : resolveVariable(template, host);
+}
+
+export function resolveVariable({ name, fallback }: Template, host: HostVariables): string {
+  const found = Object.hasOwn(host, name) ? host[name] : undefined;
+  const result = found ?? fallback;
   if (result !== null) return result;
-  throw new MissingHostVariable(`the task needs the variable ${template.name} of the host; set it, and allow the task to read it`);
+  throw new MissingHostVariable(`the task needs the variable ${name} of the host; set it, and allow the task to read it`);
 }
 
 export function resolveTemplates(env: Readonly<Record<string, string>>, host: HostVariables): Record<string, string> {

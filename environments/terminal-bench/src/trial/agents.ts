@@ -1,6 +1,7 @@
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { IsIgnored } from "../task/ignore.ts";
 import type { Solution } from "../task/model.ts";
 import { type HostVariables, resolveTemplates } from "../templates/template.ts";
 import { TrialFailure } from "./failure.ts";
@@ -72,23 +73,24 @@ export function solutionRun({ isTb1, agentEnv, solutionEnv, host }: OracleSettin
 /** Copies the solution into the sandbox. */
 export async function placeSolution(
   sandbox: TrialSandbox,
-  { solution }: Pick<StepPlan, "solution">,
+  { solution, isIgnored }: Pick<StepPlan, "solution" | "isIgnored">,
   settings: OracleSettings,
 ): Promise<SolutionRun> {
   if (solution === null) throw new TrialFailure("SolutionNotFoundError", "the task has no solution, which the oracle needs");
   const run = solutionRun(settings);
-  await uploadSolution(sandbox, solution, run.folder);
+  await uploadSolution(sandbox, solution, isIgnored, run.folder);
   return run;
 }
 
-async function uploadSolution(sandbox: TrialSandbox, solution: Solution, folder: string): Promise<void> {
+async function uploadSolution(sandbox: TrialSandbox, solution: Solution, isIgnored: IsIgnored, folder: string): Promise<void> {
   const copy = await mkdtemp(join(tmpdir(), "solution-"));
   try {
     if (solution.kind === "commands") {
       await writeFile(join(copy, "solution.sh"), `${solution.commands.map(({ command }) => command).join("\n")}\n`);
     } else if (folder === "/oracle") await cp(join(solution.folder, solution.script), join(copy, "solution.sh"));
+    else await cp(solution.folder, copy, { recursive: true, verbatimSymlinks: true, filter: (path) => !isIgnored(path) });
     await sandbox.exec(`rm -rf ${folder} && mkdir -p ${folder}`, { user: "root", cwd: "/" });
-    await sandbox.upload(solution.kind === "script" && folder !== "/oracle" ? solution.folder : copy, folder);
+    await sandbox.upload(copy, folder);
   } finally {
     await rm(copy, { recursive: true, force: true });
   }

@@ -2,8 +2,8 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ManifestEntry } from "../artifacts/plan.ts";
 import { isSamePolicy, type NetworkPolicy } from "../network/policy.ts";
-import type { EnvironmentConfig } from "../task/config/environment.ts";
 import type { Task } from "../task/model.ts";
+import { verifierTask } from "../verifier/environment.ts";
 import type { Services } from "./collect.ts";
 import { TrialFailure } from "./failure.ts";
 import { createOutput, type OutputFolder, removeIfEmpty } from "./folder.ts";
@@ -18,11 +18,8 @@ import { type CollectedArtifact, type Verification, type VerifySettings, verifyS
 /** Starts the sandboxes of a trial. */
 export interface Sandboxes {
   readonly startAgent: (task: Task) => Promise<TrialSandbox>;
-  /**
-   * The environment of a separate verifier under this policy, built from a folder with a Dockerfile unless its configuration names an
-   * image.
-   */
-  readonly startVerifier: (config: EnvironmentConfig, contextFolder: string, policy: NetworkPolicy) => Promise<TrialSandbox>;
+  /** The environment of a separate verifier, as a task, under this policy. */
+  readonly startVerifier: (verifier: Task, policy: NetworkPolicy) => Promise<TrialSandbox>;
   /**
    * A new sandbox of the task under this policy, with the files that the agent has changed. `prepare` is called before they are
    * applied. If it is not given, a shared verification runs in the agent's own sandbox.
@@ -128,10 +125,12 @@ async function verify(
     return withNetwork(trial.sandbox, plan, () => verifyShared(trial.sandbox, verifier, trial.bakedTests, options, output, settings));
   }
   if (isLast) await stopSandbox(trial);
-  const sandbox = await sandboxes.startVerifier(verifier.environment, verifier.contextFolder, network.verifier);
+  const own = verifierTask(trial.task, verifier.environment);
+  const ownOptions = mainOptions(own, settings, settings.host);
+  const sandbox = await sandboxes.startVerifier(own, network.verifier);
   try {
-    const own = { cwd: verifier.environment.workdir, env: verifier.environment.env };
-    return await verifySeparate(sandbox, verifier, collected(plan, manifest, output), own, output, settings);
+    await prepareSandbox(own, sandbox, ownOptions, settings.clock);
+    return await verifySeparate(sandbox, verifier, collected(plan, manifest, output), ownOptions, output, settings);
   } finally {
     await sandbox.stop();
   }

@@ -16,11 +16,14 @@ describe("a plan", () => {
 
   it("uses the step's environment for a separate verification", async () => {
     const [draft, publish] = planTask(await loadExample("harbor/steps-final"));
-    expect([draft?.verifier.mode, publish?.verifier.mode]).toEqual(["shared", "separate"]);
+    expect(draft?.verifier.environment).toBeNull();
     expect([draft?.agent.user, publish?.agent.user]).toEqual(["worker", "root"]);
     expect(publish?.verifier).toMatchObject({
-      environment: { workdir: "/" },
-      contextFolder: expect.stringContaining("steps/publish/tests"),
+      environment: {
+        config: { workdir: "/" },
+        definition: { kind: "dockerfile", context: expect.stringContaining("steps/publish/tests") },
+        hasTests: true,
+      },
     });
   });
 

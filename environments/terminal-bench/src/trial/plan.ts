@@ -2,12 +2,11 @@ import { type PlannedArtifact, planArtifacts } from "../artifacts/plan.ts";
 import { type NetworkPlan, networkPlan, type RunHosts } from "../network/policy.ts";
 import type { MinReward } from "../steps/stop.ts";
 import type { ArtifactConfig } from "../task/config/artifact.ts";
-import type { EnvironmentConfig } from "../task/config/environment.ts";
 import type { HealthcheckConfig } from "../task/config/healthcheck.ts";
 import { type CollectHook, DEFAULT_VERIFIER_TIMEOUT_SEC } from "../task/config/phases.ts";
-import type { Solution, Task, TaskStep } from "../task/model.ts";
+import type { IsIgnored } from "../task/ignore.ts";
+import type { Solution, Task, TaskStep, VerifierEnvironment } from "../task/model.ts";
 import type { ParserName } from "../tb1/parsers.ts";
-import { type VerifierMode, verifierEnvironment, verifierMode } from "../verifier/mode.ts";
 import { effectiveTimeout, NO_MULTIPLIERS, type TimeoutMultipliers } from "./timeouts.ts";
 
 export type User = string | number | null;
@@ -34,6 +33,7 @@ export interface StepPlan {
   readonly network: NetworkPlan;
   readonly agent: { readonly user: User; readonly timeoutSec: number | null };
   readonly solution: Solution | null;
+  readonly isIgnored: IsIgnored;
   readonly workdirFolder: string | null;
   readonly hasSetup: boolean;
   readonly healthcheck: HealthcheckConfig | null;
@@ -44,7 +44,6 @@ export interface StepPlan {
 }
 
 export interface VerifierPlan {
-  readonly mode: VerifierMode;
   readonly user: User;
   readonly timeoutSec: number;
   /** With templates. */
@@ -55,9 +54,10 @@ export interface VerifierPlan {
   readonly command: string;
   /** How the output becomes a reward; null if the script writes reward files. */
   readonly parser: ParserName | null;
+  /** Files of these folders that are not copied. */
+  readonly isIgnored: IsIgnored;
   /** Only of a separate verifier. */
-  readonly environment: EnvironmentConfig | null;
-  readonly contextFolder: string;
+  readonly environment: VerifierEnvironment | null;
 }
 
 /** The passes of a task, with everything that steps inherit. */
@@ -83,6 +83,7 @@ function planStep(task: Task, step: TaskStep | null, run: RunSettings): StepPlan
       timeoutSec: effectiveTimeout(agentTimeout, multipliers.agent_timeout_multiplier, multipliers.timeout_multiplier),
     },
     solution: step?.solution ?? task.solution,
+    isIgnored: task.isIgnored,
     workdirFolder: step?.workdirFolder ?? null,
     hasSetup: step?.hasSetup ?? false,
     healthcheck: own?.healthcheck ?? null,
@@ -102,9 +103,7 @@ function planVerifier(task: Task, step: TaskStep | null, run: RunSettings, multi
     base: own?.verifier.timeout_sec ?? config.verifier.timeout_sec ?? DEFAULT_VERIFIER_TIMEOUT_SEC,
     max: run.maxVerifierTimeoutSec ?? null,
   };
-  const mode = verifierMode(config, own);
   return {
-    mode,
     user: own?.verifier.user ?? config.verifier.user,
     timeoutSec: effectiveTimeout(limits, multipliers.verifier_timeout_multiplier, multipliers.timeout_multiplier) ?? limits.base,
     env: { ...config.verifier.env, ...own?.verifier.env, ...run.verifierEnv },
@@ -112,7 +111,7 @@ function planVerifier(task: Task, step: TaskStep | null, run: RunSettings, multi
     extraScript: parser === null ? null : (tests?.script ?? null),
     command: parser === null ? "(/tests/test.sh) > /logs/verifier/test-stdout.txt 2>&1" : "bash /tests/run-tests.sh",
     parser,
-    environment: mode === "separate" ? verifierEnvironment(config, own).config : null,
-    contextFolder: step?.testsFolder ?? `${task.folder}/tests`,
+    isIgnored: task.isIgnored,
+    environment: (step ?? task).verifierEnvironment,
   };
 }

@@ -19,7 +19,8 @@ export async function uploadTests(sandbox: TrialSandbox, plan: VerifierPlan, bak
   try {
     if (bakedFolder !== null) await cp(bakedFolder, folder, { recursive: true });
     if (plan.extraScript !== null) await cp(plan.extraScript, join(folder, basename(plan.extraScript)));
-    for (const tests of plan.testFolders) await cp(tests, folder, { recursive: true, dereference: true });
+    const filter = (path: string) => !plan.isIgnored(path);
+    for (const tests of plan.testFolders) await cp(tests, folder, { recursive: true, dereference: true, filter });
     await sandbox.exec(freshDirectory("/tests", "755"), { user: "root", cwd: "/" });
     await sandbox.upload(folder, "/tests");
     await sandbox.exec(

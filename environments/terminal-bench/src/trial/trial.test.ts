@@ -52,9 +52,9 @@ describeNeeding("tmpfs", "trials in local roots", () => {
     const { folder: trial } = await play("harbor/artifacts");
     const manifest = JSON.parse(readFileSync(join(trial, "artifacts/manifest.json"), "utf8"));
     expect(manifest).toEqual([
-      { source: "/logs/artifacts", destination: "artifacts/logs/artifacts", type: "directory", status: "ok", service: null },
-      { source: "/app/report.txt", destination: "artifacts/app/report.txt", type: "file", status: "ok", service: null },
-      { source: "/app/data", destination: "artifacts/tables", type: "directory", status: "ok", service: null },
+      { source: "/logs/artifacts", destination: "artifacts/logs/artifacts", type: "directory", status: "ok", service: null, exclude: [] },
+      { source: "/app/report.txt", destination: "artifacts/app/report.txt", type: "file", status: "ok", service: null, exclude: [] },
+      { source: "/app/data", destination: "artifacts/tables", type: "directory", status: "ok", service: null, exclude: [] },
     ]);
     expect(readFileSync(join(trial, "artifacts/logs/artifacts/status.txt"), "utf8")).toBe("done\n");
     expect(await readdir(join(trial, "artifacts/tables"))).toEqual(["table.csv"]);

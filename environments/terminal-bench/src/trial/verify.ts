@@ -9,7 +9,7 @@ import { type OutputFolder, writeFiles } from "./folder.ts";
 import type { VerifierPlan } from "./plan.ts";
 import type { SandboxFile, TrialSandbox } from "./sandbox.ts";
 import { freshDirectory, quoted, realDirectory } from "./shell.ts";
-import type { MainOptions } from "./start.ts";
+import { keepBakedTests, type MainOptions } from "./start.ts";
 import { areTestsChanged, uploadTests } from "./tests.ts";
 
 export interface VerifySettings {
@@ -38,7 +38,8 @@ export async function verifyShared(
   // A user who is not root must be able to write the log and the reward.
   await clearForVerifier(sandbox, plan.user === "root" || plan.user === 0 ? "755" : "777");
   const hashes = await uploadTests(sandbox, plan, bakedTests);
-  const removeTests = () => sandbox.exec("rm -rf /tests", { user: "root", cwd: "/" });
+  // Neither the tests nor what they wrote is there at the next step of the agent.
+  const removeTests = () => sandbox.exec(`rm -rf /tests; ${freshDirectory("/logs/verifier", "777")}`, { user: "root", cwd: "/" });
   try {
     const verification = await runTests(sandbox, plan, options, output, settings);
     const isTampered = await areTestsChanged(sandbox, hashes);
@@ -52,7 +53,7 @@ export async function verifyShared(
   }
 }
 
-/** Verifies in a sandbox of its own, whose image contains the tests. It sees only the artifacts. */
+/** Verifies in a sandbox of its own, which sees only the artifacts. Its image contains the tests, unless it is the agent's. */
 export async function verifySeparate(
   sandbox: TrialSandbox,
   plan: VerifierPlan,
@@ -63,6 +64,7 @@ export async function verifySeparate(
 ): Promise<Verification> {
   await sandbox.exec(`${realDirectory("/logs")} && ${freshDirectory("/logs/verifier", "777")}`, { user: "root", cwd: "/" });
   for (const artifact of artifacts) await placeArtifact(sandbox, artifact);
+  if (plan.environment?.hasTests === false) return verifyUploaded(sandbox, plan, options, output, settings);
   const { exitCode } = await sandbox.exec("[ -f /tests/test.sh ] && chmod +x /tests/test.sh", { user: "root", cwd: "/" });
   if (exitCode !== 0) {
     throw new TrialFailure(
@@ -71,6 +73,22 @@ export async function verifySeparate(
     );
   }
   return { ...(await runTests(sandbox, plan, options, output, settings)), isTampered: false };
+}
+
+async function verifyUploaded(
+  sandbox: TrialSandbox,
+  plan: VerifierPlan,
+  options: MainOptions,
+  output: OutputFolder,
+  settings: VerifySettings,
+): Promise<Verification> {
+  const bakedTests = await keepBakedTests(sandbox);
+  try {
+    await uploadTests(sandbox, plan, bakedTests);
+    return { ...(await runTests(sandbox, plan, options, output, settings)), isTampered: false };
+  } finally {
+    if (bakedTests !== null) await rm(bakedTests, { recursive: true, force: true });
+  }
 }
 
 /** Something that was collected: a file or a directory of the host, and its path in the agent's container. */

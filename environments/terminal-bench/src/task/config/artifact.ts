@@ -1,14 +1,24 @@
 import { either, list, object } from "../../fields/containers.ts";
-import { type Field, optional, type Parsed, withDefault } from "../../fields/field.ts";
+import { type Field, InvalidValue, optional, type Parsed, refine, withDefault } from "../../fields/field.ts";
 import { text } from "../../fields/scalars.ts";
+import { strip } from "../../python/text.ts";
 import type { Edition } from "./network.ts";
+
+const SERVICE_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
+
+/** A service of a compose file, without spaces around it. */
+export const serviceName = refine(text, (given, at) => {
+  const name = strip(given);
+  if (!SERVICE_NAME.test(name)) throw new InvalidValue(at, `'${given}' is not a name of a service`);
+  return name;
+});
 
 const shape = {
   source: text,
   destination: optional(text),
   exclude: withDefault(list(text), []),
   /** The service of a compose task; null is the agent's container. */
-  service: optional(text),
+  service: optional(serviceName),
 };
 
 export type ArtifactConfig = Parsed<typeof shape>;

@@ -6,6 +6,7 @@ import { type EnvironmentConfig, environmentField } from "./environment.ts";
 import { type HealthcheckConfig, healthcheck } from "./healthcheck.ts";
 import type { Edition } from "./network.ts";
 import { type AgentConfig, agentField, type VerifierConfig, verifierField } from "./phases.ts";
+import { parseStepName, stepNameKey } from "./step-name.ts";
 
 /** `org/name`. The final line break is accepted because the reference accepts it. */
 const PACKAGE_NAME = /^[a-zA-Z0-9][a-zA-Z0-9._-]*\/[a-zA-Z0-9][a-zA-Z0-9._-]*\n?$/;
@@ -21,6 +22,8 @@ export interface StepConfig {
 
 export interface PackageInfo {
   readonly name: string;
+  /** Of the package; usually a semantic one. */
+  readonly version: string | null;
   readonly description: string;
   readonly authors: readonly { readonly name: string; readonly email: string | null }[];
   readonly keywords: readonly string[];
@@ -53,23 +56,31 @@ export function parsePackageName(name: string, at = ""): string {
 
 export const packageInfo: Field<PackageInfo> = object({
   name: refine(text, parsePackageName),
+  version: optional(
+    refine(text, (version, at) => {
+      if (version === "") throw new InvalidValue(at, "must not be empty");
+      return version;
+    }),
+  ),
   description: withDefault(text, ""),
   authors: withDefault(list(object({ name: text, email: optional(text) })), []),
   keywords: withDefault(list(text), []),
 });
 
+const withoutVersion: Field<PackageInfo> = before((value) => (isTable(value) ? { ...value, version: null } : value), packageInfo);
+
 function taskField(edition: Edition): Field<TaskConfig> {
   const field = object({
-    schema_version: withDefault(text, "1.3"),
+    schema_version: withDefault(text, edition === "later" ? "1.4" : "1.3"),
     source: optional(text),
-    task: optional(packageInfo),
+    task: optional(edition === "later" ? packageInfo : withoutVersion),
     metadata: withDefault(map(anything), {}),
     agent: tableWithDefaults(agentField(edition)),
     verifier: tableWithDefaults(verifierField(edition)),
     environment: tableWithDefaults(environmentField(edition)),
     solution: tableWithDefaults(object({ env: withDefault(map(text), {}) })),
     multi_step_reward_strategy: optional(oneOf("mean", "final")),
-    steps: optional(list(stepField(edition))),
+    steps: optional(edition === "later" ? refine(list(stepField(edition)), uniqueSteps) : list(stepField(edition))),
     artifacts: artifactsField(edition),
   });
   return before(withSchemaVersion, field);
@@ -77,13 +88,21 @@ function taskField(edition: Edition): Field<TaskConfig> {
 
 function stepField(edition: Edition): Field<StepConfig> {
   return object({
-    name: text,
+    name: edition === "later" ? refine(text, parseStepName) : text,
     agent: tableWithDefaults(agentField(edition)),
     verifier: tableWithDefaults(verifierField(edition)),
     min_reward: optional(either(float, map(float))),
     healthcheck: optional(healthcheck),
     artifacts: artifactsField(edition),
   });
+}
+
+function uniqueSteps(steps: readonly StepConfig[], at: string): readonly StepConfig[] {
+  const keys = steps.map(({ name }) => stepNameKey(name));
+  const repeated = steps.find((_, i) => keys.indexOf(keys[i] ?? "") !== i);
+  if (repeated !== undefined)
+    throw new InvalidValue(at, `the name '${repeated.name}' is used twice; letters of any case count as the same`);
+  return steps;
 }
 
 /** A missing table is an empty one. */

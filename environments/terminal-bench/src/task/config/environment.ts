@@ -4,7 +4,7 @@ import { bool, float, int, oneOf, text } from "../../fields/scalars.ts";
 import { parseFloatText } from "../../python/numbers.ts";
 import { strip } from "../../python/text.ts";
 import { healthcheck } from "./healthcheck.ts";
-import { mcpServer } from "./mcp-server.ts";
+import { type McpServerConfig, mcpServerField } from "./mcp-server.ts";
 import { allowedHosts, checkedHosts, type Edition, networkMode } from "./network.ts";
 
 const UNITS: Readonly<Record<string, number>> = { G: 1024, M: 1, K: 1 / 1024 };
@@ -22,30 +22,36 @@ const tpu = object({
   }),
 });
 
-const shape = {
+/** Later editions accept parts of a processor. */
+const cpus = refine(float, (value, at) => {
+  if (!Number.isFinite(value)) throw new InvalidValue(at, `expected a finite number, got ${value}`);
+  return value;
+});
+
+const shape = (edition: Edition) => ({
   network_mode: withDefault(networkMode, "public"),
-  allowed_hosts: optional(allowedHosts),
+  allowed_hosts: optional(allowedHosts(edition)),
   build_timeout_sec: withDefault(float, 600),
   docker_image: optional(text),
   os: withDefault(before(lowerCase, oneOf("linux", "windows")), "linux"),
-  cpus: optional(int),
+  cpus: optional(edition === "later" ? cpus : int),
   memory_mb: optional(int),
   storage_mb: optional(int),
   gpus: optional(int),
   gpu_types: optional(list(text)),
   tpu: optional(tpu),
-  mcp_servers: withDefault(list(mcpServer), []),
+  mcp_servers: withDefault(list(mcpServerField(edition)), [] as readonly McpServerConfig[]),
   env: withDefault(map(text), {}),
   skills_dir: optional(text),
   healthcheck: optional(healthcheck),
   workdir: optional(text),
-};
+});
 
-export type EnvironmentConfig = Parsed<typeof shape>;
+export type EnvironmentConfig = Parsed<ReturnType<typeof shape>>;
 
 /** `[environment]`, and the environment of a separate verifier. */
 export function environmentField(edition: Edition): Field<EnvironmentConfig> {
-  return before(withoutLegacyKeys, checkedHosts(object(shape), edition));
+  return before(withoutLegacyKeys, checkedHosts(object(shape(edition)), edition));
 }
 
 /** The number of chips of a topology: 8 for `2x4`. */

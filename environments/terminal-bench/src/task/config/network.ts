@@ -2,6 +2,7 @@ import { list } from "../../fields/containers.ts";
 import { type Field, InvalidValue, optional, refine } from "../../fields/field.ts";
 import { oneOf, text } from "../../fields/scalars.ts";
 import { strip } from "../../python/text.ts";
+import { parseAddress, parseNetwork } from "./address.ts";
 
 export const NETWORK_MODES = ["public", "no-network", "allowlist"] as const;
 export type NetworkMode = (typeof NETWORK_MODES)[number];
@@ -14,10 +15,14 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 export const networkMode = oneOf(...NETWORK_MODES);
 
 /** Hosts in lower case without trailing dots. */
-export const allowedHosts = refine(list(text), (hosts, at) => hosts.map((host, i) => parseHost(host, `${at}[${i}]`)));
+export function allowedHosts(edition: Edition): Field<readonly string[]> {
+  return refine(list(text), (hosts, at) => hosts.map((host, i) => parseHost(host, `${at}[${i}]`, edition)));
+}
 
 /** A phase's policy: without a mode there are no hosts either. */
-export const phaseNetworkFields = { network_mode: optional(networkMode), allowed_hosts: optional(allowedHosts) };
+export function phaseNetworkFields(edition: Edition) {
+  return { network_mode: optional(networkMode), allowed_hosts: optional(allowedHosts(edition)) };
+}
 
 interface NetworkFields {
   readonly network_mode: NetworkMode | null;
@@ -44,14 +49,26 @@ export function checkedHosts<T extends NetworkFields>(field: Field<T>, edition: 
   });
 }
 
-/** A host name, or `*.` and a domain. */
-export function parseHost(given: string, at = ""): string {
+/** A host name, `*.` and a domain, or in later editions an address or a network, in the form in which Python writes it. */
+export function parseHost(given: string, at = "", edition: Edition = "later"): string {
   const host = strip(given).toLowerCase().replace(/\.+$/, "");
+  const found = isAddressText(host) ? null : parseName(host, edition);
+  const known = found ?? (edition === "later" ? (host.includes("/") ? parseNetwork(host) : parseAddress(host)) : null);
+  if (known !== null) return known;
+  throw new InvalidValue(
+    at,
+    `'${given}' is not a host; write a name such as pypi.org, *.pypi.org for its subdomains, an address, or a network such as 10.0.0.0/8`,
+  );
+}
+
+function isAddressText(host: string): boolean {
+  return host.includes("/") || host.includes(":");
+}
+
+function parseName(host: string, edition: Edition): string | null {
   const domain = host.startsWith("*.") ? host.slice(2) : host;
-  if (!domain.split(".").every((label) => LABEL.test(label))) {
-    throw new InvalidValue(at, `'${given}' is not a host name; write a name such as pypi.org, or *.pypi.org for its subdomains`);
-  }
-  return host;
+  if (domain !== host && edition === "later" && parseAddress(domain) !== null) return null;
+  return domain.split(".").every((label) => LABEL.test(label)) ? host : null;
 }
 
 /** Whether a policy's host covers a name. */

@@ -1,23 +1,24 @@
 import { list, map, object } from "../../fields/containers.ts";
 import { type Field, InvalidValue, optional, type Parsed, refine, withDefault } from "../../fields/field.ts";
 import { float, oneOf, text, textOrInt } from "../../fields/scalars.ts";
+import { serviceName } from "./artifact.ts";
 import { type EnvironmentConfig, environmentField } from "./environment.ts";
 import { checkedHosts, type Edition, phaseNetworkFields } from "./network.ts";
 
 /** The timeout of a verification that names none. */
 export const DEFAULT_VERIFIER_TIMEOUT_SEC = 600;
 
-const agentShape = { ...phaseNetworkFields, timeout_sec: optional(float), user: optional(textOrInt) };
+const agentShape = (edition: Edition) => ({ ...phaseNetworkFields(edition), timeout_sec: optional(float), user: optional(textOrInt) });
 
-export type AgentConfig = Parsed<typeof agentShape>;
+export type AgentConfig = Parsed<ReturnType<typeof agentShape>>;
 
 export function agentField(edition: Edition): Field<AgentConfig> {
-  return checkedHosts(object(agentShape), edition);
+  return checkedHosts(object(agentShape(edition)), edition);
 }
 
 const collectShape = {
   command: text,
-  service: withDefault(text, "main"),
+  service: withDefault(serviceName, "main"),
   timeout_sec: withDefault(float, 60),
   user: optional(textOrInt),
 };
@@ -40,7 +41,7 @@ export interface VerifierConfig {
 export function verifierField(edition: Edition): Field<VerifierConfig> {
   const hooks: Field<readonly CollectHook[]> = edition === "later" ? list(object(collectShape)) : { parse: () => [] };
   const field = object({
-    ...phaseNetworkFields,
+    ...phaseNetworkFields(edition),
     // A present key must be a number: null is only the value of a missing one.
     timeout_sec: { parse: float.parse, absent: () => null } as Field<number | null>,
     env: withDefault(map(text), {}),
