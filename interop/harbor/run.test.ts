@@ -17,7 +17,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 
 const run = promisify(execFile);
 const examples = join(import.meta.dirname, "../../environments/terminal-bench/examples/harbor");
-const TASKS = ["artifacts", "healthcheck", "no-network", "reward-json", "separate-verifier", "steps-mean"];
+const TASKS = ["artifacts", "healthcheck", "no-network", "reward-json", "separate-verifier", "fresh-verifier", "steps-mean"];
 
 describeNeeding("harbor", "Harbor itself", () =>
   describeNeeding("docker", "with containers of Docker", () =>

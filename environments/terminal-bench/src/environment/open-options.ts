@@ -21,7 +21,7 @@ export function openOptions(
   return {
     memoryMb: memory_mb ?? DEFAULT_MEMORY_MB,
     ...(storage_mb !== null && storage_mb > 0 && { diskMb: storage_mb }),
-    ...(cpus !== null && { cpus: Math.min(cpus, availableParallelism()) }),
+    ...(cpus !== null && cpus > 0 && { cpus: Math.min(cpus, availableParallelism()) }),
     ...(egress !== null && { egress }),
   } satisfies OpenSandboxOptions;
 }
