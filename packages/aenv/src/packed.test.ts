@@ -156,6 +156,7 @@ describeNeeding("npm-registry", "the packed package", () => {
       "package.json",
       "bin/aenv.js",
       "lib/index.js",
+      "lib/launcher.js",
       "lib/unpack.js",
       "templates/agent/agent.ts",
       "environments/tau2/data.js",
