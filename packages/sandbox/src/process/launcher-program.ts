@@ -4,7 +4,8 @@ import { closeSync, openSync } from "node:fs";
 import { joinGroup } from "./control-groups.ts";
 import type { LaunchOrder, LaunchReport } from "./launcher.ts";
 
-const server = process.ppid;
+/** Not read as the parent of this process: the server may end before this line runs. */
+const server = Number(process.argv[2]);
 
 process.on("message", (order) => void follow(order as LaunchOrder));
 process.once("disconnect", () => process.exit());

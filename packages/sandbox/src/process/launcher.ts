@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, type ForkOptions, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { ProcessEnd } from "./exit-reason.ts";
 
@@ -60,7 +60,8 @@ class Launcher {
 
   constructor() {
     // A session of its own: the end of a terminal is for this process.
-    this.#child = fork(PROGRAM, { env: {}, execArgv: [], detached: true, stdio: ["ignore", "ignore", "ignore", "ipc"] });
+    const options: ForkOptions = { env: {}, execArgv: [], detached: true, stdio: ["ignore", "ignore", "ignore", "ipc"] };
+    this.#child = fork(PROGRAM, [String(process.pid)], options);
     this.#child.on("message", (report) => this.#onReport(report as LaunchReport));
     this.#child.once("error", (error) => this.#close(error));
     this.#child.once("disconnect", () => this.#close(new Error("the process that starts programs has ended")));
