@@ -5,7 +5,7 @@ import { longFiles } from "./testing/src/long-files.ts";
 import { LongestFirst } from "./testing/src/longest-first.ts";
 
 /** Packages whose tests leave nothing in their process that another file could notice: their files share processes, and start faster. */
-const sharing = "packages/{contract,kit,rollout,sdk,server,trainer}/**/*.test.ts";
+const sharing = "packages/{benchmark,contract,kit,rollout,sdk,server,trainer}/**/*.test.ts";
 
 /** `npm run test:fast` sets the variable. */
 const leftOut = process.env.AENV_TEST_FAST === "1" ? longFiles : [];

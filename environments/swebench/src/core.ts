@@ -1,3 +1,4 @@
+export { type Json, type JsonObject, RaisedError, readJson } from "@aenv/benchmark";
 export { isRowsFile, readParquetRows, readRowsFile } from "./dataset/files.ts";
 export { completeRow } from "./dataset/legacy/row.ts";
 export { type DatasetOptions, loadDataset, selectRows } from "./dataset/load.ts";
@@ -23,8 +24,6 @@ export { getLogParser, logParsers } from "./parsers/registry.ts";
 export { ATTEMPTS, PATCH_FILE, REPOSITORY, RESET, REVERSE_CHECK } from "./patch/attempts.ts";
 export { byInstance, modelOf, type Prediction, patchOf, predictionsExtension, readPredictions } from "./predictions/predictions.ts";
 export { checkPredictions, goldPredictions, rowsToRun } from "./predictions/select.ts";
-export { type Json, type JsonObject, readJson } from "./python/json-reader.ts";
-export { RaisedError } from "./python/raised.ts";
 export {
   makeRunReport,
   printRunReport,

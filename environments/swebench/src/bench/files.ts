@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Json } from "@aenv/benchmark";
 import type { Dataset } from "../data/folder.ts";
 import { instanceIdOf } from "../dataset/row.ts";
 import { byInstance, type Prediction, readPredictions } from "../predictions/predictions.ts";
-import type { Json } from "../python/json-reader.ts";
 import { makeRunReport, type RunReport, reportedModel, writeRunReport } from "../report/run-report.ts";
 import { runReportPath } from "../runs/paths.ts";
 import { RunFolder } from "../runs/run-folder.ts";

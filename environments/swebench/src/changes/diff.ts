@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { decodeStrict } from "@aenv/benchmark";
 import { EvaluationError } from "../evaluate/error.ts";
 import type { CleanGit } from "../evaluate/task-sandbox.ts";
-import { decodeStrict } from "../python/bytes.ts";
 import { type ImportedChange, importStream } from "./fast-import.ts";
 
 const DIFF = ["diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];

@@ -1,10 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
+import { decodeStrict, isList, isObject, type Json, RaisedError, readJson } from "@aenv/benchmark";
 import { type Compressors, parquetReadObjects } from "hyparquet";
-import { decodeStrict } from "../python/bytes.ts";
 import { jsonLines } from "../python/json-lines.ts";
-import { isList, isObject, type Json, readJson } from "../python/json-reader.ts";
-import { RaisedError } from "../python/raised.ts";
 import { type Row, toJson } from "./row.ts";
 
 /** Reads the rows of a `.json`, `.jsonl` or `.parquet` file. */

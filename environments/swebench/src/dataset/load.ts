@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { RaisedError } from "../python/raised.ts";
+import { RaisedError } from "@aenv/benchmark";
 import { isRowsFile, readRowsFile } from "./files.ts";
 import { completeRow } from "./legacy/row.ts";
 import { datasetName } from "./names.ts";

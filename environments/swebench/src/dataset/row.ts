@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from "../python/json-reader.ts";
-import { RaisedError } from "../python/raised.ts";
+import { type Json, type JsonObject, RaisedError } from "@aenv/benchmark";
 
 /** A row of a dataset: its columns by name. */
 export type Row = JsonObject;

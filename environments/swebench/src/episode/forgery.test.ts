@@ -1,7 +1,7 @@
+import type { JsonObject } from "@aenv/benchmark";
 import { describe, expect, it } from "vitest";
 import { toJson } from "../dataset/row.ts";
 import { logParsers } from "../parsers/registry.ts";
-import type { JsonObject } from "../python/json-reader.ts";
 import { makeSpec } from "../spec/spec.ts";
 import { forgeryOf, signsIn } from "./forgery.ts";
 

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import type { JsonObject } from "@aenv/benchmark";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { toJson } from "../dataset/row.ts";
@@ -7,7 +8,6 @@ import { runTests } from "../evaluate/evaluate.ts";
 import { InstanceLog } from "../evaluate/log.ts";
 import { LocalSandbox } from "../evaluate/testing/local-sandbox.ts";
 import { gradeOutput } from "../grading/report.ts";
-import type { JsonObject } from "../python/json-reader.ts";
 import { makeSpec } from "../spec/spec.ts";
 import { addCanary, type Canary } from "./canary.ts";
 import { hasEndedRun, missingAfter } from "./early-end.ts";

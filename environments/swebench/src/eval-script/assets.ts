@@ -1,4 +1,4 @@
-import { isList, isObject, type Json } from "../python/json-reader.ts";
+import { isList, isObject, type Json } from "@aenv/benchmark";
 
 /** A binary file that the tests need. A patch cannot hold it. */
 export interface Asset {

@@ -1,4 +1,4 @@
-import { strip } from "../python/text.ts";
+import { strip } from "@aenv/benchmark";
 import { END_MARKER, EXIT_CODE_MARKER, START_MARKER } from "./markers.ts";
 
 const SHEBANG = "#!/bin/bash";

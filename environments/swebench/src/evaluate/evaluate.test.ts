@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { JsonObject } from "@aenv/benchmark";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { toJson } from "../dataset/row.ts";
 import { ATTEMPTS, RESET, REVERSE_CHECK } from "../patch/attempts.ts";
 import { byInstance, readPredictions } from "../predictions/predictions.ts";
-import type { JsonObject } from "../python/json-reader.ts";
 import { makeRunReport, writeRunReport } from "../report/run-report.ts";
 import { regradeRun } from "../runs/regrade.ts";
 import { RunFolder } from "../runs/run-folder.ts";

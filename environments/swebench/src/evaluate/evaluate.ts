@@ -1,10 +1,8 @@
+import { decodeLenient, decodeStrict, RaisedError, strip } from "@aenv/benchmark";
 import { type Asset, listAssets } from "../eval-script/assets.ts";
 import { insertBeforeTests } from "../eval-script/script.ts";
 import { type Grade, gradeOutput } from "../grading/report.ts";
 import { REPOSITORY } from "../patch/attempts.ts";
-import { decodeLenient, decodeStrict } from "../python/bytes.ts";
-import { RaisedError } from "../python/raised.ts";
-import { strip } from "../python/text.ts";
 import type { EvalSpec } from "../spec/spec.ts";
 import { applyPatch } from "./apply.ts";
 import { EvaluationError } from "./error.ts";

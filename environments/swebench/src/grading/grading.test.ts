@@ -1,6 +1,6 @@
+import type { JsonObject } from "@aenv/benchmark";
 import { describe, expect, it } from "vitest";
 import { toJson } from "../dataset/row.ts";
-import type { JsonObject } from "../python/json-reader.ts";
 import { makeSpec } from "../spec/spec.ts";
 import { gradeOutput, writeInstanceReport } from "./report.ts";
 

@@ -1,7 +1,6 @@
+import { decodeLenient, decodeStrict, universalNewlines, writeJson } from "@aenv/benchmark";
 import { classifyFailure } from "../infrastructure/classes.ts";
 import { getLogParser } from "../parsers/registry.ts";
-import { decodeLenient, decodeStrict, universalNewlines } from "../python/bytes.ts";
-import { writeJson } from "../python/json-writer.ts";
 import type { EvalSpec } from "../spec/spec.ts";
 import { type LogResult, readTestLog } from "./log.ts";
 import { judgeTests, type Resolution, resolutionOf, type TestsStatus } from "./verdicts.ts";

@@ -1,5 +1,5 @@
+import { RaisedError } from "@aenv/benchmark";
 import type { StatusMap } from "../parsers/parser.ts";
-import { RaisedError } from "../python/raised.ts";
 
 /** Required tests that passed and that did not, in the order of the row. */
 export interface Verdicts {

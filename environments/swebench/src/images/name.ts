@@ -1,4 +1,4 @@
-import { RaisedError } from "../python/raised.ts";
+import { RaisedError } from "@aenv/benchmark";
 
 /** Architectures by their names in Docker. */
 const ARCHITECTURES = {

@@ -1,7 +1,7 @@
+import { strip } from "@aenv/benchmark";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Pattern } from "../python/pattern.ts";
-import { strip } from "../python/text.ts";
 import { parseGoogletest, parseMicropythonTest } from "./c/c.ts";
 import { parseBpmnJs, parseChartJs } from "./javascript/karma.ts";
 import { readTitles } from "./javascript/mocha-report.ts";

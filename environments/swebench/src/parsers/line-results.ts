@@ -1,5 +1,5 @@
+import { strip } from "@aenv/benchmark";
 import type { Pattern } from "../python/pattern.ts";
-import { strip } from "../python/text.ts";
 import { eachLineWith } from "./lines.ts";
 import type { Status, StatusMap } from "./parser.ts";
 import { newStatusMap } from "./status-map.ts";

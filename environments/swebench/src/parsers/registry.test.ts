@@ -1,6 +1,6 @@
+import { RaisedError } from "@aenv/benchmark";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { RaisedError } from "../python/raised.ts";
 import { getLogParser, logParsers } from "./registry.ts";
 
 /** Pieces of real logs, so that random logs have results in them. */

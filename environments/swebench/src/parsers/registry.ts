@@ -1,4 +1,4 @@
-import { RaisedError } from "../python/raised.ts";
+import { RaisedError } from "@aenv/benchmark";
 import { parseGoogletest, parseJq, parseMicropythonTest, parseRedis } from "./c/c.ts";
 import { parseDoctest } from "./c/doctest.ts";
 import { parseAnt, parseGradleCustom, parseMaven } from "./java/java.ts";

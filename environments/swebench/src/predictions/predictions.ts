@@ -1,6 +1,5 @@
+import { isList, isObject, type Json, RaisedError, readJson } from "@aenv/benchmark";
 import { jsonLines } from "../python/json-lines.ts";
-import { isList, isObject, type Json, readJson } from "../python/json-reader.ts";
-import { RaisedError } from "../python/raised.ts";
 
 /** A patch that a model proposes for an instance. Other members of the file are kept in `all`. */
 export interface Prediction {

@@ -1,7 +1,6 @@
+import { type Json, RaisedError } from "@aenv/benchmark";
 import type { Row } from "../dataset/row.ts";
 import { columnText, instanceIdOf } from "../dataset/row.ts";
-import type { Json } from "../python/json-reader.ts";
-import { RaisedError } from "../python/raised.ts";
 import { type Prediction, patchOf } from "./predictions.ts";
 
 /** The solutions in the dataset as predictions, of the model `gold`. */

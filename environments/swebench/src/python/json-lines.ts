@@ -1,4 +1,4 @@
-import { universalNewlines } from "./bytes.ts";
+import { universalNewlines } from "@aenv/benchmark";
 
 /** The lines of a JSONL file. An empty line in the middle is kept, and is an error for its reader. */
 export function jsonLines(text: string): string[] {

@@ -1,4 +1,4 @@
-import { SPACES } from "./text.ts";
+import { SPACES } from "@aenv/benchmark";
 
 /** `M`: `^` and `$` match at every line. `S`: a dot also matches a newline. */
 export type Flags = "" | "M" | "S" | "MS";

@@ -1,5 +1,5 @@
+import { isList, type Json, type JsonObject, readJson } from "@aenv/benchmark";
 import { gradeOutput, readOutput, writeInstanceReport } from "../grading/report.ts";
-import { isList, type Json, type JsonObject, readJson } from "../python/json-reader.ts";
 import type { EvalSpec } from "../spec/spec.ts";
 import type { Tally } from "./tally.ts";
 import { attempt, ordered, textAt, wanted } from "./vectors.ts";

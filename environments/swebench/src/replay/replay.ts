@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../python/json-reader.ts";
+import { isObject, type JsonObject } from "@aenv/benchmark";
 import { replayGrading } from "./grading.ts";
 import { replayMisc } from "./misc.ts";
 import { replayParser } from "./parsers.ts";

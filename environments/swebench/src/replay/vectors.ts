@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { isList, isObject, type Json, type JsonObject, readJson } from "../python/json-reader.ts";
-import { RaisedError } from "../python/raised.ts";
+import { isList, isObject, type Json, type JsonObject, RaisedError, readJson } from "@aenv/benchmark";
 
 /** Reads a file of vectors: JSON lines, a list or one object; also compressed with gzip. */
 export function readVectors(path: string): readonly Json[] {

@@ -1,6 +1,4 @@
-import { decodeStrict, universalNewlines } from "../python/bytes.ts";
-import { isList, isObject, type Json, readJson } from "../python/json-reader.ts";
-import { RaisedError } from "../python/raised.ts";
+import { decodeStrict, isList, isObject, type Json, RaisedError, readJson, universalNewlines } from "@aenv/benchmark";
 
 /** What a `report.json` says about an instance; null if it cannot be read or says nothing. */
 export function readResolved(file: Uint8Array, instanceId: string): boolean | null {

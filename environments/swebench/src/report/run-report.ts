@@ -1,9 +1,6 @@
+import { compareText, decodeLenient, RaisedError, universalNewlines, writeJson } from "@aenv/benchmark";
 import { classifyFailure } from "../infrastructure/classes.ts";
 import { modelOf, type Prediction } from "../predictions/predictions.ts";
-import { decodeLenient, universalNewlines } from "../python/bytes.ts";
-import { writeJson } from "../python/json-writer.ts";
-import { RaisedError } from "../python/raised.ts";
-import { compareText } from "../python/text.ts";
 import type { ArtifactName } from "../runs/paths.ts";
 import { readResolved } from "./resolved.ts";
 

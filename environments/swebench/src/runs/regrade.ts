@@ -1,6 +1,6 @@
+import { RaisedError } from "@aenv/benchmark";
 import { gradeOutput } from "../grading/report.ts";
 import { modelOf, type Prediction, patchOf } from "../predictions/predictions.ts";
-import { RaisedError } from "../python/raised.ts";
 import type { EvalSpec } from "../spec/spec.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { isShortened } from "./shortened.ts";

@@ -1,9 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { isObject, readJson, writeJson } from "@aenv/benchmark";
 import type { Evaluation } from "../evaluate/evaluate.ts";
 import { type InstanceReport, writeInstanceReport } from "../grading/report.ts";
-import { isObject, readJson } from "../python/json-reader.ts";
-import { writeJson } from "../python/json-writer.ts";
 import { type ArtifactName, instanceFolder, runFolder } from "./paths.ts";
 
 /** Where the rows of a run came from. */

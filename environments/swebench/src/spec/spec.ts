@@ -1,6 +1,5 @@
+import { isList, type Json, type JsonObject, RaisedError, readJson } from "@aenv/benchmark";
 import { buildEvalScript } from "../eval-script/script.ts";
-import { isList, type Json, type JsonObject, readJson } from "../python/json-reader.ts";
-import { RaisedError } from "../python/raised.ts";
 
 /** What is needed to run the tests of an instance and to grade them. */
 export interface EvalSpec {

@@ -1,4 +1,4 @@
-import { RaisedError } from "../python/raised.ts";
+import { RaisedError } from "@aenv/benchmark";
 
 /** Throws the error for text that is not well-formed. */
 export function notWellFormed(problem: string): never {

@@ -1,6 +1,6 @@
+import { RaisedError } from "@aenv/benchmark";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { RaisedError } from "../python/raised.ts";
 import { readXml } from "./reader.ts";
 
 describe("XML", () => {

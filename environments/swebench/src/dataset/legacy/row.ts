@@ -1,7 +1,6 @@
+import { type Json, RaisedError } from "@aenv/benchmark";
 import { END_MARKER, START_MARKER } from "../../eval-script/markers.ts";
 import { imageName } from "../../images/name.ts";
-import type { Json } from "../../python/json-reader.ts";
-import { RaisedError } from "../../python/raised.ts";
 import { columnText, instanceIdOf, type Row } from "../row.ts";
 import { pythonCommands } from "./commands.ts";
 import { legacyEvalType, legacyParser } from "./parsers.ts";

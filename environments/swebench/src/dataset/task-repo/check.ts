@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { isList, RaisedError } from "@aenv/benchmark";
 import { END_MARKER, START_MARKER } from "../../eval-script/markers.ts";
 import { imageName } from "../../images/name.ts";
-import { isList } from "../../python/json-reader.ts";
-import { RaisedError } from "../../python/raised.ts";
 import type { Row } from "../row.ts";
 import { listTasks, readConfig, readTask, type TaskRepoConfig, TEXT_FILES } from "./read.ts";
 

@@ -1,10 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { compareText, decodeStrict, isList, isObject, type Json, type JsonObject, RaisedError, readJson } from "@aenv/benchmark";
 import { parse } from "yaml";
-import { decodeStrict } from "../../python/bytes.ts";
-import { isList, isObject, type Json, type JsonObject, readJson } from "../../python/json-reader.ts";
-import { RaisedError } from "../../python/raised.ts";
-import { compareText } from "../../python/text.ts";
 import { type Row, toJson } from "../row.ts";
 
 /** The file of a task repository that names its datasets and splits. */

@@ -1,5 +1,5 @@
+import { indentOf, isSpace, strip } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { indentOf, isSpace, strip } from "../../python/text.ts";
 import { byWord, parseLines } from "../line-results.ts";
 import { eachLineWith } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";

@@ -1,4 +1,4 @@
-import { RaisedError } from "../../python/raised.ts";
+import { RaisedError } from "@aenv/benchmark";
 import { type Document, type Element, findAttribute } from "../../xml/element.ts";
 import { readXml } from "../../xml/reader.ts";
 import type { StatusMap } from "../parser.ts";

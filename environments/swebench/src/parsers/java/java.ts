@@ -1,5 +1,5 @@
+import { strip } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { strip } from "../../python/text.ts";
 import { byWord, parseLines } from "../line-results.ts";
 import { eachLine } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";

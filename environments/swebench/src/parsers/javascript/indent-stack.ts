@@ -1,4 +1,4 @@
-import { indentOf, strip } from "../../python/text.ts";
+import { indentOf, strip } from "@aenv/benchmark";
 
 /** The names of the suites that enclose the current line, by indentation. */
 export class IndentStack {

@@ -1,6 +1,5 @@
+import { afterLast, cutTail, indentOf, isSpace, RaisedError, strip } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { RaisedError } from "../../python/raised.ts";
-import { afterLast, cutTail, indentOf, isSpace, strip } from "../../python/text.ts";
 import { eachLine } from "../lines.ts";
 import type { ParserContext, Status, StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";

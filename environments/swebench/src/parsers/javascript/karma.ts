@@ -1,6 +1,5 @@
+import { collapse, indentOf, isSpace, RaisedError } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { RaisedError } from "../../python/raised.ts";
-import { collapse, indentOf, isSpace } from "../../python/text.ts";
 import { withoutAnsi } from "../ansi.ts";
 import type { StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";

@@ -1,6 +1,5 @@
-import { parseFloatText } from "../../python/numbers.ts";
+import { afterLast, beforeLast, cutTail, parseFloatText, strip } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { afterLast, beforeLast, cutTail, strip } from "../../python/text.ts";
 import type { ParserContext, StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";
 import { IndentStack } from "./indent-stack.ts";

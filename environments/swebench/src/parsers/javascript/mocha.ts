@@ -1,5 +1,5 @@
+import { after, collapse, strip } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { after, collapse, strip } from "../../python/text.ts";
 import { eachLine } from "../lines.ts";
 import type { Status, StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";

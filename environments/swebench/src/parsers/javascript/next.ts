@@ -1,5 +1,5 @@
+import { afterLast, cutTail, lstrip, strip } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { afterLast, cutTail, lstrip, strip } from "../../python/text.ts";
 import { withoutAnsi } from "../ansi.ts";
 import type { ParserContext, StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";

@@ -1,5 +1,5 @@
+import { indentOf, rstrip, strip } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { indentOf, rstrip, strip } from "../../python/text.ts";
 import { withoutAnsi } from "../ansi.ts";
 import type { StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";

@@ -1,6 +1,4 @@
-import { isList, isObject, type Json, readJson } from "../../python/json-reader.ts";
-import { RaisedError } from "../../python/raised.ts";
-import { after, beforeLast, cutTail } from "../../python/text.ts";
+import { after, beforeLast, cutTail, isList, isObject, type Json, RaisedError, readJson } from "@aenv/benchmark";
 import type { StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";
 import { readTitles } from "./mocha-report.ts";

@@ -1,5 +1,5 @@
+import { before, strip } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { before, strip } from "../../python/text.ts";
 import type { StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";
 

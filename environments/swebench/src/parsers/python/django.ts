@@ -1,6 +1,5 @@
+import { after, before, beforeLast, RaisedError, strip, words } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { RaisedError } from "../../python/raised.ts";
-import { after, before, beforeLast, strip, words } from "../../python/text.ts";
 import { eachLine } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";

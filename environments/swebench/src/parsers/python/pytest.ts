@@ -1,5 +1,5 @@
+import { afterLast, before, words } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { afterLast, before, words } from "../../python/text.ts";
 import { eachLine } from "../lines.ts";
 import { STATUSES, type StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";

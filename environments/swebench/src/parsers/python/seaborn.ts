@@ -1,4 +1,4 @@
-import { words } from "../../python/text.ts";
+import { words } from "@aenv/benchmark";
 import { eachLine } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";

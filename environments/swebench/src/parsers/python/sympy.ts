@@ -1,5 +1,5 @@
+import { strip, words } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { strip, words } from "../../python/text.ts";
 import { eachLine } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";

@@ -1,6 +1,5 @@
+import { RaisedError, strip } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
-import { RaisedError } from "../../python/raised.ts";
-import { strip } from "../../python/text.ts";
 import { byWord, parseLines } from "../line-results.ts";
 import { eachLine, eachLineWith } from "../lines.ts";
 import type { ParserContext, StatusMap } from "../parser.ts";
