@@ -192,7 +192,7 @@ export const allowedReads: readonly ReadAllowance[] = [
     because: "The text has a limit of bytes, and the depth is checked or its overflow of the stack is caught by the code around it.",
     reads: {
       "environments/swebench/src/parsers/javascript/mocha-report.ts": ["JSON.parse(`"],
-      "packages/benchmark/src/python/json-reader.ts": ["convert(JSON.parse(text))", "JSON.parse(raw)"],
+      "packages/benchmark/src/python/plain-json.ts": ["convert(JSON.parse(text))"],
       "environments/terminal-bench/src/verifier/reward-json.ts": ["JSON.parse(content"],
     },
   },

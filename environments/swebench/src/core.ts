@@ -1,4 +1,4 @@
-export { type Json, type JsonObject, RaisedError, readJson } from "@aenv/benchmark";
+export { type Json, type JsonObject, PyError, readJson } from "@aenv/benchmark";
 export { isRowsFile, readParquetRows, readRowsFile } from "./dataset/files.ts";
 export { completeRow } from "./dataset/legacy/row.ts";
 export { type DatasetOptions, loadDataset, selectRows } from "./dataset/load.ts";

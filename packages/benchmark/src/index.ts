@@ -1,8 +1,10 @@
-export { decodeLenient, decodeStrict, universalNewlines } from "./python/bytes.ts";
-export { isList, isObject, type Json, type JsonObject, readJson } from "./python/json-reader.ts";
-export { writeJson } from "./python/json-writer.ts";
-export { isZero, parseFloatText } from "./python/numbers.ts";
-export { RaisedError } from "./python/raised.ts";
+export { decodeLenient, decodeStrict } from "./python/bytes.ts";
+export { attributeError, PyError, typeError, valueError } from "./python/errors.ts";
+export { type JsonOf, type JsonTypes, parseJson } from "./python/json.ts";
+export { type JsonShape, layOutJson, quoteJson, writeJson } from "./python/json-text.ts";
+export { indent, splitLines, universalNewlines } from "./python/lines.ts";
+export { floatRepr, isDigits, isZero, parseFloatText, toFloat } from "./python/numbers.ts";
+export { isList, isObject, type Json, type JsonObject, readJson } from "./python/plain-json.ts";
 export {
   after,
   afterLast,
@@ -11,11 +13,14 @@ export {
   collapse,
   compareText,
   cutTail,
+  firstWord,
   indentOf,
+  isBlank,
   isSpace,
   lstrip,
   rstrip,
   SPACES,
   strip,
+  WORD,
   words,
 } from "./python/text.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
-import { decodeStrict, isList, isObject, type Json, RaisedError, readJson } from "@aenv/benchmark";
+import { decodeStrict, isList, isObject, type Json, PyError, readJson } from "@aenv/benchmark";
 import { type Compressors, parquetReadObjects } from "hyparquet";
 import { jsonLines } from "../python/json-lines.ts";
 import { type Row, toJson } from "./row.ts";
@@ -12,7 +12,7 @@ export async function readRowsFile(path: string): Promise<Row[]> {
   const text = decodeStrict(bytes, path);
   if (path.endsWith(".jsonl")) return jsonLines(text).map((line, i) => asRow(readJson(line), `line ${i + 1} of ${path}`));
   const list = readJson(text);
-  if (!isList(list)) throw new RaisedError("ValueError", `${path} is not a list of rows`);
+  if (!isList(list)) throw new PyError("ValueError", `${path} is not a list of rows`);
   return list.map((row, i) => asRow(row, `row ${i + 1} of ${path}`));
 }
 
@@ -39,6 +39,6 @@ const compressors: Compressors = {
 };
 
 function asRow(value: Json, where: string): Row {
-  if (!isObject(value)) throw new RaisedError("ValueError", `${where} is not an object`);
+  if (!isObject(value)) throw new PyError("ValueError", `${where} is not an object`);
   return value;
 }

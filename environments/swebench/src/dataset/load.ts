@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { RaisedError } from "@aenv/benchmark";
+import { PyError } from "@aenv/benchmark";
 import { isRowsFile, readRowsFile } from "./files.ts";
 import { completeRow } from "./legacy/row.ts";
 import { datasetName } from "./names.ts";
@@ -29,8 +29,7 @@ export function selectRows(rows: readonly Row[], instanceIds: readonly string[])
   const wanted = new Set(instanceIds);
   const known = new Set(rows.map(instanceIdOf));
   const missing = [...wanted].filter((id) => !known.has(id));
-  if (missing.length > 0)
-    throw new RaisedError("ValueError", `Some instance IDs not found in dataset!\nMissing IDs:\n${missing.join(" ")}`);
+  if (missing.length > 0) throw new PyError("ValueError", `Some instance IDs not found in dataset!\nMissing IDs:\n${missing.join(" ")}`);
   return rows.filter((row) => wanted.has(instanceIdOf(row)));
 }
 
@@ -39,8 +38,8 @@ function splitFile(name: string, split: string): string {
   if (existsSync(file)) return file;
   const saved = join(name, split);
   if (existsSync(join(saved, "dataset_info.json")))
-    throw new RaisedError("ValueError", `${saved} was saved in the Arrow format: save it with to_parquet("${file}") instead`);
-  throw new RaisedError(
+    throw new PyError("ValueError", `${saved} was saved in the Arrow format: save it with to_parquet("${file}") instead`);
+  throw new PyError(
     "FileNotFoundError",
     `there is no dataset '${name}' here, and datasets are not downloaded: name a .json, .jsonl or .parquet file, a task repository, or a folder that has ${split}.parquet`,
   );

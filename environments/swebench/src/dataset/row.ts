@@ -1,4 +1,4 @@
-import { type Json, type JsonObject, RaisedError } from "@aenv/benchmark";
+import { type Json, type JsonObject, PyError } from "@aenv/benchmark";
 
 /** A row of a dataset: its columns by name. */
 export type Row = JsonObject;
@@ -14,7 +14,7 @@ export function columnText(row: Row, column: string): string {
   const id = row.get("instance_id");
   const which = typeof id === "string" ? `the row of ${id}` : "a row";
   const problem = value === undefined ? `has no column '${column}'` : `has a column '${column}' that is not a string`;
-  throw new RaisedError(value === undefined ? "KeyError" : "TypeError", `${which} ${problem}`);
+  throw new PyError(value === undefined ? "KeyError" : "TypeError", `${which} ${problem}`);
 }
 
 /** Values of other readers, such as those of Parquet and YAML, as JSON. */

@@ -1,4 +1,4 @@
-import { decodeLenient, decodeStrict, RaisedError, strip } from "@aenv/benchmark";
+import { decodeLenient, decodeStrict, PyError, strip } from "@aenv/benchmark";
 import { type Asset, listAssets } from "../eval-script/assets.ts";
 import { insertBeforeTests } from "../eval-script/script.ts";
 import { type Grade, gradeOutput } from "../grading/report.ts";
@@ -71,7 +71,7 @@ export async function gradePatch(options: GradePatchOptions): Promise<Evaluation
     log.info(`Result for ${spec.instanceId}: resolved: ${grade.report.resolved}`);
     return { ...kept, grade, error: null, log: log.text };
   } catch (error) {
-    if (!(error instanceof EvaluationError) && !(error instanceof RaisedError)) throw error;
+    if (!(error instanceof EvaluationError) && !(error instanceof PyError)) throw error;
     log.error(`Error in evaluation for ${spec.instanceId}: ${error.message}`);
     return { ...kept, grade: null, error: error.message, log: log.text };
   }

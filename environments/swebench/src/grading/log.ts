@@ -27,7 +27,7 @@ const SUITE_RAN = new Pattern(
 );
 const EXIT_CODE = new Pattern(`${EXIT_CODE_MARKER}\\s*(-?\\d+)`);
 
-/** Reads a log whose line ends are `\n`. Throws a `RaisedError` if the parser raises. */
+/** Reads a log whose line ends are `\n`. Throws a `PyError` if the parser raises. */
 export function readTestLog(log: string, parse: LogParser, context: ParserContext): LogResult {
   const nothing: LogResult = { map: new Map(), hasRun: false };
   if (BROKEN.some((text) => log.includes(text)) || !log.includes(START_MARKER) || !log.includes(END_MARKER)) return nothing;

@@ -23,7 +23,7 @@ export interface Grade {
 }
 
 /**
- * Grades the output of the tests of an instance. Without a patch, null, the output is not read. Throws a `RaisedError` where the
+ * Grades the output of the tests of an instance. Without a patch, null, the output is not read. Throws a `PyError` where the
  * reference raises: the instance then has no report and counts as an error.
  */
 export function gradeOutput(spec: EvalSpec, patch: string | null, output: Uint8Array): Grade {

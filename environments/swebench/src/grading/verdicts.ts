@@ -1,4 +1,4 @@
-import { RaisedError } from "@aenv/benchmark";
+import { PyError } from "@aenv/benchmark";
 import type { StatusMap } from "../parsers/parser.ts";
 
 /** Required tests that passed and that did not, in the order of the row. */
@@ -26,7 +26,7 @@ export interface RequiredTests {
 /** Compares the required tests with their statuses in the log. */
 export function judgeTests(map: StatusMap, { failToPass, passToPass, evalType }: RequiredTests): TestsStatus {
   if (evalType !== "pass_and_fail" && evalType !== "fail_only")
-    throw new RaisedError("ValueError", `unknown eval_type '${evalType}': use pass_and_fail or fail_only`);
+    throw new PyError("ValueError", `unknown eval_type '${evalType}': use pass_and_fail or fail_only`);
   const judge = (tests: readonly string[], mayBeSkipped: boolean): Verdicts => {
     const verdicts = { success: [] as string[], failure: [] as string[] };
     for (const test of tests) {

@@ -1,4 +1,4 @@
-import { RaisedError } from "@aenv/benchmark";
+import { PyError } from "@aenv/benchmark";
 
 /** Architectures by their names in Docker. */
 const ARCHITECTURES = {
@@ -17,9 +17,9 @@ export interface ImageOptions {
 
 /** The name of the image with the repository and the dependencies of an instance. */
 export function imageName(instanceId: string, { namespace = null, architecture = "amd64", tag = "latest" }: ImageOptions = {}): string {
-  if (instanceId === "") throw new RaisedError("ValueError", "the instance id is empty");
+  if (instanceId === "") throw new PyError("ValueError", "the instance id is empty");
   const { inName } = getArchitecture(architecture);
-  if (namespace === "") throw new RaisedError("ValueError", "the namespace of images is empty: name one, or leave it out");
+  if (namespace === "") throw new PyError("ValueError", "the namespace of images is empty: name one, or leave it out");
   const name = `sweb.eval.${inName}.${instanceId}:${tag}`;
   // Registries do not accept two underscores in a row.
   return (namespace === null ? name : `${namespace}/${name}`.replaceAll("__", "_1776_")).toLowerCase();
@@ -37,5 +37,5 @@ export function fileSafeImageName(name: string): string {
 
 function getArchitecture(name: string): (typeof ARCHITECTURES)[Architecture] {
   if (Object.hasOwn(ARCHITECTURES, name)) return ARCHITECTURES[name as Architecture];
-  throw new RaisedError("ValueError", `unknown architecture '${name}': use amd64 or arm64`);
+  throw new PyError("ValueError", `unknown architecture '${name}': use amd64 or arm64`);
 }

@@ -10,7 +10,7 @@ export interface ParserContext {
   readonly version: unknown;
 }
 
-/** Reads the results of tests from a log. Throws a `RaisedError` where the reference raises. */
+/** Reads the results of tests from a log. Throws a `PyError` where the reference raises. */
 export type LogParser = (log: string, context: ParserContext) => StatusMap;
 
 export const STATUSES = ["FAILED", "PASSED", "SKIPPED", "ERROR", "XFAIL"] as const;

@@ -1,4 +1,4 @@
-import { RaisedError } from "@aenv/benchmark";
+import { PyError } from "@aenv/benchmark";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { getLogParser, logParsers } from "./registry.ts";
@@ -51,7 +51,7 @@ function attempt(name: string, text: string, version: string): unknown {
   try {
     return [...getLogParser(name)(text, { instanceId: "a__b-9141", version })];
   } catch (error) {
-    if (error instanceof RaisedError) return error.kind;
+    if (error instanceof PyError) return error.kind;
     throw error;
   }
 }

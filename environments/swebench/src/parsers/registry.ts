@@ -1,4 +1,4 @@
-import { RaisedError } from "@aenv/benchmark";
+import { PyError } from "@aenv/benchmark";
 import { parseGoogletest, parseJq, parseMicropythonTest, parseRedis } from "./c/c.ts";
 import { parseDoctest } from "./c/doctest.ts";
 import { parseAnt, parseGradleCustom, parseMaven } from "./java/java.ts";
@@ -75,6 +75,6 @@ export const logParsers: ReadonlyMap<string, LogParser> = new Map(
 
 export function getLogParser(name: string): LogParser {
   const parser = logParsers.get(name);
-  if (parser === undefined) throw new RaisedError("KeyError", `there is no log parser '${name}'; names start with parse_log_`);
+  if (parser === undefined) throw new PyError("KeyError", `there is no log parser '${name}'; names start with parse_log_`);
   return parser;
 }

@@ -1,4 +1,4 @@
-import { type Json, RaisedError } from "@aenv/benchmark";
+import { type Json, PyError } from "@aenv/benchmark";
 import type { Row } from "../dataset/row.ts";
 import { columnText, instanceIdOf } from "../dataset/row.ts";
 import { type Prediction, patchOf } from "./predictions.ts";
@@ -20,8 +20,7 @@ export function goldPredictions(rows: readonly Row[]): Prediction[] {
 export function checkPredictions(predictions: ReadonlyMap<string, Prediction>, rows: readonly Row[]): void {
   const known = new Set(rows.map(instanceIdOf));
   const unknown = [...predictions.keys()].filter((id) => !known.has(id));
-  if (unknown.length > 0)
-    throw new RaisedError("ValueError", `Some prediction IDs not found in dataset!\nMissing IDs:\n${unknown.join(" ")}`);
+  if (unknown.length > 0) throw new PyError("ValueError", `Some prediction IDs not found in dataset!\nMissing IDs:\n${unknown.join(" ")}`);
 }
 
 /** The rows to run: with a patch that is not empty, and without a report of this run. */

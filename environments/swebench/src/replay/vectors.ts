@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { isList, isObject, type Json, type JsonObject, RaisedError, readJson } from "@aenv/benchmark";
+import { isList, isObject, type Json, type JsonObject, PyError, readJson } from "@aenv/benchmark";
 
 /** Reads a file of vectors: JSON lines, a list or one object; also compressed with gzip. */
 export function readVectors(path: string): readonly Json[] {
@@ -10,7 +10,7 @@ export function readVectors(path: string): readonly Json[] {
     const whole = readJson(text);
     return isList(whole) ? whole : [whole];
   } catch (error) {
-    if (!(error instanceof RaisedError)) throw error;
+    if (!(error instanceof PyError)) throw error;
     return text
       .split("\n")
       .filter((line) => line.trim() !== "")
@@ -23,7 +23,7 @@ function readLine(line: string): Json {
   try {
     return readJson(line);
   } catch (error) {
-    if (!(error instanceof RaisedError)) throw error;
+    if (!(error instanceof PyError)) throw error;
     return line;
   }
 }
@@ -52,7 +52,7 @@ export function attempt(run: () => unknown): unknown {
   try {
     return run();
   } catch (error) {
-    if (error instanceof RaisedError) return RAISED;
+    if (error instanceof PyError) return RAISED;
     return { crashed: String(error) };
   }
 }

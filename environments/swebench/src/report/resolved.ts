@@ -1,4 +1,4 @@
-import { decodeStrict, isList, isObject, type Json, RaisedError, readJson, universalNewlines } from "@aenv/benchmark";
+import { decodeStrict, isList, isObject, type Json, PyError, readJson, universalNewlines } from "@aenv/benchmark";
 
 /** What a `report.json` says about an instance; null if it cannot be read or says nothing. */
 export function readResolved(file: Uint8Array, instanceId: string): boolean | null {
@@ -8,7 +8,7 @@ export function readResolved(file: Uint8Array, instanceId: string): boolean | nu
     const resolved = isObject(entry) ? entry.get("resolved") : undefined;
     return resolved === undefined ? null : isTruthy(resolved);
   } catch (error) {
-    if (error instanceof RaisedError) return null;
+    if (error instanceof PyError) return null;
     throw error;
   }
 }

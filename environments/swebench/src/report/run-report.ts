@@ -1,4 +1,4 @@
-import { compareText, decodeLenient, RaisedError, universalNewlines, writeJson } from "@aenv/benchmark";
+import { compareText, decodeLenient, PyError, universalNewlines, writeJson } from "@aenv/benchmark";
 import { classifyFailure } from "../infrastructure/classes.ts";
 import { modelOf, type Prediction } from "../predictions/predictions.ts";
 import type { ArtifactName } from "../runs/paths.ts";
@@ -31,7 +31,7 @@ export interface RunReport {
 }
 
 export function makeRunReport({ instanceIds, predictions, read }: RunReportInput): RunReport {
-  if (predictions.size === 0) throw new RaisedError("IndexError", "there are no predictions to report on");
+  if (predictions.size === 0) throw new PyError("IndexError", "there are no predictions to report on");
   const completed = new Set<string>();
   const incomplete = new Set<string>();
   const emptyPatch = new Set<string>();
@@ -122,7 +122,7 @@ export function printRunReport(report: RunReport, input: RunReportInput, path: s
 /** The model that names the report: that of the first prediction. */
 export function reportedModel(predictions: ReadonlyMap<string, Prediction>): string {
   const [first] = predictions.values();
-  if (first === undefined) throw new RaisedError("IndexError", "there are no predictions to report on");
+  if (first === undefined) throw new PyError("IndexError", "there are no predictions to report on");
   return modelOf(first);
 }
 

@@ -1,4 +1,4 @@
-import { RaisedError } from "@aenv/benchmark";
+import { PyError } from "@aenv/benchmark";
 import { gradeOutput } from "../grading/report.ts";
 import { modelOf, type Prediction, patchOf } from "../predictions/predictions.ts";
 import type { EvalSpec } from "../spec/spec.ts";
@@ -30,7 +30,7 @@ function regrade(run: RunFolder, spec: EvalSpec, prediction: Prediction, output:
     run.keepReport(modelOf(prediction), instanceId, report);
     return { instanceId, isResolved: report.resolved, error: null };
   } catch (error) {
-    if (!(error instanceof RaisedError)) throw error;
+    if (!(error instanceof PyError)) throw error;
     return { instanceId, isResolved: null, error: error.message };
   }
 }

@@ -1,4 +1,4 @@
-import { isList, type Json, type JsonObject, RaisedError, readJson } from "@aenv/benchmark";
+import { isList, type Json, type JsonObject, PyError, readJson } from "@aenv/benchmark";
 import { buildEvalScript } from "../eval-script/script.ts";
 
 /** What is needed to run the tests of an instance and to grade them. */
@@ -35,13 +35,13 @@ export function makeSpec(row: JsonObject): EvalSpec {
 
 function required(row: JsonObject, column: string): Json {
   const value = row.get(column);
-  if (value === undefined) throw new RaisedError("KeyError", `the row of instance ${nameOf(row)} has no column '${column}'`);
+  if (value === undefined) throw new PyError("KeyError", `the row of instance ${nameOf(row)} has no column '${column}'`);
   return value;
 }
 
 function text(row: JsonObject, column: string): string {
   const value = required(row, column);
-  if (typeof value !== "string") throw new RaisedError("TypeError", `'${column}' of instance ${nameOf(row)} is not a string`);
+  if (typeof value !== "string") throw new PyError("TypeError", `'${column}' of instance ${nameOf(row)} is not a string`);
   return value;
 }
 
@@ -50,7 +50,7 @@ function tests(row: JsonObject, column: string): readonly string[] {
   const value = required(row, column);
   const list = typeof value === "string" ? readJson(value) : value;
   if (!isList(list) || !list.every((name) => typeof name === "string"))
-    throw new RaisedError("TypeError", `'${column}' of instance ${nameOf(row)} is not a list of names`);
+    throw new PyError("TypeError", `'${column}' of instance ${nameOf(row)} is not a list of names`);
   return list;
 }
 

@@ -1,6 +1,6 @@
-import { RaisedError } from "@aenv/benchmark";
+import { PyError } from "@aenv/benchmark";
 
 /** Throws the error for text that is not well-formed. */
 export function notWellFormed(problem: string): never {
-  throw new RaisedError("ParseError", `XML is not well-formed: ${problem}`);
+  throw new PyError("ParseError", `XML is not well-formed: ${problem}`);
 }

@@ -1,4 +1,4 @@
-import { RaisedError } from "@aenv/benchmark";
+import { PyError } from "@aenv/benchmark";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readXml } from "./reader.ts";
@@ -57,7 +57,7 @@ describe("XML", () => {
     "<\u1680a/>",
     "< a/>",
   ])("that is not well-formed raises: %j", (text) => {
-    expect(() => readXml(text)).toThrow(RaisedError);
+    expect(() => readXml(text)).toThrow(PyError);
   });
 
   it("is read or raises, whatever it is", () => {
@@ -84,7 +84,7 @@ describe("XML", () => {
         try {
           readXml(`<a>${pieces.join("")}</a>`);
         } catch (error) {
-          expect(error).toBeInstanceOf(RaisedError);
+          expect(error).toBeInstanceOf(PyError);
         }
       }),
     );

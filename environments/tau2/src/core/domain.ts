@@ -1,4 +1,4 @@
-import { valueError } from "../python/errors.ts";
+import { valueError } from "@aenv/benchmark";
 import type { Model } from "../python/model/model.ts";
 import type { PyObject } from "../python/values/objects.ts";
 import type { DataDirectory } from "./data/directory.ts";

@@ -1,8 +1,7 @@
-import { PyError, valueError } from "../python/errors.ts";
+import { compareText, PyError, valueError } from "@aenv/benchmark";
 import { toJsonStr, writeJson } from "../python/json/writer.ts";
 import { repr } from "../python/repr.ts";
 import { checkReservedNames } from "../python/signature.ts";
-import { compareText } from "../python/text.ts";
 import { typeRepr } from "../python/values/types.ts";
 import type { Dict, PyValue } from "../python/values/values.ts";
 import type { Memo } from "./database/copy.ts";

@@ -1,5 +1,5 @@
+import { PyError, typeError, valueError } from "@aenv/benchmark";
 import { equals } from "../python/equality.ts";
-import { PyError, typeError, valueError } from "../python/errors.ts";
 import { readJson } from "../python/json/reader.ts";
 import type { Dict, PyValue } from "../python/values/values.ts";
 import type { Environment, FunctionCall } from "./environment.ts";

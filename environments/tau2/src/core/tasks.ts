@@ -1,8 +1,7 @@
-import { valueError } from "../python/errors.ts";
+import { indent, valueError } from "@aenv/benchmark";
 import { any, bool, dict, list, literal, nullable, text, withDefault } from "../python/model/field-types.ts";
 import { type Instance, model, type Type } from "../python/model/model.ts";
 import { repr } from "../python/repr.ts";
-import { indent } from "../python/text.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";
 import { parseMessage } from "./messages/stored.ts";
 import type { InitialState } from "./state.ts";

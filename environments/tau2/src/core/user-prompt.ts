@@ -1,4 +1,4 @@
-import { PyError } from "../python/errors.ts";
+import { PyError } from "@aenv/benchmark";
 import type { Domain } from "./domain.ts";
 import { printScenario, type Task } from "./tasks.ts";
 import type { Tool } from "./tools/tool.ts";

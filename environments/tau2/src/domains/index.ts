@@ -1,6 +1,6 @@
+import { PyError } from "@aenv/benchmark";
 import { DataDirectory } from "../core/data/directory.ts";
 import { Domain, type DomainDefinition } from "../core/domain.ts";
-import { PyError } from "../python/errors.ts";
 import { repr } from "../python/repr.ts";
 import { airline } from "./airline/domain.ts";
 import { mock } from "./mock/domain.ts";

@@ -1,3 +1,4 @@
+import { isBlank, strip } from "@aenv/benchmark";
 import type { Domain } from "../core/domain.ts";
 import { agentCall, type Message, type ToolCall } from "../core/messages/messages.ts";
 import { printScenario, type Task } from "../core/tasks.ts";
@@ -12,7 +13,6 @@ import { schemaOf } from "../prompts/tool-schemas.ts";
 import { parseAction } from "../python/action/action.ts";
 import { readJson } from "../python/json/reader.ts";
 import { writeJson } from "../python/json/writer.ts";
-import { isBlank, strip } from "../python/text.ts";
 import { Dict } from "../python/values/values.ts";
 import { type RecordedReply, RecordedUser } from "../simulator/recorded.ts";
 import { UserSimulator } from "../simulator/user.ts";

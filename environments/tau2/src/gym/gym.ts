@@ -1,3 +1,4 @@
+import { isBlank, PyError, valueError } from "@aenv/benchmark";
 import type { Domain } from "../core/domain.ts";
 import { evaluate } from "../core/evaluate/evaluate.ts";
 import type { Judge } from "../core/evaluate/nl-assertions.ts";
@@ -9,8 +10,6 @@ import { STOP_TOKEN } from "../orchestrator/history.ts";
 import { Orchestrator, type Participant, type TerminationReason } from "../orchestrator/orchestrator.ts";
 import { schemaOf } from "../prompts/tool-schemas.ts";
 import { type Action, parseAction } from "../python/action/action.ts";
-import { PyError, valueError } from "../python/errors.ts";
-import { isBlank } from "../python/text.ts";
 import { observationOf } from "./observation.ts";
 
 export interface GymOptions {

@@ -1,8 +1,8 @@
+import { PyError } from "@aenv/benchmark";
 import type { Judge } from "../core/evaluate/nl-assertions.ts";
 import type { NlCheck } from "../core/evaluate/reward.ts";
 import type { Message } from "../core/messages/messages.ts";
 import { type ChatOptions, chat, type ModelSettings } from "../llm/chat.ts";
-import { PyError } from "../python/errors.ts";
 import { readJson } from "../python/json/reader.ts";
 import { bool, text } from "../python/model/field-types.ts";
 import { model } from "../python/model/model.ts";

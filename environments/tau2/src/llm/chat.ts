@@ -1,6 +1,6 @@
+import { valueError } from "@aenv/benchmark";
 import { isParticipant, isToolMessage, type Message, type ParticipantMessage } from "../core/messages/messages.ts";
 import type { JsonSchema } from "../core/tools/parameters.ts";
-import { valueError } from "../python/errors.ts";
 import { type ModelSettings, modelError, type SendOptions, send } from "./endpoint.ts";
 import { fromWire, toWire } from "./wire.ts";
 

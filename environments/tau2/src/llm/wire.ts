@@ -1,5 +1,5 @@
+import { PyError } from "@aenv/benchmark";
 import { isParticipant, isToolMessage, type Message, type ParticipantMessage, type ToolCall } from "../core/messages/messages.ts";
-import { PyError } from "../python/errors.ts";
 import { readJson } from "../python/json/reader.ts";
 import { writeJson } from "../python/json/writer.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";

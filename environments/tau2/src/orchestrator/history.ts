@@ -1,5 +1,5 @@
+import { valueError } from "@aenv/benchmark";
 import { className, isParticipant, isToolMessage, type Message, type ParticipantMessage, textOf } from "../core/messages/messages.ts";
-import { valueError } from "../python/errors.ts";
 
 /** The tokens with which a user ends a conversation: satisfied, transferred to a human, or out of scope of the scenario. */
 const USER_STOP_TOKENS = ["###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"];

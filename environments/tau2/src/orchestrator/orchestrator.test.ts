@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import { PyError } from "@aenv/benchmark";
 import { describeNeeding, tau2Path } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import type { Message, ParticipantMessage } from "../core/messages/messages.ts";
 import { parseMessage } from "../core/messages/stored.ts";
 import { openDomain } from "../domains/index.ts";
 import { openLibrary } from "../fixtures/library.ts";
-import { PyError } from "../python/errors.ts";
 import { readJson } from "../python/json/reader.ts";
 import { Dict, PyFloat, type PyValue } from "../python/values/values.ts";
 import { dictAt, listAt, textAt } from "../replay/vectors.ts";

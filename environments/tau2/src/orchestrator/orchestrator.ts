@@ -1,8 +1,8 @@
+import { PyError, valueError } from "@aenv/benchmark";
 import type { Environment } from "../core/environment.ts";
 import { isParticipant, isToolMessage, type Message, type ParticipantMessage, textOf } from "../core/messages/messages.ts";
 import { setState } from "../core/state.ts";
 import type { Task } from "../core/tasks.ts";
-import { PyError, valueError } from "../python/errors.ts";
 import { checkHistory, checkMessage, isUserStop, isVisibleToAgent, isVisibleToUser } from "./history.ts";
 
 export type TerminationReason = "user_stop" | "agent_stop" | "max_steps" | "timeout" | "too_many_errors" | "agent_error" | "user_error";

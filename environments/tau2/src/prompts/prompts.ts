@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import { strip } from "@aenv/benchmark";
 import type { DataDirectory } from "../core/data/directory.ts";
-import { strip } from "../python/text.ts";
 import { Dict } from "../python/values/values.ts";
 import { AGENT, JUDGE, SOLO_AGENT, USER, USER_WITH_TOOLS } from "./defaults.ts";
 

@@ -1,4 +1,4 @@
-import { PyError, typeError } from "./errors.ts";
+import { PyError, typeError } from "@aenv/benchmark";
 import { exactRatio, nearestDouble, toBig, toDouble } from "./numbers.ts";
 import { typeName } from "./values/types.ts";
 import { isInt, isNumber, PyFloat, type PyInt, PyOpaque, PyTuple, type PyValue, toInt } from "./values/values.ts";

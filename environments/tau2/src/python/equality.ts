@@ -1,6 +1,5 @@
-import { typeError } from "./errors.ts";
+import { compareText, typeError } from "@aenv/benchmark";
 import { repr } from "./repr.ts";
-import { compareText } from "./text.ts";
 import { PyDate, PyDateTime } from "./values/datetime.ts";
 import { PyEnum } from "./values/enums.ts";
 import { fieldsOf, MODEL, PyObject } from "./values/objects.ts";

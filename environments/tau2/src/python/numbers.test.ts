@@ -1,6 +1,7 @@
+import { floatRepr } from "@aenv/benchmark";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { floatRepr, formatFixed, nearestDouble, round, roundFloat } from "./numbers.ts";
+import { formatFixed, nearestDouble, round, roundFloat } from "./numbers.ts";
 import { float, type PyFloat, toInt } from "./values/values.ts";
 
 const doubles = fc.double({ noNaN: true });

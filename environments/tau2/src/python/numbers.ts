@@ -1,24 +1,6 @@
-import { PyError, typeError, valueError } from "./errors.ts";
+import { PyError, typeError, valueError } from "@aenv/benchmark";
 import { typeName } from "./values/types.ts";
 import { isNumber, PyFloat, type PyInt, type PyNumber, type PyValue, toInt } from "./values/values.ts";
-
-/** Python's `repr` of a float: the shortest digits that round-trip, positional from 1e-4 up to 1e16, always with a point or an exponent. */
-export function floatRepr(value: number): string {
-  if (Number.isNaN(value)) return "nan";
-  if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
-  if (value === 0) return Object.is(value, -0) ? "-0.0" : "0.0";
-  const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
-  const exponent = Number(exponentText);
-  const digits = mantissa.replace(".", "");
-  const sign = value < 0 ? "-" : "";
-  if (exponent >= 16 || exponent < -4) {
-    const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
-    return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
-  }
-  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, "0");
-  return `${sign}${whole}.${digits.slice(exponent + 1) || "0"}`;
-}
 
 /** The exact value of a finite double as `numerator / 2^shift`. */
 export function exactRatio(value: number): { numerator: bigint; shift: bigint } {

@@ -1,9 +1,9 @@
+import { compareText, indent, strip } from "@aenv/benchmark";
 import { describe, expect, it } from "vitest";
 import { equals, isOrdered, lookup } from "./equality.ts";
 import { int, text } from "./model/field-types.ts";
 import { model } from "./model/model.ts";
 import { repr, str } from "./repr.ts";
-import { compareText, indent, strip } from "./text.ts";
 import { PyDate, PyDateTime } from "./values/datetime.ts";
 import { enumeration } from "./values/enums.ts";
 import { Dict, float, PyTuple, type PyValue } from "./values/values.ts";

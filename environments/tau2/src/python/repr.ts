@@ -1,4 +1,4 @@
-import { floatRepr } from "./numbers.ts";
+import { floatRepr } from "@aenv/benchmark";
 import { PyDate, PyDateTime } from "./values/datetime.ts";
 import { PyEnum } from "./values/enums.ts";
 import { fieldsOf, MODEL, PyObject } from "./values/objects.ts";

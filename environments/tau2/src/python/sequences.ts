@@ -1,5 +1,5 @@
+import { PyError, typeError } from "@aenv/benchmark";
 import { isIn, lookup } from "./equality.ts";
-import { PyError, typeError } from "./errors.ts";
 import { repr } from "./repr.ts";
 import { typeName } from "./values/types.ts";
 import { Dict, isInt, PyTuple, type PyValue } from "./values/values.ts";

@@ -1,4 +1,4 @@
-import { typeError } from "./errors.ts";
+import { typeError } from "@aenv/benchmark";
 import type { Dict, PyKey, PyValue } from "./values/values.ts";
 
 /** A parameter without a default is required. */

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import { indent, PyError, quoteJson } from "@aenv/benchmark";
 import { describeNeeding, tau2Path } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { parseMessage } from "../core/messages/stored.ts";
@@ -9,9 +10,7 @@ import { setState } from "../core/state.ts";
 import { domains, openDomain } from "../domains/index.ts";
 import { parseAction } from "../python/action/action.ts";
 import { calculate } from "../python/calculate/calculate.ts";
-import { PyError } from "../python/errors.ts";
 import { readJson } from "../python/json/reader.ts";
-import { quoteJson } from "../python/json/writer.ts";
 import {
   bool,
   date,
@@ -28,7 +27,6 @@ import {
 } from "../python/model/field-types.ts";
 import { model, type Type } from "../python/model/model.ts";
 import { repr } from "../python/repr.ts";
-import { indent } from "../python/text.ts";
 import { enumeration } from "../python/values/enums.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";
 import { readRepr } from "./literals.ts";

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
+import { floatRepr, PyError } from "@aenv/benchmark";
 import { hashValue } from "../core/database/hash.ts";
 import { userPrompt, userTools } from "../core/user-prompt.ts";
 import { domains, openDomain } from "../domains/index.ts";
 import { parseAction, toFunctionalFormat } from "../python/action/action.ts";
 import { calculate } from "../python/calculate/calculate.ts";
-import { PyError } from "../python/errors.ts";
 import { readJson } from "../python/json/reader.ts";
 import { toJsonStr, writeJson } from "../python/json/writer.ts";
-import { floatRepr, formatFixed, roundFloat } from "../python/numbers.ts";
+import { formatFixed, roundFloat } from "../python/numbers.ts";
 import { repr } from "../python/repr.ts";
 import { Dict, PyFloat, type PyValue } from "../python/values/values.ts";
 import { readHexFloat, readRepr } from "./literals.ts";

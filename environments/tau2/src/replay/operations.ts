@@ -1,7 +1,7 @@
+import { PyError } from "@aenv/benchmark";
 import type { Domain } from "../core/domain.ts";
 import type { Environment } from "../core/environment.ts";
 import { TelecomUserDb } from "../domains/telecom/phone/model.ts";
-import { PyError } from "../python/errors.ts";
 import { writeJson } from "../python/json/writer.ts";
 import { MODEL } from "../python/values/objects.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { PyError } from "@aenv/benchmark";
 import type { Domain } from "../core/domain.ts";
 import type { Environment } from "../core/environment.ts";
 import { goldEnvironment } from "../core/evaluate/environment.ts";
@@ -6,7 +7,6 @@ import { evaluate } from "../core/evaluate/evaluate.ts";
 import type { Message } from "../core/messages/messages.ts";
 import { setState } from "../core/state.ts";
 import { type GoldenAction, printScenario, type Task } from "../core/tasks.ts";
-import { PyError } from "../python/errors.ts";
 import type { Dict } from "../python/values/values.ts";
 import { callOf, comparable } from "./calls.ts";
 import type { Tally } from "./tally.ts";

@@ -1,4 +1,4 @@
-import { compareText } from "../python/text.ts";
+import { compareText } from "@aenv/benchmark";
 import { sha256 } from "./files.ts";
 
 /** The content hash of a dataset: of its tasks' digests and of its own files. */

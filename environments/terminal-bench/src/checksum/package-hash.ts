@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { compareText } from "../python/text.ts";
+import { compareText } from "@aenv/benchmark";
 import { ignoreRules } from "../task/ignore.ts";
 import { type HashedFile, hashFiles, sha256 } from "./files.ts";
 import { gitignore } from "./gitignore.ts";

@@ -1,4 +1,4 @@
-import { compareText } from "../python/text.ts";
+import { compareText } from "@aenv/benchmark";
 import { ignoreRules } from "../task/ignore.ts";
 import { type HashedFile, hashFiles, sha256 } from "./files.ts";
 

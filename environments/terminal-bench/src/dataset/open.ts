@@ -1,8 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { compareText } from "@aenv/benchmark";
 import { packageContent } from "../checksum/package-hash.ts";
 import type { MetricType } from "../metrics/metrics.ts";
-import { compareText } from "../python/text.ts";
 import { parseTaskToml } from "../task/config/toml.ts";
 import { isFile, isFolder, readText } from "../task/files.ts";
 import { formatOf } from "../task/load.ts";

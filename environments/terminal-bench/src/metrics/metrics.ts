@@ -1,4 +1,4 @@
-import { compareText } from "../python/text.ts";
+import { compareText } from "@aenv/benchmark";
 
 export type MetricType = "mean" | "sum" | "min" | "max";
 export type RewardMap = Readonly<Record<string, number>>;

@@ -1,4 +1,4 @@
-import { isDigits } from "../python/text.ts";
+import { isDigits } from "@aenv/benchmark";
 import { parsePackageName } from "../task/config/config.ts";
 
 export interface PackageReference {

@@ -1,4 +1,4 @@
-import { compareText } from "../python/text.ts";
+import { compareText } from "@aenv/benchmark";
 import { compareVersions, parseVersion } from "../python/version.ts";
 
 /** The version that a name without one means: `head`, else the highest one, else the last one by name. */

@@ -2,75 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fnmatch } from "./fnmatch.ts";
 import { isIsoDateTime } from "./isoformat.ts";
-import { floatText, parseFloatText } from "./numbers.ts";
-import { compareText, firstWord, isDigits, splitLines, strip } from "./text.ts";
 import { compareVersions, parseVersion } from "./version.ts";
-
-describe("text", () => {
-  it("has Python's spaces, without the byte order mark", () => {
-    expect(strip("\x1c\x85 \u3000a\xa0\n")).toBe("a");
-    expect(strip("\ufeffa")).toBe("\ufeffa");
-  });
-
-  it("is split into lines at everything that ends one", () => {
-    expect(splitLines("a\r\nb\vc\x1dd\u2028e\n")).toEqual(["a", "b", "c", "d", "e"]);
-  });
-
-  it("has a first word and a rest", () => {
-    expect(firstWord(" a  b c ")).toEqual({ word: "a", rest: "b c " });
-    expect(firstWord("a ")).toEqual({ word: "a", rest: null });
-    expect(firstWord(" ")).toBeNull();
-  });
-
-  it("is ordered by code point", () => {
-    expect(["\u{1f600}", "\uffee", "a"].sort(compareText)).toEqual(["a", "\uffee", "\u{1f600}"]);
-    fc.assert(
-      fc.property(
-        fc.string({ unit: "binary" }),
-        fc.string({ unit: "binary" }),
-        (a, b) => Math.sign(compareText(a, b)) === -Math.sign(compareText(b, a)),
-      ),
-    );
-    fc.assert(fc.property(fc.string(), fc.string(), (a, b) => compareText(a, a + b) <= 0));
-  });
-
-  it("has digits beyond the decimal ones", () => {
-    expect(["12", "²", "٣", "1a", ""].map(isDigits)).toEqual([true, true, true, false, false]);
-  });
-});
-
-describe("numbers", () => {
-  it("are read as Python's float reads them", () => {
-    expect(["1_000", " .5\n", "1e3", "-INF", "١٢", "\xa01"].map(parseFloatText)).toEqual([
-      1000,
-      0.5,
-      1000,
-      Number.NEGATIVE_INFINITY,
-      12,
-      1,
-    ]);
-    expect(parseFloatText("nan")).toBeNaN();
-    for (const text of ["", "0x1", "1__0", "1,5", "true", "\x1c1", "\ufeff1", "1 2", "²"]) expect(parseFloatText(text), text).toBeNull();
-  });
-
-  it("are printed and read back without a change", () => {
-    fc.assert(fc.property(fc.double({ noNaN: true }), (value) => Object.is(parseFloatText(floatText(value)), value)));
-  });
-
-  it("are printed as Python prints floats", () => {
-    expect([1, 0.25, -0, 1e16, 1e15, 1e-5, 0.0001, 1.5e300, 123456.5].map(floatText)).toEqual([
-      "1.0",
-      "0.25",
-      "-0.0",
-      "1e+16",
-      "1000000000000000.0",
-      "1e-05",
-      "0.0001",
-      "1.5e+300",
-      "123456.5",
-    ]);
-  });
-});
 
 describe("versions", () => {
   const sorted = [

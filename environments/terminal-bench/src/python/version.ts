@@ -1,4 +1,4 @@
-import { strip } from "./text.ts";
+import { strip } from "@aenv/benchmark";
 
 const PATTERN =
   /^v?(?:(?<epoch>\d+)!)?(?<release>\d+(?:\.\d+)*)(?:[-_.]?(?<pre>a|b|c|rc|alpha|beta|pre|preview)[-_.]?(?<preNumber>\d*))?(?<post>-(?<implicit>\d+)|[-_.]?(?:post|rev|r)[-_.]?(?<postNumber>\d*))?(?<dev>[-_.]?dev[-_.]?(?<devNumber>\d*))?(?:\+(?<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?$/i;

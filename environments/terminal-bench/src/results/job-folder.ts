@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { compareText } from "../python/text.ts";
+import { compareText } from "@aenv/benchmark";
 import { isFile } from "../task/files.ts";
 import { type JobResult, readJobResult, writeJobResult } from "./job-result.ts";
 import { writeJson } from "./json.ts";

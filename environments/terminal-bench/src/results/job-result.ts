@@ -1,9 +1,9 @@
+import { floatRepr } from "@aenv/benchmark";
 import { isTable, list, map, object } from "../fields/containers.ts";
 import { before, optional, withDefault } from "../fields/field.ts";
 import { float, int, text } from "../fields/scalars.ts";
 import { type MetricType, metric } from "../metrics/metrics.ts";
 import { passAtKs } from "../metrics/pass-at-k.ts";
-import { floatText } from "../python/numbers.ts";
 import { Float, writeJson } from "./json.ts";
 import { evalKey } from "./names.ts";
 import { type TrialResult, trialTokens } from "./trial-result.ts";
@@ -132,7 +132,7 @@ function rewardStats(trials: readonly TrialResult[]): EvalStats["reward_stats"] 
     Object.entries(verifier_result?.rewards ?? {}).map(([key, value]) => ({
       trial_name,
       key,
-      shown: verifier_result?.integers.includes(key) ? String(value) : floatText(value),
+      shown: verifier_result?.integers.includes(key) ? String(value) : floatRepr(value),
     })),
   );
   const byKey = Map.groupBy(values, ({ key }) => key);

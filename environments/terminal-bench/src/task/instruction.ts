@@ -1,4 +1,4 @@
-import { strip } from "../python/text.ts";
+import { strip } from "@aenv/benchmark";
 
 /** Removes the canary lines at the start of a prompt, and the blank lines there. */
 export function stripCanary(text: string): string {

@@ -1,4 +1,4 @@
-import { firstWord, SPACE_CLASS, splitLines, strip } from "../python/text.ts";
+import { firstWord, SPACES, splitLines, strip } from "@aenv/benchmark";
 
 export const PARSERS = ["pytest", "swebench", "swelancer", "mlebench", "sweperf"] as const;
 export type ParserName = (typeof PARSERS)[number];
@@ -10,7 +10,7 @@ export type TestResults = ReadonlyMap<string, "passed" | "failed">;
 const HEADING_TEXT = [..."short test summary info"]
   .map((letter) => (letter === " " ? " " : `[${letter}${letter.toUpperCase()}${letter === "s" ? "ſ" : letter === "i" ? "İı" : ""}]`))
   .join("");
-const HEADING = new RegExp(`=+[${SPACE_CLASS}]*${HEADING_TEXT}[${SPACE_CLASS}]*=+`);
+const HEADING = new RegExp(`=+[${SPACES}]*${HEADING_TEXT}[${SPACES}]*=+`);
 
 const STATUS: Readonly<Record<string, "passed" | "failed">> = {
   PASSED: "passed",

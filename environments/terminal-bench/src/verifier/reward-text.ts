@@ -1,4 +1,4 @@
-import { parseFloatText } from "../python/numbers.ts";
+import { parseFloatText } from "@aenv/benchmark";
 
 const NUMBER = /^[ \t\r\n\v\f]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t\r\n\v\f]*$/;
 

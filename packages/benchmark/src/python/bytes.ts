@@ -1,4 +1,4 @@
-import { RaisedError } from "./raised.ts";
+import { PyError } from "./errors.ts";
 
 // `ignoreBOM` keeps a byte order mark in the text, as Python does.
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -9,16 +9,11 @@ export function decodeStrict(bytes: Uint8Array, what: string): string {
   try {
     return strict.decode(bytes);
   } catch (error) {
-    throw new RaisedError("UnicodeDecodeError", `${what} is not valid UTF-8`, { cause: error });
+    throw new PyError("UnicodeDecodeError", `${what} is not valid UTF-8`, { cause: error });
   }
 }
 
 /** Bytes that are not UTF-8 become U+FFFD. */
 export function decodeLenient(bytes: Uint8Array): string {
   return lenient.decode(bytes);
-}
-
-/** How Python opens text files: `\r\n` and `\r` are read as `\n`. */
-export function universalNewlines(text: string): string {
-  return text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
 }

@@ -1,6 +1,9 @@
 /** Python's whitespace, as the inside of a character class. JavaScript's `\s` lacks U+001C-001F and U+0085 and has U+FEFF. */
 export const SPACES = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 
+/** What `\w` matches, as the inside of a character class; needs the flag `u`. */
+export const WORD = "\\p{L}\\p{N}_";
+
 export function isSpace(code: number): boolean {
   if (code <= 0x20) return code === 0x20 || (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x1f);
   if (code < 0x1680) return code === 0x85 || code === 0xa0;
@@ -29,10 +32,11 @@ export function rstrip(text: string): string {
 
 /** `text.strip()` */
 export function strip(text: string): string {
-  const start = indentOf(text);
-  let end = text.length;
-  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
-  return start === 0 && end === text.length ? text : text.slice(start, end);
+  return rstrip(lstrip(text));
+}
+
+export function isBlank(text: string): boolean {
+  return indentOf(text) === text.length;
 }
 
 /** Where the whitespace that starts at `from` ends: for a whole text, the number of its leading whitespace characters, which are single UTF-16 units. */
@@ -54,6 +58,14 @@ export function words(text: string, limit = Number.POSITIVE_INFINITY): string[] 
     found.push(text.slice(start, at));
   }
   return found;
+}
+
+/** `text.split(maxsplit=1)`: the first word, and what follows it without the spaces in between. */
+export function firstWord(text: string): { readonly word: string; readonly rest: string | null } | null {
+  const [word] = words(text, 1);
+  if (word === undefined) return null;
+  const rest = lstrip(lstrip(text).slice(word.length));
+  return { word, rest: rest === "" ? null : rest };
 }
 
 /** Each run of whitespace as one space, without those at the ends. */

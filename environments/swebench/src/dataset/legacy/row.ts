@@ -1,4 +1,4 @@
-import { type Json, RaisedError } from "@aenv/benchmark";
+import { type Json, PyError } from "@aenv/benchmark";
 import { END_MARKER, START_MARKER } from "../../eval-script/markers.ts";
 import { imageName } from "../../images/name.ts";
 import { columnText, instanceIdOf, type Row } from "../row.ts";
@@ -29,7 +29,7 @@ const derive: Readonly<Record<(typeof DERIVED)[number], (row: Row) => string>> =
     const repo = columnText(row, "repo");
     const parser = legacyParser(repo);
     if (parser !== null) return parser;
-    throw new RaisedError("KeyError", `the row of ${instanceIdOf(row)} has no log_parser, and none is known for ${repo}`);
+    throw new PyError("KeyError", `the row of ${instanceIdOf(row)} has no log_parser, and none is known for ${repo}`);
   },
   eval_script: (row) => readyScript(row) ?? pythonScript(row),
 };
@@ -44,7 +44,7 @@ function pythonScript(row: Row): string {
   const repo = columnText(row, "repo");
   const commands = pythonCommands(repo, columnText(row, "version"));
   if (commands === null)
-    throw new RaisedError(
+    throw new PyError(
       "KeyError",
       `the row of ${instanceIdOf(row)} has no eval_script, and the commands of ${repo} are not known: use rows of release 5`,
     );

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { isList, RaisedError } from "@aenv/benchmark";
+import { isList, PyError } from "@aenv/benchmark";
 import { END_MARKER, START_MARKER } from "../../eval-script/markers.ts";
 import { imageName } from "../../images/name.ts";
 import type { Row } from "../row.ts";
@@ -26,7 +26,7 @@ function problemsOf(repo: string, task: string, config: TaskRepoConfig): string[
   try {
     return [...rowProblems(readTask(repo, task), task, config)];
   } catch (error) {
-    if (error instanceof RaisedError) return [error.message];
+    if (error instanceof PyError) return [error.message];
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { compareText, decodeStrict, isList, isObject, type Json, type JsonObject, RaisedError, readJson } from "@aenv/benchmark";
+import { compareText, decodeStrict, isList, isObject, type Json, type JsonObject, PyError, readJson } from "@aenv/benchmark";
 import { parse } from "yaml";
 import { type Row, toJson } from "../row.ts";
 
@@ -28,7 +28,7 @@ export function readConfig(repo: string): TaskRepoConfig {
     const value = config.get(key);
     return isList(value) ? value.map(String) : [];
   };
-  if (list("datasets").length === 0) throw new RaisedError("ValueError", `${join(repo, "sweb.yaml")} has no list 'datasets'`);
+  if (list("datasets").length === 0) throw new PyError("ValueError", `${join(repo, "sweb.yaml")} has no list 'datasets'`);
   return { datasets: list("datasets"), splits: config.has("splits") ? list("splits") : ["test"] };
 }
 
@@ -47,14 +47,14 @@ export function readTaskRepo(repo: string, { split, instanceIds }: { split: stri
   const known = listTasks(repo);
   if (instanceIds.length > 0) {
     const unknown = instanceIds.filter((id) => !known.includes(id));
-    if (unknown.length > 0) throw new RaisedError("ValueError", `${repo} has no tasks ${unknown.join(" ")}`);
+    if (unknown.length > 0) throw new PyError("ValueError", `${repo} has no tasks ${unknown.join(" ")}`);
     return instanceIds.map((id) => readTask(repo, id));
   }
   const rows = known.map((id) => readTask(repo, id));
   const found = rows.filter((row) => row.get("split") === split);
   if (found.length > 0) return found;
   const splits = [...new Set(rows.map((row) => String(row.get("split"))))].sort(compareText);
-  throw new RaisedError("ValueError", `${repo} has no tasks of the split '${split}'; its splits are: ${splits.join(", ")}`);
+  throw new PyError("ValueError", `${repo} has no tasks of the split '${split}'; its splits are: ${splits.join(", ")}`);
 }
 
 export function readTask(repo: string, instanceId: string): Row {
@@ -70,12 +70,12 @@ export function readTask(repo: string, instanceId: string): Row {
 
 /** Without changes of line ends. */
 function readText(path: string): string {
-  if (!existsSync(path)) throw new RaisedError("FileNotFoundError", `${path} is missing`);
+  if (!existsSync(path)) throw new PyError("FileNotFoundError", `${path} is missing`);
   return decodeStrict(readFileSync(path), path);
 }
 
 function readYaml(path: string): JsonObject {
   const value = toJson(parse(readText(path), { version: "1.1", logLevel: "silent" }));
-  if (!isObject(value)) throw new RaisedError("ValueError", `${path} is not a map`);
+  if (!isObject(value)) throw new PyError("ValueError", `${path} is not a map`);
   return value;
 }

@@ -1,4 +1,4 @@
-import { RaisedError } from "@aenv/benchmark";
+import { PyError } from "@aenv/benchmark";
 import { type Document, type Element, findAttribute } from "../../xml/element.ts";
 import { readXml } from "../../xml/reader.ts";
 import type { StatusMap } from "../parser.ts";
@@ -12,7 +12,7 @@ export function parseDoctest(log: string): StatusMap {
   const start = log.indexOf("<doctest");
   if (start < 0) return map;
   const end = log.indexOf(END, start);
-  if (end < 0) throw new RaisedError("ParseError", "the report of doctest has no end");
+  if (end < 0) throw new PyError("ParseError", "the report of doctest has no end");
   const document = readXml(log.slice(start, end + END.length));
   for (let at = 1; at < document.length; at++) {
     const test = document[at];

@@ -1,4 +1,4 @@
-import { afterLast, cutTail, indentOf, isSpace, RaisedError, strip } from "@aenv/benchmark";
+import { afterLast, cutTail, indentOf, isSpace, PyError, strip } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
 import { eachLine } from "../lines.ts";
 import type { ParserContext, Status, StatusMap } from "../parser.ts";
@@ -72,7 +72,7 @@ export function parseImmutableJs(log: string, { instanceId }: ParserContext): St
   const number = afterLast(instanceId, "-");
   if (number === "2006") return parseJest(log);
   if (number === "2005") return parseJestJson(log);
-  throw new RaisedError("ValueError", `no parser is known for instance '${instanceId}'`);
+  throw new PyError("ValueError", `no parser is known for instance '${instanceId}'`);
 }
 
 const SUITE_RESULTS = (["PASS", "FAIL"] as const).map((word) => ({
@@ -144,6 +144,6 @@ function calypsoName(line: string, indent: number): string {
   const isTimed = line.includes("ms)") && CALYPSO_TIME.search(line) !== null;
   const end = isTimed ? (CALYPSO_END.search(line)?.index ?? -1) : line.length;
   if (indent === 0 || !isSpace(line.charCodeAt(indent + 1)) || end < start)
-    throw new RaisedError("AttributeError", `the line '${line}' has no name of a test`);
+    throw new PyError("AttributeError", `the line '${line}' has no name of a test`);
   return line.slice(start, end);
 }

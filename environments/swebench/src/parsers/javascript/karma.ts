@@ -1,4 +1,4 @@
-import { collapse, indentOf, isSpace, RaisedError } from "@aenv/benchmark";
+import { collapse, indentOf, isSpace, PyError } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
 import { withoutAnsi } from "../ansi.ts";
 import type { StatusMap } from "../parser.ts";
@@ -75,7 +75,7 @@ export function parseKarma(log: string): StatusMap {
     const depth = indent - 1;
     if (depth <= 0 || depth === current) continue;
     if (depth > current) suites.push(line.slice(indent));
-    else if (suites.pop() === undefined) throw new RaisedError("IndexError", "a suite ends that has not begun");
+    else if (suites.pop() === undefined) throw new PyError("IndexError", "a suite ends that has not begun");
     current = depth;
     prefix = suites.map((suite) => `${suite} > `).join("");
   }

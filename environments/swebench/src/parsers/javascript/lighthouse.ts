@@ -1,4 +1,4 @@
-import { afterLast, beforeLast, cutTail, parseFloatText, strip } from "@aenv/benchmark";
+import { afterLast, beforeLast, cutTail, strip, toFloat } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
 import type { ParserContext, StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";
@@ -10,7 +10,7 @@ const MOCHA_VERSIONS: readonly unknown[] = ["9.5", "10.0", "10.2"];
 
 export function parseLighthouse(log: string, { version }: ParserContext): StatusMap {
   if (MOCHA_VERSIONS.includes(version)) return parseMocha(log);
-  return parseFloatText(version) >= 3 ? parseCarbon(log) : parseJsonReports(log);
+  return toFloat(version) >= 3 ? parseCarbon(log) : parseJsonReports(log);
 }
 
 const RUN_START = new Pattern("running\\s\\d+\\stest\\sfiles");

@@ -1,4 +1,4 @@
-import { after, beforeLast, cutTail, isList, isObject, type Json, RaisedError, readJson } from "@aenv/benchmark";
+import { after, beforeLast, cutTail, isList, isObject, type Json, PyError, readJson } from "@aenv/benchmark";
 import type { StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";
 import { readTitles } from "./mocha-report.ts";
@@ -29,16 +29,16 @@ function reportIn(piece: string): string {
 
 function titles(report: Json, key: string): string[] {
   const tests = isObject(report) ? report.get(key) : undefined;
-  if (tests === undefined) throw new RaisedError("KeyError", `the report of mocha has no '${key}'`);
+  if (tests === undefined) throw new PyError("KeyError", `the report of mocha has no '${key}'`);
   if (isList(tests)) return tests.map(fullTitle);
   // An empty object or string has no elements to read a title of.
   if (tests === "" || (isObject(tests) && tests.size === 0)) return [];
-  throw new RaisedError("TypeError", `'${key}' in the report of mocha is not a list`);
+  throw new PyError("TypeError", `'${key}' in the report of mocha is not a list`);
 }
 
 function fullTitle(test: Json): string {
   const title = isObject(test) ? test.get("fullTitle") : undefined;
-  if (typeof title !== "string") throw new RaisedError("KeyError", "a test in the report of mocha has no 'fullTitle'");
+  if (typeof title !== "string") throw new PyError("KeyError", "a test in the report of mocha has no 'fullTitle'");
   return title;
 }
 

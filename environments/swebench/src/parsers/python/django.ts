@@ -1,4 +1,4 @@
-import { after, before, beforeLast, RaisedError, strip, words } from "@aenv/benchmark";
+import { after, before, beforeLast, PyError, strip, words } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
 import { eachLine } from "../lines.ts";
 import type { StatusMap } from "../parser.ts";
@@ -53,6 +53,6 @@ export function parseDjango(log: string): StatusMap {
 
 function secondWord(line: string): string {
   const word = words(line, 2)[1];
-  if (word === undefined) throw new RaisedError("IndexError", `the line '${line}' names no test`);
+  if (word === undefined) throw new PyError("IndexError", `the line '${line}' names no test`);
   return word;
 }

@@ -1,4 +1,4 @@
-import { RaisedError, strip } from "@aenv/benchmark";
+import { PyError, strip } from "@aenv/benchmark";
 import { Pattern } from "../../python/pattern.ts";
 import { byWord, parseLines } from "../line-results.ts";
 import { eachLine, eachLineWith } from "../lines.ts";
@@ -57,8 +57,8 @@ const JEKYLL: Readonly<Record<string, (log: string) => StatusMap>> = {
 
 export function parseJekyll(log: string, { instanceId }: ParserContext): StatusMap {
   const number = instanceId.split("-")[1];
-  if (number === undefined) throw new RaisedError("IndexError", `the instance id '${instanceId}' has no number`);
+  if (number === undefined) throw new PyError("IndexError", `the instance id '${instanceId}' has no number`);
   const parse = Object.hasOwn(JEKYLL, number) ? JEKYLL[number] : undefined;
-  if (parse === undefined) throw new RaisedError("ValueError", `no parser is known for instance '${instanceId}'`);
+  if (parse === undefined) throw new PyError("ValueError", `no parser is known for instance '${instanceId}'`);
   return parse(log);
 }

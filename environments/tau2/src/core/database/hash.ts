@@ -1,6 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
-import { quoteJson, writeJson } from "../../python/json/writer.ts";
-import { compareText } from "../../python/text.ts";
+import { compareText, quoteJson } from "@aenv/benchmark";
+import { writeJson } from "../../python/json/writer.ts";
 import { fieldsOf, type PyObject } from "../../python/values/objects.ts";
 import type { PyValue } from "../../python/values/values.ts";
 import { rowText, type SharedRows } from "./shared-rows.ts";

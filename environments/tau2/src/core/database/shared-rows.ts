@@ -1,5 +1,5 @@
-import { quoteJson, writeJson } from "../../python/json/writer.ts";
-import { compareText } from "../../python/text.ts";
+import { compareText, quoteJson } from "@aenv/benchmark";
+import { writeJson } from "../../python/json/writer.ts";
 import type { Dict, PyValue } from "../../python/values/values.ts";
 
 /** A table's dump without its braces, and the position of each row in it. */

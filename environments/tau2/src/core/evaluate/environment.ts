@@ -1,4 +1,4 @@
-import { PyError } from "../../python/errors.ts";
+import { PyError } from "@aenv/benchmark";
 import type { Domain } from "../domain.ts";
 import type { Environment } from "../environment.ts";
 import type { Message } from "../messages/messages.ts";

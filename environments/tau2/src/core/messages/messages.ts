@@ -1,6 +1,6 @@
+import { isBlank } from "@aenv/benchmark";
 import type { ActionCall } from "../../python/action/action.ts";
 import { writeJson } from "../../python/json/writer.ts";
-import { isBlank } from "../../python/text.ts";
 import { Dict } from "../../python/values/values.ts";
 
 export type { Requestor } from "../../python/action/action.ts";

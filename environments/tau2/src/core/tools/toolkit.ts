@@ -1,7 +1,6 @@
-import { attributeError, valueError } from "../../python/errors.ts";
+import { attributeError, compareText, valueError } from "@aenv/benchmark";
 import { repr } from "../../python/repr.ts";
 import { bind } from "../../python/signature.ts";
-import { compareText } from "../../python/text.ts";
 import type { PyObject } from "../../python/values/objects.ts";
 import { Dict, type PyValue } from "../../python/values/values.ts";
 import { copy, type Memo } from "../database/copy.ts";

@@ -1,8 +1,8 @@
+import { valueError } from "@aenv/benchmark";
 import { integer, text } from "../../core/tools/parameters.ts";
 import { type Side, toolsOf } from "../../core/tools/tool.ts";
 import type { ToolkitDefinition } from "../../core/tools/toolkit.ts";
 import { calculate } from "../../python/calculate/calculate.ts";
-import { valueError } from "../../python/errors.ts";
 import { str } from "../../python/repr.ts";
 import { bookReservation } from "./book.ts";
 import { getFlightStatus, listAllAirports, searchDirectFlight, searchOnestopFlight } from "./flight-tools.ts";

@@ -1,7 +1,7 @@
+import { typeError, valueError } from "@aenv/benchmark";
 import { type Side, toolsOf } from "../../core/tools/tool.ts";
 import { add, multiply, subtract } from "../../python/arithmetic.ts";
 import { equals } from "../../python/equality.ts";
-import { typeError, valueError } from "../../python/errors.ts";
 import { str } from "../../python/repr.ts";
 import { typeName } from "../../python/values/types.ts";
 import { isNumber, type PyInt, type PyValue } from "../../python/values/values.ts";

@@ -1,5 +1,5 @@
+import { attributeError, valueError } from "@aenv/benchmark";
 import { isOrdered } from "../../python/equality.ts";
-import { attributeError, valueError } from "../../python/errors.ts";
 import { elementsOf, itemAt } from "../../python/sequences.ts";
 import { typeName } from "../../python/values/types.ts";
 import type { PyValue } from "../../python/values/values.ts";

@@ -1,6 +1,6 @@
+import { valueError } from "@aenv/benchmark";
 import { subtract } from "../../python/arithmetic.ts";
 import { equals, isOrdered, lookup } from "../../python/equality.ts";
-import { valueError } from "../../python/errors.ts";
 import { itemAt } from "../../python/sequences.ts";
 import { assign } from "../../python/values/objects.ts";
 import type { PyValue } from "../../python/values/values.ts";

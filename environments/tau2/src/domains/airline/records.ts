@@ -1,5 +1,5 @@
+import { valueError } from "@aenv/benchmark";
 import { lookup } from "../../python/equality.ts";
-import { valueError } from "../../python/errors.ts";
 import type { Model } from "../../python/model/model.ts";
 import { str } from "../../python/repr.ts";
 import { elementsOf } from "../../python/sequences.ts";

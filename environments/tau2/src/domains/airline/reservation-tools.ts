@@ -1,8 +1,8 @@
+import { PyError, valueError } from "@aenv/benchmark";
 import { copy } from "../../core/database/copy.ts";
 import { type Side, toolsOf } from "../../core/tools/tool.ts";
 import { add, multiply, signed, subtract } from "../../python/arithmetic.ts";
 import { equals, isOrdered } from "../../python/equality.ts";
-import { PyError, valueError } from "../../python/errors.ts";
 import { lengthOf } from "../../python/sequences.ts";
 import { assign } from "../../python/values/objects.ts";
 import type { PyValue } from "../../python/values/values.ts";

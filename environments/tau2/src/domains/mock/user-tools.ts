@@ -1,8 +1,8 @@
+import { valueError } from "@aenv/benchmark";
 import { text } from "../../core/tools/parameters.ts";
 import { type Side, toolsOf } from "../../core/tools/tool.ts";
 import type { ToolkitDefinition } from "../../core/tools/toolkit.ts";
 import { equals, lookup } from "../../python/equality.ts";
-import { valueError } from "../../python/errors.ts";
 import type { Instance } from "../../python/model/model.ts";
 import { str } from "../../python/repr.ts";
 import { assign, attribute } from "../../python/values/objects.ts";

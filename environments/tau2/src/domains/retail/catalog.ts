@@ -1,7 +1,7 @@
+import { valueError } from "@aenv/benchmark";
 import { text } from "../../core/tools/parameters.ts";
 import { type Side, toolsOf } from "../../core/tools/tool.ts";
 import { lookup } from "../../python/equality.ts";
-import { valueError } from "../../python/errors.ts";
 import { writeJson } from "../../python/json/writer.ts";
 import { attribute } from "../../python/values/objects.ts";
 import { Dict } from "../../python/values/values.ts";

@@ -1,6 +1,6 @@
+import { valueError } from "@aenv/benchmark";
 import { add, subtract } from "../../python/arithmetic.ts";
 import { isOrdered } from "../../python/equality.ts";
-import { valueError } from "../../python/errors.ts";
 import { round } from "../../python/numbers.ts";
 import { assign } from "../../python/values/objects.ts";
 import type { PyValue } from "../../python/values/values.ts";

@@ -1,5 +1,5 @@
+import { valueError } from "@aenv/benchmark";
 import { lookup } from "../../python/equality.ts";
-import { valueError } from "../../python/errors.ts";
 import { attribute } from "../../python/values/objects.ts";
 import type { PyValue } from "../../python/values/values.ts";
 import type { Order, PaymentMethod, Product, RetailDb, User, Variant } from "./model.ts";

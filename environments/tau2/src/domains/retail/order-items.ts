@@ -1,12 +1,11 @@
+import { compareText, PyError, valueError } from "@aenv/benchmark";
 import { text, texts } from "../../core/tools/parameters.ts";
 import { type Side, toolsOf } from "../../core/tools/tool.ts";
 import { subtract } from "../../python/arithmetic.ts";
 import { equals, isOrdered } from "../../python/equality.ts";
-import { PyError, valueError } from "../../python/errors.ts";
 import { round } from "../../python/numbers.ts";
 import { str } from "../../python/repr.ts";
 import { elementsOf, lengthOf } from "../../python/sequences.ts";
-import { compareText } from "../../python/text.ts";
 import { assign } from "../../python/values/objects.ts";
 import type { PyValue } from "../../python/values/values.ts";
 import { charge, mustCover } from "./gift-cards.ts";

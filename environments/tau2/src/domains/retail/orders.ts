@@ -1,7 +1,7 @@
+import { valueError } from "@aenv/benchmark";
 import { text } from "../../core/tools/parameters.ts";
 import { type Side, toolsOf } from "../../core/tools/tool.ts";
 import { assertHashable, equals, isIn } from "../../python/equality.ts";
-import { valueError } from "../../python/errors.ts";
 import { assign } from "../../python/values/objects.ts";
 import { charge, credit, mustCover } from "./gift-cards.ts";
 import { editOrder, orderOf, paymentMethodOf, userOf } from "./lookups.ts";

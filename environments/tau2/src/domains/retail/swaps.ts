@@ -1,6 +1,6 @@
+import { attributeError, valueError } from "@aenv/benchmark";
 import { add, subtract } from "../../python/arithmetic.ts";
 import { equals } from "../../python/equality.ts";
-import { attributeError, valueError } from "../../python/errors.ts";
 import { str } from "../../python/repr.ts";
 import { elementsOf } from "../../python/sequences.ts";
 import { Dict, type PyValue } from "../../python/values/values.ts";

@@ -1,9 +1,8 @@
+import { compareText, typeError, valueError } from "@aenv/benchmark";
 import { integer, optional, text } from "../../core/tools/parameters.ts";
 import { toolsOf } from "../../core/tools/tool.ts";
 import { equals, isIn, isOrdered, isTruthy } from "../../python/equality.ts";
-import { typeError, valueError } from "../../python/errors.ts";
 import { str } from "../../python/repr.ts";
-import { compareText } from "../../python/text.ts";
 import { attribute } from "../../python/values/objects.ts";
 import { float, isInt, type PyValue } from "../../python/values/values.ts";
 import { LAST_MONTH_END, LAST_PERIOD, TODAY } from "./calendar.ts";

@@ -1,7 +1,7 @@
+import { attributeError, valueError } from "@aenv/benchmark";
 import { text } from "../../core/tools/parameters.ts";
 import { toolsOf } from "../../core/tools/tool.ts";
 import { equals } from "../../python/equality.ts";
-import { attributeError, valueError } from "../../python/errors.ts";
 import { attribute } from "../../python/values/objects.ts";
 import { typeName } from "../../python/values/types.ts";
 import type { PyValue } from "../../python/values/values.ts";

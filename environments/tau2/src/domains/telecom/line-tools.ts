@@ -1,8 +1,8 @@
+import { valueError } from "@aenv/benchmark";
 import { number, text } from "../../core/tools/parameters.ts";
 import { toolsOf } from "../../core/tools/tool.ts";
 import { add, multiply, subtract } from "../../python/arithmetic.ts";
 import { equals, isOrdered } from "../../python/equality.ts";
-import { valueError } from "../../python/errors.ts";
 import { formatFixed, toDouble } from "../../python/numbers.ts";
 import { str } from "../../python/repr.ts";
 import { assign, attribute } from "../../python/values/objects.ts";

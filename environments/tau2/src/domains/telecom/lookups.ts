@@ -1,5 +1,5 @@
+import { valueError } from "@aenv/benchmark";
 import { equals, isIn } from "../../python/equality.ts";
-import { valueError } from "../../python/errors.ts";
 import { str } from "../../python/repr.ts";
 import { attribute, type PyObject } from "../../python/values/objects.ts";
 import type { PyValue } from "../../python/values/values.ts";

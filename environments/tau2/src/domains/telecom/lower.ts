@@ -1,4 +1,4 @@
-import { attributeError } from "../../python/errors.ts";
+import { attributeError } from "@aenv/benchmark";
 import { typeName } from "../../python/values/types.ts";
 import type { PyValue } from "../../python/values/values.ts";
 

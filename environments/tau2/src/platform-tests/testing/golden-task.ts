@@ -1,8 +1,8 @@
 import { join } from "node:path";
+import { strip } from "@aenv/benchmark";
 import { tau2Path } from "@aenv/testing";
 import { openDomain } from "../../domains/index.ts";
 import { writeJson } from "../../python/json/writer.ts";
-import { strip } from "../../python/text.ts";
 import type { Dict } from "../../python/values/values.ts";
 import { comparable } from "../../replay/calls.ts";
 import { dictAt, listAt, readVectors, textAt } from "../../replay/vectors.ts";

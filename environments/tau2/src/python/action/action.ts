@@ -1,10 +1,9 @@
+import { compareText, PyError, SPACES, strip, valueError, WORD } from "@aenv/benchmark";
 import { signed } from "../arithmetic.ts";
 import { assertHashable, equals } from "../equality.ts";
-import { PyError, valueError } from "../errors.ts";
 import { readJson } from "../json/reader.ts";
 import { repr, str } from "../repr.ts";
 import { PythonSyntaxError } from "../syntax/error.ts";
-import { compareText, SPACE_CLASS, strip, WORD_CLASS } from "../text.ts";
 import { Dict, isNumber, PyTuple, type PyValue } from "../values/values.ts";
 import { parseCall } from "./expression.ts";
 import type { Node } from "./node.ts";
@@ -21,7 +20,7 @@ export interface ActionCall {
 /** A parsed line of text of an agent: a tool call, or a message. */
 export type Action = { readonly call: ActionCall } | { readonly text: string };
 
-const FUNCTIONAL = new RegExp(`^(${WORD_CLASS}+)${SPACE_CLASS}*\\(([^\\n]*)\\)$`, "u");
+const FUNCTIONAL = new RegExp(`^([${WORD}]+)[${SPACES}]*\\(([^\\n]*)\\)$`, "u");
 
 /** Parses an action: a tool call as JSON, else a call in Python syntax, else text. */
 export function parseAction(action: string, requestor: Requestor = "assistant"): Action {

@@ -1,6 +1,6 @@
+import { floatRepr, typeError, valueError } from "@aenv/benchmark";
 import { operate, signed } from "../arithmetic.ts";
-import { typeError, valueError } from "../errors.ts";
-import { floatRepr, roundFloat, toDouble } from "../numbers.ts";
+import { roundFloat, toDouble } from "../numbers.ts";
 import { repr } from "../repr.ts";
 import { elementsOf } from "../sequences.ts";
 import { typeName } from "../values/types.ts";

@@ -1,4 +1,4 @@
-import { PyError } from "../errors.ts";
+import { PyError } from "@aenv/benchmark";
 
 export interface Token {
   readonly kind: "int" | "float" | "ellipsis" | "operator" | "end";

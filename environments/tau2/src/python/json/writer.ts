@@ -1,7 +1,5 @@
-import { typeError, valueError } from "../errors.ts";
-import { floatRepr } from "../numbers.ts";
+import { compareText, floatRepr, type JsonShape, layOutJson, quoteJson, typeError, valueError } from "@aenv/benchmark";
 import { str } from "../repr.ts";
-import { compareText } from "../text.ts";
 import { PyDate, PyDateTime } from "../values/datetime.ts";
 import { PyEnum } from "../values/enums.ts";
 import { fieldsOf, PyObject } from "../values/objects.ts";
@@ -16,7 +14,7 @@ export interface JsonStyle {
 
 /** `json.dumps(value, default=str)`; a model is written as its `model_dump()`. */
 export function writeJson(value: PyValue, style: JsonStyle = {}): string {
-  return write(value, style.sortKeys === true, style.indent ?? null, "\n");
+  return layOutJson(value, (one) => shapeOf(one, style.sortKeys === true), style.indent);
 }
 
 /** A tool's result as the agent gets it: strings unchanged, other values as JSON in which numbers outside models are strings. */
@@ -36,7 +34,7 @@ function stringified(value: PyValue): PyValue {
   throw valueError(`Unsupported type: ${typeRepr(value)}`);
 }
 
-function write(value: PyValue, sort: boolean, indent: number | null, newline: string): string {
+function shapeOf(value: PyValue, sort: boolean): JsonShape<PyValue> {
   if (value === null) return "null";
   switch (typeof value) {
     case "boolean":
@@ -48,31 +46,19 @@ function write(value: PyValue, sort: boolean, indent: number | null, newline: st
   }
   if (value instanceof PyFloat) return writeFloat(value.value);
   if (value instanceof PyEnum) return quoteJson(value.value);
-  const inner = indent === null ? newline : newline + " ".repeat(indent);
-  if (Array.isArray(value) || value instanceof PyTuple) {
-    const items = Array.isArray(value) ? value : value.items;
-    return wrap(
-      "[",
-      items.map((item) => write(item, sort, indent, inner)),
-      "]",
-      indent,
-      newline,
-      inner,
-    );
-  }
+  if (Array.isArray(value)) return list(value);
+  if (value instanceof PyTuple) return list(value.items);
   if (value instanceof Dict || value instanceof PyObject) {
     const entries: [PyValue, PyValue][] = value instanceof Dict ? [...value] : fieldsOf(value);
     if (sort) entries.sort(([a], [b]) => compareKeys(a, b));
-    const items = entries.map(([key, item]) => `${quoteJson(keyText(key))}: ${write(item, sort, indent, inner)}`);
-    return wrap("{", items, "}", indent, newline, inner);
+    return { open: "{", close: "}", parts: entries.map(([key, item]) => [`${quoteJson(keyText(key))}: `, item]) };
   }
   if (value instanceof PyOpaque) throw typeError(`Object of type ${value.type} is not JSON serializable`);
   return quoteJson(str(value));
 }
 
-function wrap(open: string, items: readonly string[], close: string, indent: number | null, newline: string, inner: string): string {
-  if (items.length === 0) return open + close;
-  return indent === null ? open + items.join(", ") + close : open + inner + items.join(`,${inner}`) + newline + close;
+function list(items: readonly PyValue[]): JsonShape<PyValue> {
+  return { open: "[", close: "]", parts: items.map((item) => ["", item]) };
 }
 
 function keyText(key: PyValue): string {
@@ -96,20 +82,4 @@ function compareKeys(a: PyValue, b: PyValue): number {
 function writeFloat(value: number): string {
   if (Number.isFinite(value)) return floatRepr(value);
   return Number.isNaN(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
-}
-
-const SHORT: Readonly<Record<string, string>> = {
-  '"': '\\"',
-  "\\": "\\\\",
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-  "\b": "\\b",
-  "\f": "\\f",
-};
-
-/** A JSON string in ASCII; other characters are escaped by UTF-16 unit. */
-export function quoteJson(text: string): string {
-  if (!/[^ !#-[\]-~]/.test(text)) return `"${text}"`;
-  return `"${text.replace(/[^ !#-[\]-~]/g, (unit) => SHORT[unit] ?? `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;
 }

@@ -1,5 +1,5 @@
+import { strip } from "@aenv/benchmark";
 import { exactRatio, toDouble } from "../numbers.ts";
-import { strip } from "../text.ts";
 import { PyDate, PyDateTime } from "../values/datetime.ts";
 import { type Enumeration, PyEnum } from "../values/enums.ts";
 import { Dict, isInt, isNumber, PyFloat, type PyInt, PyTuple, type PyValue, toInt } from "../values/values.ts";

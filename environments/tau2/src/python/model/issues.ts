@@ -1,4 +1,4 @@
-import { PyError } from "../errors.ts";
+import { PyError } from "@aenv/benchmark";
 import { repr } from "../repr.ts";
 import { typeName } from "../values/types.ts";
 import type { PyValue } from "../values/values.ts";

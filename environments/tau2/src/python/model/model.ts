@@ -1,4 +1,4 @@
-import { typeError } from "../errors.ts";
+import { typeError } from "@aenv/benchmark";
 import { MODEL, PyObject } from "../values/objects.ts";
 import { typeName } from "../values/types.ts";
 import { Dict, type PyValue } from "../values/values.ts";

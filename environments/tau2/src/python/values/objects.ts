@@ -1,4 +1,4 @@
-import { attributeError } from "../errors.ts";
+import { attributeError } from "@aenv/benchmark";
 import { MODEL, type PyObject, type PyValue } from "./values.ts";
 
 export { MODEL, PyObject } from "./values.ts";

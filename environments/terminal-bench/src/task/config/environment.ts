@@ -1,8 +1,7 @@
+import { parseFloatText, strip } from "@aenv/benchmark";
 import { isTable, list, map, object } from "../../fields/containers.ts";
 import { before, type Field, InvalidValue, optional, type Parsed, refine, withDefault } from "../../fields/field.ts";
 import { bool, float, int, oneOf, text } from "../../fields/scalars.ts";
-import { parseFloatText } from "../../python/numbers.ts";
-import { strip } from "../../python/text.ts";
 import { healthcheck } from "./healthcheck.ts";
 import { type McpServerConfig, mcpServerField } from "./mcp-server.ts";
 import { allowedHosts, checkedHosts, type Edition, networkMode } from "./network.ts";

@@ -1,7 +1,7 @@
+import { strip } from "@aenv/benchmark";
 import { list } from "../../fields/containers.ts";
 import { type Field, InvalidValue, optional, refine } from "../../fields/field.ts";
 import { oneOf, text } from "../../fields/scalars.ts";
-import { strip } from "../../python/text.ts";
 import { parseAddress, parseNetwork } from "./address.ts";
 
 export const NETWORK_MODES = ["public", "no-network", "allowlist"] as const;

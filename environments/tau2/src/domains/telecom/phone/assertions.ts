@@ -1,6 +1,6 @@
+import { valueError } from "@aenv/benchmark";
 import { toolsOf } from "../../../core/tools/tool.ts";
 import { equals, isOrdered } from "../../../python/equality.ts";
-import { valueError } from "../../../python/errors.ts";
 import { repr } from "../../../python/repr.ts";
 import { float, type PyValue } from "../../../python/values/values.ts";
 import { lowered } from "../lower.ts";

@@ -1,6 +1,6 @@
+import { attributeError } from "@aenv/benchmark";
 import { parameter } from "../../../core/tools/parameters.ts";
 import { toolsOf } from "../../../core/tools/tool.ts";
-import { attributeError } from "../../../python/errors.ts";
 import { formatFixed } from "../../../python/numbers.ts";
 import { str } from "../../../python/repr.ts";
 import { PyEnum } from "../../../python/values/enums.ts";

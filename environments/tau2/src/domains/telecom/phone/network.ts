@@ -1,5 +1,5 @@
+import { attributeError } from "@aenv/benchmark";
 import { isTruthy, lookup } from "../../../python/equality.ts";
-import { attributeError } from "../../../python/errors.ts";
 import { roundFloat } from "../../../python/numbers.ts";
 import type { PyEnum } from "../../../python/values/enums.ts";
 import { attribute } from "../../../python/values/objects.ts";

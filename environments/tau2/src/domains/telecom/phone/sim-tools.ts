@@ -1,6 +1,6 @@
+import { PyError } from "@aenv/benchmark";
 import { toolsOf } from "../../../core/tools/tool.ts";
 import { equals } from "../../../python/equality.ts";
-import { PyError } from "../../../python/errors.ts";
 import { str } from "../../../python/repr.ts";
 import { type PhoneSide, SimStatus } from "./model.ts";
 import { deviceOf, searchNetwork, simStatusOf } from "./network.ts";

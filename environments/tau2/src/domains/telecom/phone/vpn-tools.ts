@@ -1,6 +1,6 @@
+import { attributeError } from "@aenv/benchmark";
 import { dump } from "../../../core/database/merge.ts";
 import { toolsOf } from "../../../core/tools/tool.ts";
-import { attributeError } from "../../../python/errors.ts";
 import { repr } from "../../../python/repr.ts";
 import { Dict } from "../../../python/values/values.ts";
 import { PerformanceLevel, type PhoneSide, VpnDetails } from "./model.ts";
