@@ -88,8 +88,6 @@ export const allowedReads: readonly ReadAllowance[] = [
     because: "The text was written by this code a moment ago, or it is no stream but a text in memory.",
     reads: {
       "environments/tau2/src/episode/parts.ts": ["JSON.parse(argumentsText)"],
-      "environments/tau2/src/replay/calls.ts": ["JSON.parse(writeJson(value))"],
-      "environments/tau2/src/replay/operations.ts": ["JSON.parse(writeJson("],
       "environments/terminal-bench/src/environment/terminal-tools.ts": ["terminal.screen.text()"],
       "packages/server/src/api/operation-routes.ts": ["await metrics.text()"],
       "packages/server/src/sandboxes/command-output.ts": ["kept.stdout.bytes()"],
@@ -100,13 +98,9 @@ export const allowedReads: readonly ReadAllowance[] = [
   {
     because: "A tool of a benchmark's authors reads the benchmark's own data, in a process of its own.",
     reads: {
-      "environments/swebench/src/replay/vectors.ts": ["gunzipSync(bytes)"],
       "environments/tau2/src/prompts/tool-schemas.ts": ['JSON.parse(data.text("schemas", file))'],
-      "environments/tau2/src/replay/vectors.ts": ["gunzipSync(bytes)"],
       "environments/terminal-bench/src/data/dataset-file.ts": ["JSON.parse(text)"],
       "environments/terminal-bench/src/dataset/registry.ts": ["JSON.parse(source)"],
-      "environments/terminal-bench/src/replay/replay.ts": ["gunzipSync(bytes)"],
-      "environments/terminal-bench/src/replay/rewards.ts": ["JSON.parse(content)"],
       "environments/terminal-bench/src/results/job-result.ts": ["JSON.parse(source)"],
       "environments/terminal-bench/src/results/json.ts": ["JSON.parse(source"],
       "environments/terminal-bench/src/results/trial-result.ts": ["JSON.parse(source)"],

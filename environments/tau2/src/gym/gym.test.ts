@@ -12,7 +12,7 @@ import type { Participant } from "../orchestrator/orchestrator.ts";
 import { readJson } from "../python/json/reader.ts";
 import { repr } from "../python/repr.ts";
 import { Dict, PyFloat, type PyValue } from "../python/values/values.ts";
-import { dictAt, listAt, textAt } from "../replay/vectors.ts";
+import { dictAt, listAt, textAt } from "../testing/replay/vectors.ts";
 import { Gym } from "./gym.ts";
 
 describe("an episode in the gym", () => {

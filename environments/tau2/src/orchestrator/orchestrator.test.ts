@@ -10,7 +10,7 @@ import { openDomain } from "../domains/index.ts";
 import { openLibrary } from "../fixtures/library.ts";
 import { readJson } from "../python/json/reader.ts";
 import { Dict, PyFloat, type PyValue } from "../python/values/values.ts";
-import { dictAt, listAt, textAt } from "../replay/vectors.ts";
+import { dictAt, listAt, textAt } from "../testing/replay/vectors.ts";
 import { checkHistory } from "./history.ts";
 import { Orchestrator, type OrchestratorOptions, type Participant } from "./orchestrator.ts";
 

@@ -6,7 +6,7 @@ import { DataDirectory } from "../core/data/directory.ts";
 import { Domain } from "../core/domain.ts";
 import { openDomain } from "../domains/index.ts";
 import { openLibrary } from "../fixtures/library.ts";
-import { dictAt, readVectors, textAt } from "../replay/vectors.ts";
+import { dictAt, readVectors, textAt } from "../testing/replay/vectors.ts";
 import { agentPrompt, readPrompts, userPrompt } from "./prompts.ts";
 import { schemaOf } from "./tool-schemas.ts";
 

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: templates of tasks have this form.
-import { strip } from "../python/text.ts";
+import { strip } from "@aenv/benchmark";
 import { isSensitive } from "./secrets.ts";
 import { type HostVariables, resolveVariable } from "./template.ts";
 

@@ -4,8 +4,8 @@ import { tau2Path } from "@aenv/testing";
 import { openDomain } from "../../domains/index.ts";
 import { writeJson } from "../../python/json/writer.ts";
 import type { Dict } from "../../python/values/values.ts";
-import { comparable } from "../../replay/calls.ts";
-import { dictAt, listAt, readVectors, textAt } from "../../replay/vectors.ts";
+import { comparable } from "../../testing/replay/calls.ts";
+import { dictAt, listAt, readVectors, textAt } from "../../testing/replay/vectors.ts";
 
 export const dataPath = join(tau2Path, "data");
 

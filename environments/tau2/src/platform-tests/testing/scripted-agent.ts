@@ -1,7 +1,7 @@
 import { planEpisodes } from "@aenv/rollout";
 import type { ModelRequest, ScriptedTurn } from "@aenv/testing";
 import { openDomain } from "../../domains/index.ts";
-import { actionsOf } from "../../replay/tasks.ts";
+import { actionsOf } from "../../testing/replay/tasks.ts";
 import { dataPath, type GoldenStep, type GoldenTask } from "./golden-task.ts";
 import { blocksOf } from "./play.ts";
 import { GOODBYE, requestFor } from "./scripted-models.ts";

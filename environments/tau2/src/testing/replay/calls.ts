@@ -1,6 +1,6 @@
-import type { ToolCall } from "../core/messages/messages.ts";
-import { writeJson } from "../python/json/writer.ts";
-import { Dict, type PyValue } from "../python/values/values.ts";
+import type { ToolCall } from "../../core/messages/messages.ts";
+import { writeJson } from "../../python/json/writer.ts";
+import { Dict, type PyValue } from "../../python/values/values.ts";
 import { dictAt, textAt } from "./vectors.ts";
 
 /** A recorded value as plain JSON, for comparison. */

@@ -1,8 +1,8 @@
-import { literalValue } from "../python/action/action.ts";
-import { parsePython } from "../python/action/expression.ts";
-import type { Node } from "../python/action/node.ts";
-import { PyDate, PyDateTime } from "../python/values/datetime.ts";
-import { Dict, PyTuple, type PyValue } from "../python/values/values.ts";
+import { literalValue } from "../../python/action/action.ts";
+import { parsePython } from "../../python/action/expression.ts";
+import type { Node } from "../../python/action/node.ts";
+import { PyDate, PyDateTime } from "../../python/values/datetime.ts";
+import { Dict, PyTuple, type PyValue } from "../../python/values/values.ts";
 
 /** The value of a Python `repr`, including dates. */
 export function readRepr(source: string): PyValue {

@@ -1,6 +1,6 @@
 import { isList, type Json, type JsonObject, readJson } from "@aenv/benchmark";
-import { gradeOutput, readOutput, writeInstanceReport } from "../grading/report.ts";
-import type { EvalSpec } from "../spec/spec.ts";
+import { gradeOutput, readOutput, writeInstanceReport } from "../../grading/report.ts";
+import type { EvalSpec } from "../../spec/spec.ts";
 import type { Tally } from "./tally.ts";
 import { attempt, ordered, textAt, wanted } from "./vectors.ts";
 

@@ -1,10 +1,10 @@
 import { PyError } from "@aenv/benchmark";
-import type { Domain } from "../core/domain.ts";
-import type { Environment } from "../core/environment.ts";
-import { TelecomUserDb } from "../domains/telecom/phone/model.ts";
-import { writeJson } from "../python/json/writer.ts";
-import { MODEL } from "../python/values/objects.ts";
-import { Dict, type PyValue } from "../python/values/values.ts";
+import type { Domain } from "../../core/domain.ts";
+import type { Environment } from "../../core/environment.ts";
+import { TelecomUserDb } from "../../domains/telecom/phone/model.ts";
+import { writeJson } from "../../python/json/writer.ts";
+import { MODEL } from "../../python/values/objects.ts";
+import { Dict, type PyValue } from "../../python/values/values.ts";
 import { comparable } from "./calls.ts";
 import type { Tally } from "./tally.ts";
 import { dictAt, listAt, textAt } from "./vectors.ts";

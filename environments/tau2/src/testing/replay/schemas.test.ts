@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeNeeding, tau2Path } from "@aenv/testing";
 import { expect, it } from "vitest";
-import { domains } from "../domains/index.ts";
+import { domains } from "../../domains/index.ts";
 
 interface RecordedTool {
   readonly requestor: string;

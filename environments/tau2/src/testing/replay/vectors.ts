@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { readJson } from "../python/json/reader.ts";
-import { Dict, type PyValue } from "../python/values/values.ts";
+import { readJson } from "../../python/json/reader.ts";
+import { Dict, type PyValue } from "../../python/values/values.ts";
 
 export type Vectors =
   | { readonly format: "tasks" | "random" | "operations"; readonly records: readonly Dict[] }

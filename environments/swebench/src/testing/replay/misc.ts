@@ -1,11 +1,11 @@
 import { isList, isObject, type Json, type JsonObject } from "@aenv/benchmark";
-import { insertBeforeTests } from "../eval-script/script.ts";
-import { imageName } from "../images/name.ts";
-import { classifyFailure } from "../infrastructure/classes.ts";
-import { byInstance, predictionsExtension, readPredictions } from "../predictions/predictions.ts";
-import { makeRunReport, printRunReport, reportedModel, writeRunReport } from "../report/run-report.ts";
-import { instanceFolder, runReportPath } from "../runs/paths.ts";
-import { makeSpec } from "../spec/spec.ts";
+import { insertBeforeTests } from "../../eval-script/script.ts";
+import { imageName } from "../../images/name.ts";
+import { classifyFailure } from "../../infrastructure/classes.ts";
+import { byInstance, predictionsExtension, readPredictions } from "../../predictions/predictions.ts";
+import { makeRunReport, printRunReport, reportedModel, writeRunReport } from "../../report/run-report.ts";
+import { instanceFolder, runReportPath } from "../../runs/paths.ts";
+import { makeSpec } from "../../spec/spec.ts";
 import type { Tally } from "./tally.ts";
 import { attempt, objectAt, ordered, textAt, wanted } from "./vectors.ts";
 

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from "@aenv/benchmark";
-import { completeRow } from "../dataset/legacy/row.ts";
+import { completeRow } from "../../dataset/legacy/row.ts";
 import type { Tally } from "./tally.ts";
 import { attempt, textAt } from "./vectors.ts";
 

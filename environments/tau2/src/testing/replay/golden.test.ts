@@ -5,12 +5,12 @@ import { gunzipSync } from "node:zlib";
 import { indent, PyError, quoteJson } from "@aenv/benchmark";
 import { describeNeeding, tau2Path } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
-import { parseMessage } from "../core/messages/stored.ts";
-import { setState } from "../core/state.ts";
-import { domains, openDomain } from "../domains/index.ts";
-import { parseAction } from "../python/action/action.ts";
-import { calculate } from "../python/calculate/calculate.ts";
-import { readJson } from "../python/json/reader.ts";
+import { parseMessage } from "../../core/messages/stored.ts";
+import { setState } from "../../core/state.ts";
+import { domains, openDomain } from "../../domains/index.ts";
+import { parseAction } from "../../python/action/action.ts";
+import { calculate } from "../../python/calculate/calculate.ts";
+import { readJson } from "../../python/json/reader.ts";
 import {
   bool,
   date,
@@ -24,11 +24,11 @@ import {
   number,
   text,
   withDefault,
-} from "../python/model/field-types.ts";
-import { model, type Type } from "../python/model/model.ts";
-import { repr } from "../python/repr.ts";
-import { enumeration } from "../python/values/enums.ts";
-import { Dict, type PyValue } from "../python/values/values.ts";
+} from "../../python/model/field-types.ts";
+import { model, type Type } from "../../python/model/model.ts";
+import { repr } from "../../python/repr.ts";
+import { enumeration } from "../../python/values/enums.ts";
+import { Dict, type PyValue } from "../../python/values/values.ts";
 import { readRepr } from "./literals.ts";
 import { replayMisc } from "./misc.ts";
 import { replayFile } from "./replay.ts";

@@ -1,6 +1,6 @@
-import type { DomainDefinition } from "../core/domain.ts";
-import { domains, openDomain } from "../domains/index.ts";
-import { Dict } from "../python/values/values.ts";
+import type { DomainDefinition } from "../../core/domain.ts";
+import { domains, openDomain } from "../../domains/index.ts";
+import { Dict } from "../../python/values/values.ts";
 import { replayEpisode } from "./episodes.ts";
 import { replayMisc } from "./misc.ts";
 import { replayOperations } from "./operations.ts";

@@ -1,7 +1,7 @@
 import { PyError } from "@aenv/benchmark";
-import type { Domain } from "../core/domain.ts";
-import { setState } from "../core/state.ts";
-import type { Dict } from "../python/values/values.ts";
+import type { Domain } from "../../core/domain.ts";
+import { setState } from "../../core/state.ts";
+import type { Dict } from "../../python/values/values.ts";
 import { callOf, comparable } from "./calls.ts";
 import type { Tally } from "./tally.ts";
 import { listAt } from "./vectors.ts";

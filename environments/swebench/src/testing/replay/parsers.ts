@@ -1,5 +1,5 @@
 import type { JsonObject } from "@aenv/benchmark";
-import { getLogParser } from "../parsers/registry.ts";
+import { getLogParser } from "../../parsers/registry.ts";
 import type { Tally } from "./tally.ts";
 import { attempt, ordered, textAt, wanted } from "./vectors.ts";
 

@@ -1,4 +1,4 @@
-import { readRewards, upstreamRewards } from "../verifier/rewards.ts";
+import { readRewards, upstreamRewards } from "../../verifier/rewards.ts";
 import type { Tally } from "./tally.ts";
 import { isVector, textAt, type Vector, vectorAt } from "./vectors.ts";
 

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
-import { InvalidValue } from "../fields/field.ts";
-import type { ArtifactConfig } from "../task/config/artifact.ts";
-import { parseTaskConfig, type TaskConfig } from "../task/config/config.ts";
-import type { EnvironmentConfig } from "../task/config/environment.ts";
-import { DEFAULT_VERIFIER_TIMEOUT_SEC, type VerifierConfig } from "../task/config/phases.ts";
-import { parseTaskToml, TomlSyntaxError } from "../task/config/toml.ts";
+import { InvalidValue } from "../../fields/field.ts";
+import type { ArtifactConfig } from "../../task/config/artifact.ts";
+import { parseTaskConfig, type TaskConfig } from "../../task/config/config.ts";
+import type { EnvironmentConfig } from "../../task/config/environment.ts";
+import { DEFAULT_VERIFIER_TIMEOUT_SEC, type VerifierConfig } from "../../task/config/phases.ts";
+import { parseTaskToml, TomlSyntaxError } from "../../task/config/toml.ts";
 
 /** What the reference says about a document: its exception, or the values that differ from those of an empty document. */
 export function readTaskToml(source: string): { readonly error: string } | { readonly ok_non_default: unknown } {
