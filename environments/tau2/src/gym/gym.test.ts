@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import { textAt } from "@aenv/benchmark/testing";
 import { describeNeeding, tau2Path } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { isParticipant, isToolMessage, type Message, type ParticipantMessage } from "../core/messages/messages.ts";
@@ -12,7 +13,7 @@ import type { Participant } from "../orchestrator/orchestrator.ts";
 import { readJson } from "../python/json/reader.ts";
 import { repr } from "../python/repr.ts";
 import { Dict, PyFloat, type PyValue } from "../python/values/values.ts";
-import { dictAt, listAt, textAt } from "../testing/replay/vectors.ts";
+import { dictAt, listAt } from "../testing/replay/vectors.ts";
 import { Gym } from "./gym.ts";
 
 describe("an episode in the gym", () => {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { PyError } from "@aenv/benchmark";
+import { textAt } from "@aenv/benchmark/testing";
 import { describeNeeding, tau2Path } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import type { Message, ParticipantMessage } from "../core/messages/messages.ts";
@@ -10,7 +11,7 @@ import { openDomain } from "../domains/index.ts";
 import { openLibrary } from "../fixtures/library.ts";
 import { readJson } from "../python/json/reader.ts";
 import { Dict, PyFloat, type PyValue } from "../python/values/values.ts";
-import { dictAt, listAt, textAt } from "../testing/replay/vectors.ts";
+import { dictAt, listAt } from "../testing/replay/vectors.ts";
 import { checkHistory } from "./history.ts";
 import { Orchestrator, type OrchestratorOptions, type Participant } from "./orchestrator.ts";
 

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { textAt } from "@aenv/benchmark/testing";
 import { describeNeeding, tau2Path, temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
 import { DataDirectory } from "../core/data/directory.ts";
 import { Domain } from "../core/domain.ts";
 import { openDomain } from "../domains/index.ts";
 import { openLibrary } from "../fixtures/library.ts";
-import { dictAt, readVectors, textAt } from "../testing/replay/vectors.ts";
+import { dictAt, readFormat } from "../testing/replay/vectors.ts";
 import { agentPrompt, readPrompts, userPrompt } from "./prompts.ts";
 import { schemaOf } from "./tool-schemas.ts";
 
@@ -60,7 +61,7 @@ it("tools have the descriptions of the data directory if it has some", () => {
 
 describeNeeding("tau2-data", "the benchmark's prompts", () => {
   it("are found in a prompts.json under any key, and give its system prompt", () => {
-    const vectors = readVectors(join(tau2Path, "golden/misc.json.gz"));
+    const vectors = readFormat(join(tau2Path, "golden/misc.json.gz"));
     if (vectors.format !== "misc") throw new Error("misc.json.gz is not a file of unit vectors");
     const head = textAt(dictAt(dictAt(vectors.groups, "prompts"), "mock"), "agent_system_prompt_head");
     const text = head.slice("<instructions>\n".length, head.indexOf("\n</instructions>"));

@@ -1,8 +1,8 @@
 import { isList, type Json, type JsonObject, readJson } from "@aenv/benchmark";
+import { type Tally, textAt } from "@aenv/benchmark/testing";
 import { gradeOutput, readOutput, writeInstanceReport } from "../../grading/report.ts";
 import type { EvalSpec } from "../../spec/spec.ts";
-import type { Tally } from "./tally.ts";
-import { attempt, ordered, textAt, wanted } from "./vectors.ts";
+import { attempt, ordered, wanted } from "./vectors.ts";
 
 /** The instance of grading vectors that name none. */
 const INSTANCE = "x__y-1";

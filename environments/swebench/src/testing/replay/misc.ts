@@ -1,4 +1,5 @@
 import { isList, isObject, type Json, type JsonObject } from "@aenv/benchmark";
+import { type Tally, textAt } from "@aenv/benchmark/testing";
 import { insertBeforeTests } from "../../eval-script/script.ts";
 import { imageName } from "../../images/name.ts";
 import { classifyFailure } from "../../infrastructure/classes.ts";
@@ -6,8 +7,7 @@ import { byInstance, predictionsExtension, readPredictions } from "../../predict
 import { makeRunReport, printRunReport, reportedModel, writeRunReport } from "../../report/run-report.ts";
 import { instanceFolder, runReportPath } from "../../runs/paths.ts";
 import { makeSpec } from "../../spec/spec.ts";
-import type { Tally } from "./tally.ts";
-import { attempt, objectAt, ordered, textAt, wanted } from "./vectors.ts";
+import { attempt, objectAt, ordered, wanted } from "./vectors.ts";
 
 /** `{kind, input, output | error}` */
 export function replayMisc(record: JsonObject, where: string, tally: Tally): void {

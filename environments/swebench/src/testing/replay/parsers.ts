@@ -1,7 +1,7 @@
 import type { JsonObject } from "@aenv/benchmark";
+import { type Tally, textAt } from "@aenv/benchmark/testing";
 import { getLogParser } from "../../parsers/registry.ts";
-import type { Tally } from "./tally.ts";
-import { attempt, ordered, textAt, wanted } from "./vectors.ts";
+import { attempt, ordered, wanted } from "./vectors.ts";
 
 /** `{parser, instance_id, version, log, map | error}` */
 export function replayParser(record: JsonObject, where: string, tally: Tally): void {

@@ -1,15 +1,17 @@
-import { isObject, type JsonObject } from "@aenv/benchmark";
+import { isList, isObject, type JsonObject, readJson } from "@aenv/benchmark";
+import { readVectors, Tally } from "@aenv/benchmark/testing";
 import { replayGrading } from "./grading.ts";
 import { replayMisc } from "./misc.ts";
 import { replayParser } from "./parsers.ts";
 import { replayRow } from "./rows.ts";
-import { Tally } from "./tally.ts";
-import { ordered, readVectors } from "./vectors.ts";
+import { ordered } from "./vectors.ts";
 
 /** Compares a file of vectors with this environment. The form of each vector is recognized by its members. */
 export function replayFile(path: string): Tally {
   const tally = new Tally();
-  for (const [i, record] of readVectors(path).entries()) {
+  const [whole, ...others] = readVectors(path, readJson);
+  const records = isList(whole) && others.length === 0 ? whole : [...(whole === undefined ? [] : [whole]), ...others];
+  for (const [i, record] of records.entries()) {
     const where = `vector ${i + 1}`;
     if (!isObject(record)) tally.compare("unknown", where, "not an object", "a vector");
     else attemptRecord(record, where, tally);

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "@aenv/benchmark";
+import { type Tally, textAt } from "@aenv/benchmark/testing";
 import { completeRow } from "../../dataset/legacy/row.ts";
-import type { Tally } from "./tally.ts";
-import { attempt, textAt } from "./vectors.ts";
+import { attempt } from "./vectors.ts";
 
 const COLUMNS = ["image", "log_parser", "eval_type", "eval_script"] as const;
 

@@ -1,38 +1,4 @@
-import { readFileSync } from "node:fs";
-import { gunzipSync } from "node:zlib";
-import { isList, isObject, type Json, type JsonObject, PyError, readJson } from "@aenv/benchmark";
-
-/** Reads a file of vectors: JSON lines, a list or one object; also compressed with gzip. */
-export function readVectors(path: string): readonly Json[] {
-  const bytes = readFileSync(path);
-  const text = (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString("utf8");
-  try {
-    const whole = readJson(text);
-    return isList(whole) ? whole : [whole];
-  } catch (error) {
-    if (!(error instanceof PyError)) throw error;
-    return text
-      .split("\n")
-      .filter((line) => line.trim() !== "")
-      .map(readLine);
-  }
-}
-
-/** A line that is not JSON is kept as a text, which is not a vector. */
-function readLine(line: string): Json {
-  try {
-    return readJson(line);
-  } catch (error) {
-    if (!(error instanceof PyError)) throw error;
-    return line;
-  }
-}
-
-export function textAt(record: JsonObject, key: string): string {
-  const value = record.get(key);
-  if (typeof value !== "string") throw new Error(`a vector has no string '${key}'`);
-  return value;
-}
+import { isList, isObject, type Json, type JsonObject, PyError } from "@aenv/benchmark";
 
 export function objectAt(record: JsonObject, key: string): JsonObject {
   const value = record.get(key);
@@ -57,7 +23,7 @@ export function attempt(run: () => unknown): unknown {
   }
 }
 
-export const RAISED = { raised: true };
+const RAISED = { raised: true };
 
 /** What a vector expects: that it raises, or an output. */
 export function wanted(record: JsonObject, output: () => unknown): unknown {

@@ -1,11 +1,12 @@
 import { join } from "node:path";
 import { strip } from "@aenv/benchmark";
+import { textAt } from "@aenv/benchmark/testing";
 import { tau2Path } from "@aenv/testing";
 import { openDomain } from "../../domains/index.ts";
 import { writeJson } from "../../python/json/writer.ts";
 import type { Dict } from "../../python/values/values.ts";
 import { comparable } from "../../testing/replay/calls.ts";
-import { dictAt, listAt, readVectors, textAt } from "../../testing/replay/vectors.ts";
+import { dictAt, listAt, readFormat } from "../../testing/replay/vectors.ts";
 
 export const dataPath = join(tau2Path, "data");
 
@@ -53,7 +54,7 @@ function allGoldenTasks(domain: string): readonly GoldenTask[] {
   const found = known.get(domain);
   if (found !== undefined) return found;
   const { folder = domain } = openDomain(domain, dataPath).definition;
-  const vectors = readVectors(join(tau2Path, "golden", `tasks.${folder}.jsonl.gz`));
+  const vectors = readFormat(join(tau2Path, "golden", `tasks.${folder}.jsonl.gz`));
   if (vectors.format !== "tasks") throw new Error(`the vectors of ${folder} have no tasks`);
   const tasks = vectors.records.map((record) => goldenTask(domain, record));
   known.set(domain, tasks);

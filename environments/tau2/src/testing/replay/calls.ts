@@ -1,7 +1,8 @@
+import { textAt } from "@aenv/benchmark/testing";
 import type { ToolCall } from "../../core/messages/messages.ts";
 import { writeJson } from "../../python/json/writer.ts";
 import { Dict, type PyValue } from "../../python/values/values.ts";
-import { dictAt, textAt } from "./vectors.ts";
+import { dictAt } from "./vectors.ts";
 
 /** A recorded value as plain JSON, for comparison. */
 export function comparable(value: PyValue): Record<string, unknown> {

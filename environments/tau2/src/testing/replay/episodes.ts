@@ -1,9 +1,9 @@
 import { PyError } from "@aenv/benchmark";
+import type { Tally } from "@aenv/benchmark/testing";
 import type { Domain } from "../../core/domain.ts";
 import { setState } from "../../core/state.ts";
 import type { Dict } from "../../python/values/values.ts";
 import { callOf, comparable } from "./calls.ts";
-import type { Tally } from "./tally.ts";
 import { listAt } from "./vectors.ts";
 
 /** Replays a random episode, and compares every answer, error flag and pair of hashes. */

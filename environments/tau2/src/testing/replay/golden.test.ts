@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { indent, PyError, quoteJson } from "@aenv/benchmark";
+import { Tally, textAt } from "@aenv/benchmark/testing";
 import { describeNeeding, tau2Path } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { parseMessage } from "../../core/messages/stored.ts";
@@ -31,9 +32,8 @@ import { enumeration } from "../../python/values/enums.ts";
 import { Dict, type PyValue } from "../../python/values/values.ts";
 import { readRepr } from "./literals.ts";
 import { replayMisc } from "./misc.ts";
-import { replayFile } from "./replay.ts";
-import { Tally } from "./tally.ts";
-import { dictAt, listAt, readVectors, textAt } from "./vectors.ts";
+import { printed, replayFile } from "./replay.ts";
+import { dictAt, listAt, readFormat } from "./vectors.ts";
 
 const data = join(tau2Path, "data");
 /** For a thousand hashes of a large database on a busy machine. */
@@ -59,10 +59,10 @@ describeNeeding("tau2-data", "the reference's answers", () => {
   });
 
   it("of misc.json.gz are reproduced for the domains that exist here", () => {
-    const vectors = readVectors(golden("misc.json.gz"));
+    const vectors = readFormat(golden("misc.json.gz"));
     if (vectors.format !== "misc") throw new Error("misc.json.gz is not a file of unit vectors");
     const prompts = [...dictAt(vectors.groups, "prompts")].filter(([name]) => domains.has(String(name)));
-    const tally = new Tally();
+    const tally = new Tally(printed);
     replayMisc(new Dict([...vectors.groups, ["prompts", new Dict(prompts)]]), data, tally);
     expect(tally.allMatch, tally.print("misc")).toBe(true);
   });

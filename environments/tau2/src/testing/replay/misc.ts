@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { floatRepr, PyError } from "@aenv/benchmark";
+import { type Tally, textAt } from "@aenv/benchmark/testing";
 import { hashValue } from "../../core/database/hash.ts";
 import { userPrompt, userTools } from "../../core/user-prompt.ts";
 import { domains, openDomain } from "../../domains/index.ts";
@@ -11,8 +12,7 @@ import { formatFixed, roundFloat } from "../../python/numbers.ts";
 import { repr } from "../../python/repr.ts";
 import { Dict, PyFloat, type PyValue } from "../../python/values/values.ts";
 import { readHexFloat, readRepr } from "./literals.ts";
-import type { Tally } from "./tally.ts";
-import { dictAt, textAt } from "./vectors.ts";
+import { dictAt } from "./vectors.ts";
 
 /** Groups of `[input, output]` with a string as output. */
 const TEXTS: Readonly<Record<string, (input: string) => string>> = {

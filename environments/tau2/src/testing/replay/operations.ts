@@ -1,4 +1,5 @@
 import { PyError } from "@aenv/benchmark";
+import { type Tally, textAt } from "@aenv/benchmark/testing";
 import type { Domain } from "../../core/domain.ts";
 import type { Environment } from "../../core/environment.ts";
 import { TelecomUserDb } from "../../domains/telecom/phone/model.ts";
@@ -6,8 +7,7 @@ import { writeJson } from "../../python/json/writer.ts";
 import { MODEL } from "../../python/values/objects.ts";
 import { Dict, type PyValue } from "../../python/values/values.ts";
 import { comparable } from "./calls.ts";
-import type { Tally } from "./tally.ts";
-import { dictAt, listAt, textAt } from "./vectors.ts";
+import { dictAt, listAt } from "./vectors.ts";
 
 /** Replays an episode of operations: tool calls, calls of helpers, and direct edits of the phone. */
 export function replayOperations(domain: Domain, record: Dict, index: number, tally: Tally): void {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { PyError } from "@aenv/benchmark";
+import { type Tally, textAt } from "@aenv/benchmark/testing";
 import type { Domain } from "../../core/domain.ts";
 import type { Environment } from "../../core/environment.ts";
 import { goldEnvironment } from "../../core/evaluate/environment.ts";
@@ -9,8 +10,7 @@ import { setState } from "../../core/state.ts";
 import { type GoldenAction, printScenario, type Task } from "../../core/tasks.ts";
 import type { Dict } from "../../python/values/values.ts";
 import { callOf, comparable } from "./calls.ts";
-import type { Tally } from "./tally.ts";
-import { dictAt, listAt, textAt } from "./vectors.ts";
+import { dictAt, listAt } from "./vectors.ts";
 
 /** Replays a task's golden actions and grades its synthetic trajectories. */
 export async function replayTask(domain: Domain, record: Dict, tally: Tally): Promise<void> {

@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { gunzipSync } from "node:zlib";
+import { readVectors } from "@aenv/benchmark/testing";
 import { readJson } from "../../python/json/reader.ts";
 import { Dict, type PyValue } from "../../python/values/values.ts";
 
@@ -9,16 +8,8 @@ export type Vectors =
   | { readonly format: "unknown"; readonly why: string };
 
 /** Reads a file of vectors and detects its format. */
-export function readVectors(path: string): Vectors {
-  const bytes = readFileSync(path);
-  const text = (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString("utf8");
-  const values =
-    tryWhole(text) ??
-    text
-      .split("\n")
-      .filter((line) => line.trim() !== "")
-      .map(readJson);
-  return recognize(values);
+export function readFormat(path: string): Vectors {
+  return recognize(readVectors(path, readJson));
 }
 
 function recognize(values: readonly PyValue[]): Vectors {
@@ -38,24 +29,7 @@ function recognize(values: readonly PyValue[]): Vectors {
   return { format: "unknown", why: "its records are neither tasks, nor episodes, nor groups of unit vectors" };
 }
 
-/** The text as one JSON value, or null if it is JSON lines. */
-function tryWhole(text: string): readonly PyValue[] | null {
-  const firstLine = text.slice(0, text.indexOf("\n") + 1 || undefined);
-  try {
-    readJson(firstLine);
-    return text.trim() === firstLine.trim() ? [readJson(text)] : null;
-  } catch {
-    return [readJson(text)];
-  }
-}
-
 /** Typed access to the members of a record. */
-export function textAt(record: Dict, key: string): string {
-  const value = record.get(key);
-  if (typeof value !== "string") throw new Error(`a vector has no string '${key}'`);
-  return value;
-}
-
 export function listAt(record: Dict, key: string): readonly PyValue[] {
   const value = record.get(key);
   return Array.isArray(value) ? value : [];

@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { gunzipSync } from "node:zlib";
+import { readVectors, Tally, textAt } from "@aenv/benchmark/testing";
 import { parseTrajectory, REFERENCE_VERSIONS } from "../../atif/trajectory.ts";
 import { datasetHash } from "../../checksum/dataset-hash.ts";
 import { sha256 } from "../../checksum/files.ts";
@@ -13,9 +12,8 @@ import { stripCanary } from "../../task/instruction.ts";
 import { isResolvedUpstream, PARSERS, parseTestLog } from "../../tb1/parsers.ts";
 import { MissingHostVariable, resolveTemplate } from "../../templates/template.ts";
 import { replayReward } from "./rewards.ts";
-import { Tally } from "./tally.ts";
 import { readTaskToml } from "./task-toml.ts";
-import { isVector, listAt, numberAt, textAt, textsAt, type Vector, vectorAt } from "./vectors.ts";
+import { isVector, listAt, numberAt, textsAt, type Vector, vectorAt } from "./vectors.ts";
 
 /** The kinds of vectors by the keys of a file. */
 const kinds: Readonly<Record<string, (file: Vector, tally: Tally) => void>> = {
@@ -43,13 +41,22 @@ const kinds: Readonly<Record<string, (file: Vector, tally: Tally) => void>> = {
 
 /** Compares a file of vectors with this implementation. */
 export function replayFile(path: string): Tally {
-  const tally = new Tally();
-  const bytes = readFileSync(path);
-  const file: unknown = JSON.parse((bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString("utf8"));
+  const tally = new Tally((value) => JSON.stringify(sorted(value)) ?? "undefined");
+  const [file] = readVectors<unknown>(path, JSON.parse);
   if (!isVector(file)) throw new Error("expected an object whose keys are kinds of vectors");
   if (isAtifDocument(file)) replayAtif(file, tally);
   else replayKinds(file, path, tally);
   return tally;
+}
+
+/** Values are compared without regard to the order of keys, and numbers that JSON does not have as texts. */
+function sorted(value: unknown): unknown {
+  if (Object.is(value, -0)) return 0;
+  if (typeof value === "number" && !Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  return entries.map(([key, inner]) => [key, sorted(inner)]);
 }
 
 function replayKinds(file: Vector, path: string, tally: Tally): void {

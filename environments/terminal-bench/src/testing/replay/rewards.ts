@@ -1,6 +1,6 @@
+import { type Tally, textAt } from "@aenv/benchmark/testing";
 import { readRewards, upstreamRewards } from "../../verifier/rewards.ts";
-import type { Tally } from "./tally.ts";
-import { isVector, textAt, type Vector, vectorAt } from "./vectors.ts";
+import { isVector, type Vector, vectorAt } from "./vectors.ts";
 
 /** Compares with the reference, and then with our rules on top of its answer: stricter values, one exception for all of them. */
 export function replayReward(vector: Vector, tally: Tally): void {

@@ -16,12 +16,6 @@ export function vectorAt(record: Vector, key: string): Vector {
   return isVector(value) ? value : {};
 }
 
-export function textAt(record: Vector, key: string): string {
-  const value = record[key];
-  if (typeof value !== "string") throw new Error(`a vector has no string '${key}'`);
-  return value;
-}
-
 export function textsAt(record: Vector, key: string): readonly string[] {
   const value = record[key];
   return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
