@@ -42,5 +42,10 @@ const FOLLOWING = [
   String.raw`\u0fb1-\u0fb7\u0fb9\u20d0-\u20dc\u20e1\u3005\u302a-\u302f\u3031-\u3035\u3099\u309a\u309d\u309e\u30fc-\u30fe`,
 ].join("");
 
-/** The source of a pattern for a name without a colon. */
-export const NC_NAME = `[${START}][${START}${FOLLOWING}]*`;
+const NC = `[${START}][${START}${FOLLOWING}]*`;
+
+/** A name without a colon. */
+export const NC_NAME = new RegExp(`^${NC}$`);
+
+/** A name that may have a prefix. */
+export const NAME = new RegExp(`^${NC}(?::${NC})?$`);

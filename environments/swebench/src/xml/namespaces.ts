@@ -1,8 +1,13 @@
-import type { Attribute } from "./element.ts";
-import { notWellFormed } from "./error.ts";
+import { PyError } from "@aenv/benchmark";
 
 const XML_URI = "http://www.w3.org/XML/1998/namespace";
 const XMLNS_URI = "http://www.w3.org/2000/xmlns/";
+
+export interface Attribute {
+  /** The local name; with a namespace `{uri}name`. */
+  readonly name: string;
+  readonly value: string;
+}
 
 /** The prefixes that are bound at an element; the default namespace has the prefix "". */
 export type Bindings = ReadonlyMap<string, string>;
@@ -52,13 +57,8 @@ export function expandAttributes(attributes: readonly Attribute[], bindings: Bin
   const expanded = attributes
     .filter(({ name }) => !isBinding(name))
     .map(({ name, value }) => ({ name: expand(name, bindings, ""), value }));
-  refuseDuplicates(expanded);
+  if (new Set(expanded.map(({ name }) => name)).size < expanded.length) notWellFormed("an attribute occurs twice");
   return expanded;
-}
-
-export function refuseDuplicates(attributes: readonly Attribute[]): void {
-  if (attributes.length > 1 && new Set(attributes.map(({ name }) => name)).size < attributes.length)
-    notWellFormed("an attribute occurs twice");
 }
 
 function expand(name: string, bindings: Bindings, defaultUri: string): string {
@@ -66,4 +66,9 @@ function expand(name: string, bindings: Bindings, defaultUri: string): string {
   const uri = colon < 0 ? defaultUri : bindings.get(name.slice(0, colon));
   if (uri === undefined) return notWellFormed(`the prefix of '${name}' is not bound`);
   return uri === "" ? name : `{${uri}}${name.slice(colon + 1)}`;
+}
+
+/** Throws the error for text that is not well-formed. */
+export function notWellFormed(problem: string): never {
+  throw new PyError("ParseError", `XML is not well-formed: ${problem}`);
 }

@@ -1,6 +1,5 @@
 import { PyError } from "@aenv/benchmark";
-import { type Document, type Element, findAttribute } from "../../xml/element.ts";
-import { readXml } from "../../xml/reader.ts";
+import { type Document, type Element, findAttribute, readXml } from "../../xml/reader.ts";
 import type { StatusMap } from "../parser.ts";
 import { newStatusMap } from "../status-map.ts";
 
