@@ -226,6 +226,7 @@ export {
   snapshotRecord,
   snapshotRequest,
 } from "./snapshot.ts";
+export { SseDecoder, type SseEvent, sseEvents } from "./sse.ts";
 export { invalidBundle, TAR_BLOCK, tarPadding, writeTarHeader } from "./tar.ts";
 export { readTar, type TarFile } from "./tar-reader.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";

@@ -1,4 +1,4 @@
-import { isErrorCode, isObject, readBoundedText, sandboxEnvelope, tryJson } from "@aenv/contract";
+import { isErrorCode, isObject, readBoundedText, sandboxEnvelope, sseEvents, tryJson } from "@aenv/contract";
 import { Violation } from "./violation.ts";
 
 export interface WireOptions {
@@ -137,8 +137,8 @@ function resultOf(method: string, answer: Answer, id: number): Record<string, un
 /** The message with this id, in a JSON response or in a stream of events. */
 function messageIn({ json, text, headers }: Answer, id: number): Record<string, unknown> | null {
   const isStream = (headers.get("content-type") ?? "").startsWith("text/event-stream");
-  const lines = isStream ? text.split(/\r?\n/).flatMap((line) => (line.startsWith("data:") ? [tryJson(line.slice(5))] : [])) : [json];
-  return lines.find((one): one is Record<string, unknown> => isObject(one) && one.jsonrpc === "2.0" && one.id === id) ?? null;
+  const messages = isStream ? sseEvents(text).map(({ data }) => tryJson(data)) : [json];
+  return messages.find((one): one is Record<string, unknown> => isObject(one) && one.jsonrpc === "2.0" && one.id === id) ?? null;
 }
 
 function fail(message: string): never {

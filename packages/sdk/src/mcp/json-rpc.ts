@@ -1,10 +1,9 @@
-import { boundedChunks, isObject, parseBoundedJson, ReadLimitExceeded } from "@aenv/contract";
+import { boundedChunks, isObject, parseBoundedJson, ReadLimitExceeded, SseDecoder } from "@aenv/contract";
 import { preview } from "../errors/failure.ts";
 import { TransportError } from "../errors/http-errors.ts";
 import { ProtocolError, RpcError } from "../errors/rpc-errors.ts";
 import type { Deadline } from "../http/deadline.ts";
 import type { HttpAnswer } from "../http/http.ts";
-import { SseDecoder } from "../http/sse.ts";
 
 export interface RpcMessage {
   readonly method: string;

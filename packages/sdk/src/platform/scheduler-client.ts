@@ -19,6 +19,7 @@ import {
   type Route,
   type SnapshotRecord,
   type SnapshotRequest,
+  SseDecoder,
   splitRef,
 } from "@aenv/contract";
 import * as z from "zod";
@@ -28,7 +29,6 @@ import { preview } from "../errors/failure.ts";
 import { MAX_ANSWER_BYTES } from "../http/http.ts";
 import { withQuery } from "../http/json-client.ts";
 import { readAnswer } from "../http/read-answer.ts";
-import { SseDecoder } from "../http/sse.ts";
 import { ControlClient, type ControlClientOptions } from "./control-client.ts";
 import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
 import { randomId } from "./ids.ts";
@@ -240,7 +240,7 @@ export class SchedulerClient {
       yield* boundedLines(answer.chunks(), { maxLineLength: MAX_ANSWER_BYTES });
       return;
     }
-    const decoder = new SseDecoder();
+    const decoder = new SseDecoder(MAX_ANSWER_BYTES);
     for await (const chunk of answer.chunks()) for (const { data } of decoder.push(chunk)) yield data;
   }
 

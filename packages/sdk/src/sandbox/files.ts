@@ -8,10 +8,11 @@ import {
   type Route,
   readBoundedBytes,
   type SandboxFile,
+  SseDecoder,
 } from "@aenv/contract";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
+import { MAX_ANSWER_BYTES } from "../http/http.ts";
 import { withQuery } from "../http/json-client.ts";
-import { SseDecoder } from "../http/sse.ts";
 import type { StreamCall } from "../platform/control-client.ts";
 import type { SandboxTarget } from "./target.ts";
 
@@ -175,7 +176,7 @@ function readFile(value: unknown): SandboxFile {
 }
 
 async function* changesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<SandboxFileChange | null, void, undefined> {
-  const decoder = new SseDecoder();
+  const decoder = new SseDecoder(MAX_ANSWER_BYTES);
   for await (const chunk of chunks) {
     for (const { event, data } of decoder.push(chunk)) yield event === "ready" ? null : (parseBoundedJson(data) as SandboxFileChange);
   }

@@ -1,5 +1,4 @@
-import { ReadLimitExceeded } from "@aenv/contract";
-import { MAX_ANSWER_BYTES } from "./http.ts";
+import { ReadLimitExceeded } from "./bounded-read.ts";
 
 /** One event of a `text/event-stream`. */
 export interface SseEvent {
@@ -23,7 +22,7 @@ export class SseDecoder {
   #dataLength = 0;
   readonly #maxLength: number;
 
-  constructor(maxLength = MAX_ANSWER_BYTES) {
+  constructor(maxLength: number) {
     this.#maxLength = maxLength;
   }
 
@@ -79,6 +78,11 @@ export class SseDecoder {
   #checkLength(added: number): void {
     if (this.#dataLength + added > this.#maxLength) throw new ReadLimitExceeded("bytes", this.#maxLength);
   }
+}
+
+/** The events of a whole stream that has been read. The empty line after the last one may be missing. */
+export function sseEvents(text: string): SseEvent[] {
+  return new SseDecoder(Number.POSITIVE_INFINITY).push(new TextEncoder().encode(`${text}\n\n`));
 }
 
 const LF = 10;

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SseDecoder, type SseEvent } from "./sse.ts";
+import { SseDecoder, type SseEvent, sseEvents } from "./sse.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 function decode(chunks: readonly Uint8Array[]): SseEvent[] {
-  const decoder = new SseDecoder();
+  const decoder = new SseDecoder(Number.POSITIVE_INFINITY);
   return chunks.flatMap((chunk) => decoder.push(chunk));
 }
 
@@ -46,7 +46,7 @@ describe("SseDecoder", () => {
   });
 
   it("returns an event as soon as its empty line has arrived, even between CR and LF", () => {
-    const decoder = new SseDecoder();
+    const decoder = new SseDecoder(Number.POSITIVE_INFINITY);
     expect(decoder.push(bytes("data: a\r\n\r"))).toEqual([{ event: "message", data: "a" }]);
     expect(decoder.push(bytes("\ndata: b\n\n"))).toEqual([{ event: "message", data: "b" }]);
   });
@@ -71,3 +71,10 @@ function cut(whole: Uint8Array, cuts: readonly number[]): Uint8Array[] {
   const bounds = [0, ...places, whole.length];
   return bounds.slice(1).map((end, at) => whole.slice(bounds[at], end));
 }
+
+it("a whole stream may end without the empty line after its last event", () => {
+  expect(sseEvents("data: 1\r\n\r\nevent: end\ndata: 2").map(({ event, data }) => [event, data])).toEqual([
+    ["message", "1"],
+    ["end", "2"],
+  ]);
+});
