@@ -5,8 +5,8 @@ import { readJson } from "../json/reader.ts";
 import { repr, str } from "../repr.ts";
 import { PythonSyntaxError } from "../syntax/error.ts";
 import { Dict, isNumber, PyTuple, type PyValue } from "../values/values.ts";
-import { parseCall } from "./expression.ts";
-import type { Node } from "./node.ts";
+import { parseCall } from "../syntax/expression.ts";
+import type { Node } from "../syntax/node.ts";
 
 export type Requestor = "user" | "assistant";
 

@@ -1,6 +1,6 @@
 import { literalValue } from "../../python/action/action.ts";
-import { parsePython } from "../../python/action/expression.ts";
-import type { Node } from "../../python/action/node.ts";
+import { parsePython } from "../../python/syntax/expression.ts";
+import type { Node } from "../../python/syntax/node.ts";
 import { PyDate, PyDateTime } from "../../python/values/datetime.ts";
 import { Dict, PyTuple, type PyValue } from "../../python/values/values.ts";
 

@@ -1,5 +1,5 @@
-import { PythonSyntaxError } from "../syntax/error.ts";
-import { type Token, tokenize } from "../syntax/tokens.ts";
+import { PythonSyntaxError } from "./error.ts";
+import { type Token, tokenize } from "./tokens.ts";
 
 const END = { kind: "end", text: "" } as const;
 

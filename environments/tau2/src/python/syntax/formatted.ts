@@ -1,4 +1,4 @@
-import { PythonSyntaxError } from "../syntax/error.ts";
+import { PythonSyntaxError } from "./error.ts";
 
 const REPLACEMENT_END = /^(?:![rsa])?$/;
 

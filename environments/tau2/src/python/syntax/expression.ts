@@ -1,8 +1,8 @@
-import { PythonSyntaxError } from "../syntax/error.ts";
+import { PythonSyntaxError } from "./error.ts";
 import { PyOpaque } from "../values/values.ts";
 import { checkFormatted } from "./formatted.ts";
 import type { Keyword, Node } from "./node.ts";
-import { TokenCursor } from "./token-cursor.ts";
+import { TokenCursor } from "./cursor.ts";
 
 const OTHER = (what: string): Node => ({ kind: "other", what });
 const COMPARISONS = ["==", "!=", "<", "<=", ">", ">="];
