@@ -4,9 +4,9 @@ import { assertHashable, equals } from "../equality.ts";
 import { readJson } from "../json/reader.ts";
 import { repr, str } from "../repr.ts";
 import { PythonSyntaxError } from "../syntax/error.ts";
-import { Dict, isNumber, PyTuple, type PyValue } from "../values/values.ts";
 import { parseCall } from "../syntax/expression.ts";
 import type { Node } from "../syntax/node.ts";
+import { Dict, isNumber, PyTuple, type PyValue } from "../values/values.ts";
 
 export type Requestor = "user" | "assistant";
 

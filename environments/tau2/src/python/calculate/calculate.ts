@@ -1,18 +1,19 @@
 import { floatRepr, typeError, valueError } from "@aenv/benchmark";
-import { operate, signed } from "../arithmetic.ts";
+import { type Operator, operate, signed } from "../arithmetic.ts";
 import { roundFloat, toDouble } from "../numbers.ts";
 import { repr } from "../repr.ts";
 import { elementsOf } from "../sequences.ts";
+import type { Call, Node } from "../syntax/node.ts";
 import { typeName } from "../values/types.ts";
 import { isNumber, PyFloat, PyTuple, type PyValue } from "../values/values.ts";
-import { type Expression, parseExpression } from "./parse.ts";
+import { parseSum } from "./parse.ts";
 
 const ALPHABET = "0123456789+-*/(). ";
 
 /** The tool `calculate`: Python's `eval` of digits and operators, rounded to two decimals. */
 export function calculate(expression: PyValue): string {
   const text = checked(expression);
-  const value = evaluate(parseExpression(text));
+  const value = evaluate(parseSum(text));
   if (!isNumber(value)) throw typeError(`float() argument must be a string or a real number, not '${typeName(value)}'`);
   return floatRepr(roundFloat(toDouble(value), 2));
 }
@@ -26,37 +27,40 @@ function checked(expression: PyValue): string {
   return expression;
 }
 
-function evaluate(expression: Expression): PyValue {
-  switch (expression.kind) {
-    case "value":
-      return expression.value;
+function evaluate(sum: Node): PyValue {
+  switch (sum.kind) {
+    case "constant":
+      return sum.value;
+    case "tuple":
+      return new PyTuple(sum.items.map(evaluate));
     case "sign":
-      return signed(expression.sign, evaluate(expression.operand));
+      return signed(sum.sign, evaluate(sum.operand));
     case "binary": {
       // A loop instead of recursion: the tree of a long sum is as deep as the sum is long.
-      const rest: Expression[] = [];
-      let leftmost: Expression = expression;
-      while (leftmost.kind === "binary") {
-        rest.push(leftmost);
-        leftmost = leftmost.left;
-      }
+      const rest: (Node & { readonly kind: "binary" })[] = [];
+      let leftmost: Node = sum;
+      for (; leftmost.kind === "binary"; leftmost = leftmost.left) rest.push(leftmost);
       let value = evaluate(leftmost);
-      for (const step of rest.reverse()) if (step.kind === "binary") value = operate(value, step.operator, evaluate(step.right));
+      for (const { operator, right } of rest.reverse()) value = operate(value, operator as Operator, evaluate(right));
       return value;
     }
     case "call":
-      return call(expression);
+      return call(sum);
+    default:
+      throw new Error(`digits and operators cannot be parsed as ${sum.kind}`);
   }
 }
 
 /** No value of this grammar is callable, so a call always fails; this decides which error comes first. */
-function call({ callee, star, argument }: Extract<Expression, { kind: "call" }>): never {
-  const target = evaluate(callee);
-  const given = argument === null ? null : evaluate(argument);
-  if (star === "*" && !(given instanceof PyTuple)) {
-    throw typeError(`${shown(target)} argument after * must be an iterable, not ${typeName(given)}`);
+function call({ of, positional: [argument], keywords: [mapping] }: Call): never {
+  const target = evaluate(of);
+  if (mapping !== undefined) {
+    throw typeError(`${shown(target)} argument after ** must be a mapping, not ${typeName(evaluate(mapping.value))}`);
   }
-  if (star === "**") throw typeError(`${shown(target)} argument after ** must be a mapping, not ${typeName(given)}`);
+  if (argument?.kind === "star") {
+    const given = evaluate(argument.of);
+    if (!(given instanceof PyTuple)) throw typeError(`${shown(target)} argument after * must be an iterable, not ${typeName(given)}`);
+  } else if (argument !== undefined) evaluate(argument);
   throw typeError(`'${typeName(target)}' object is not callable`);
 }
 

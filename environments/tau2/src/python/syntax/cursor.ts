@@ -1,15 +1,24 @@
-import { PythonSyntaxError } from "./error.ts";
-import { type Token, tokenize } from "./tokens.ts";
+import { UnexpectedToken } from "./error.ts";
+import type { Token } from "./tokens.ts";
 
 const END = { kind: "end", text: "" } as const;
 
-/** A position in the tokens of a source. */
+/** A position in tokens. */
 export class TokenCursor {
   readonly #tokens: readonly Token[];
   #at = 0;
 
-  constructor(source: string) {
-    this.#tokens = tokenize(source).filter(({ kind }) => kind !== "newline");
+  constructor(tokens: readonly Token[], at = 0) {
+    this.#tokens = tokens;
+    this.#at = at;
+  }
+
+  get position(): number {
+    return this.#at;
+  }
+
+  get line(): number {
+    return (this.#tokens[this.#at] ?? this.#tokens.at(-1))?.line ?? 1;
   }
 
   get token(): Token | typeof END {
@@ -55,12 +64,13 @@ export class TokenCursor {
 
   name(): string {
     const { token } = this;
-    if (token.kind !== "name") throw this.unexpected();
+    if (token.kind !== "name") throw this.unexpected(false);
     this.#at++;
     return token.text;
   }
 
-  unexpected(): PythonSyntaxError {
-    return new PythonSyntaxError(`'${this.token.text}' is unexpected here`);
+  unexpected(isAfterOperand = true): UnexpectedToken {
+    const found = this.isEnd ? "the end" : `'${this.token.text}'`;
+    return new UnexpectedToken(`${found} is unexpected here`, this.line, this.#at, isAfterOperand);
   }
 }

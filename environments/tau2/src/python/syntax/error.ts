@@ -8,3 +8,16 @@ export class PythonSyntaxError extends Error {
     this.line = line;
   }
 }
+
+/** The parser expects another token at this position. */
+export class UnexpectedToken extends PythonSyntaxError {
+  readonly position: number;
+  /** Whether the token follows a complete operand. */
+  readonly isAfterOperand: boolean;
+
+  constructor(message: string, line: number, position: number, isAfterOperand: boolean) {
+    super(message, line);
+    this.position = position;
+    this.isAfterOperand = isAfterOperand;
+  }
+}

@@ -1,6 +1,7 @@
+import type { Call, Node } from "../../python/syntax/node.ts";
+import { PyFloat, type PyValue } from "../../python/values/values.ts";
 import { ReaderError } from "../error.ts";
 import { cleanIndent } from "./docstring.ts";
-import type { Expression } from "./expression.ts";
 import { type Project, pathOf, type Scope } from "./project.ts";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -9,19 +10,29 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 export type FormattedStrings = "keep" | "refuse";
 
 /** The value of a constant expression: literals, constants, enum members, concatenated and stripped strings. */
-export function evaluate(expression: Expression, scope: Scope, project: Project, formattedStrings: FormattedStrings = "refuse"): Json {
-  const inner = (one: Expression): Json => evaluate(one, scope, project, formattedStrings);
+export function evaluate(expression: Node, scope: Scope, project: Project, formattedStrings: FormattedStrings = "refuse"): Json {
+  const inner = (one: Node): Json => evaluate(one, scope, project, formattedStrings);
   switch (expression.kind) {
-    case "constant":
-      if (expression.isFormatted && formattedStrings === "refuse") break;
+    case "constant": {
+      const value = jsonOf(expression.value);
+      if (value !== undefined) return value;
+      break;
+    }
+    case "formatted":
+      if (formattedStrings === "refuse") break;
       return expression.value;
-    case "sequence":
+    case "list":
+    case "tuple":
+    case "set":
       return expression.items.map(inner);
-    case "mapping":
-      return Object.fromEntries(expression.entries.map(([key, value]) => [String(inner(key)), inner(value)]));
-    case "negative": {
-      const value = inner(expression.of);
-      if (typeof value === "number") return -value;
+    case "dict": {
+      const entries = expression.entries.flatMap(([key, value]) => (key === null ? [] : [[String(inner(key)), inner(value)] as const]));
+      if (entries.length < expression.entries.length) break;
+      return Object.fromEntries(entries);
+    }
+    case "sign": {
+      const value = inner(expression.operand);
+      if (typeof value === "number") return expression.sign === "-" ? -value : value;
       break;
     }
     case "binary": {
@@ -48,6 +59,13 @@ export function evaluate(expression: Expression, scope: Scope, project: Project,
   throw new ReaderError("this value is computed at run time and cannot be read", expression.line, scope.file);
 }
 
+/** Undefined for literals that JSON does not have, such as bytes. */
+function jsonOf(value: PyValue): Json | undefined {
+  if (value instanceof PyFloat) return value.value;
+  if (typeof value === "bigint") return Number(value);
+  return value === null || typeof value !== "object" ? value : undefined;
+}
+
 const METHODS = new Map<string, (text: string) => string>(
   Object.entries({
     strip: (text) => text.trim(),
@@ -56,7 +74,7 @@ const METHODS = new Map<string, (text: string) => string>(
   }),
 );
 
-function textOfCall(call: Expression & { kind: "call" }, inner: (one: Expression) => Json): string | null {
+function textOfCall(call: Call, inner: (one: Node) => Json): string | null {
   const [argument] = call.positional;
   const path = pathOf(call.of);
   if (argument && (path?.at(-1) === "dedent" || path?.at(-1) === "cleandoc")) {
@@ -78,7 +96,7 @@ function dedent(text: string): string {
   return lines.map((line) => line.slice(margin.length)).join("\n");
 }
 
-function namedValue(expression: Expression, scope: Scope, project: Project, formattedStrings: FormattedStrings): Json | undefined {
+function namedValue(expression: Node, scope: Scope, project: Project, formattedStrings: FormattedStrings): Json | undefined {
   if (!pathOf(expression)) return undefined;
   const meaning = project.resolve(expression, scope);
   if (meaning.kind === "alias") return project.follow(meaning, () => evaluate(meaning.value, meaning.scope, project, formattedStrings));

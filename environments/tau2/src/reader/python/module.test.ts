@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { float, toInt } from "../../python/values/values.ts";
 import { ReaderError } from "../error.ts";
-import { parseExpression } from "./expression.ts";
 import { readModule } from "./module.ts";
+import { parseExpression } from "./source.ts";
 
 const anyText = fc.array(fc.integer({ min: 0, max: 0xffff })).map((points) => String.fromCharCode(...points));
 const pieces = [
@@ -81,13 +82,16 @@ describe("the Python reader", () => {
   it("reads the value of any number literal", () => {
     fc.assert(
       fc.property(fc.oneof(fc.nat(), fc.double({ noNaN: true, noDefaultInfinity: true, min: 0 })), (value) => {
-        expect(parseExpression(String(value))).toMatchObject({ kind: "constant", value });
+        expect(parseExpression(String(value))).toMatchObject({
+          kind: "constant",
+          value: Number.isInteger(value) && !/[.e]/.test(String(value)) ? toInt(value) : float(value),
+        });
       }),
     );
   });
 
   it("leaves raw strings, unknown escapes and the braces of f-strings as written", () => {
-    expect(parseExpression(String.raw`r"\n" "\d" f"{a["b"]}{{"`)).toMatchObject({ value: String.raw`\n\d{a["b"]}{{`, isFormatted: true });
+    expect(parseExpression(String.raw`r"\n" "\d" f"{a["b"]}{{"`)).toMatchObject({ value: String.raw`\n\d{a["b"]}{{`, kind: "formatted" });
   });
 
   it("names the line of a syntax error", () => {

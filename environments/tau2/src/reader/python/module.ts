@@ -1,25 +1,26 @@
+import type { Node } from "../../python/syntax/node.ts";
 import { ReaderError } from "../error.ts";
-import { type Expression, Parser } from "./expression.ts";
 import { type Line, readLines } from "./lines.ts";
+import { LineParser, located } from "./source.ts";
 
 export interface Assignment {
   name: string;
-  annotation: Expression | null;
+  annotation: Node | null;
   /** Null if there is only an annotation. A value that cannot be parsed has the kind `code`. */
-  value: Expression | null;
+  value: Node | null;
   line: number;
 }
 
 export interface Parameter {
   name: string;
-  annotation: Expression | null;
-  default: Expression | null;
+  annotation: Node | null;
+  default: Node | null;
   isVariadic: boolean;
 }
 
 export interface Method {
   name: string;
-  decorators: Expression[];
+  decorators: Node[];
   parameters: Parameter[];
   docstring: string | null;
   /** Assignments to plain names anywhere in its body. */
@@ -29,7 +30,7 @@ export interface Method {
 
 export interface Class {
   name: string;
-  bases: Expression[];
+  bases: Node[];
   docstring: string | null;
   fields: Assignment[];
   methods: Method[];
@@ -48,14 +49,14 @@ export interface Module {
 /** Reads the declarations of a module; function bodies are only searched for docstrings and assignments. */
 export function readModule(source: string): Module {
   const module: Module = { imports: new Map(), stars: [], classes: new Map(), functions: [], assignments: new Map() };
-  readBlock(readLines(source), module);
+  located(() => readBlock(readLines(source), module));
   return module;
 }
 
 function readBlock(lines: Line[], module: Module): void {
-  let decorators: Expression[] = [];
+  let decorators: Node[] = [];
   for (const line of lines) {
-    const parser = new Parser(line.tokens);
+    const parser = new LineParser(line.tokens);
     if (parser.take("@")) {
       decorators.push(parser.argument());
       continue;
@@ -75,7 +76,7 @@ function readBlock(lines: Line[], module: Module): void {
   }
 }
 
-function readFrom(parser: Parser, module: Module): void {
+function readFrom(parser: LineParser, module: Module): void {
   const from = dotted(parser);
   parser.expect("import");
   if (parser.take("*")) {
@@ -83,25 +84,25 @@ function readFrom(parser: Parser, module: Module): void {
     return;
   }
   const isGrouped = parser.take("(");
-  while (!parser.isAtEnd && !parser.is(")")) {
+  while (!parser.isEnd && !parser.is(")")) {
     const name = parser.name();
     module.imports.set(parser.take("as") ? parser.name() : name, { module: from, name });
     if (!parser.take(",")) break;
   }
   if (isGrouped) parser.expect(")");
-  parser.end();
+  parser.expectEnd();
 }
 
-function readImport(parser: Parser, module: Module): void {
+function readImport(parser: LineParser, module: Module): void {
   do {
     const name = dotted(parser);
     if (parser.take("as")) module.imports.set(parser.name(), { module: name, name: null });
     else module.imports.set(name.split(".")[0] as string, { module: name.split(".")[0] as string, name: null });
   } while (parser.take(","));
-  parser.end();
+  parser.expectEnd();
 }
 
-function dotted(parser: Parser): string {
+function dotted(parser: LineParser): string {
   let name = "";
   for (;;) {
     if (parser.take(".")) name += ".";
@@ -114,9 +115,9 @@ function dotted(parser: Parser): string {
   }
 }
 
-function readClass(parser: Parser, line: Line): Class {
+function readClass(parser: LineParser, line: Line): Class {
   const name = parser.name();
-  const bases: Expression[] = [];
+  const bases: Node[] = [];
   if (parser.take("(")) {
     while (!parser.take(")")) {
       const base = parser.argument();
@@ -127,9 +128,9 @@ function readClass(parser: Parser, line: Line): Class {
   }
   parser.expect(":");
   const found: Class = { name, bases, docstring: docstringOf(line.block), fields: [], methods: [], line: line.number };
-  let decorators: Expression[] = [];
+  let decorators: Node[] = [];
   for (const inner of line.block) {
-    const member = new Parser(inner.tokens);
+    const member = new LineParser(inner.tokens);
     if (member.take("@")) {
       decorators.push(member.argument());
       continue;
@@ -144,11 +145,11 @@ function readClass(parser: Parser, line: Line): Class {
   return found;
 }
 
-function isFunction(parser: Parser): boolean {
+function isFunction(parser: LineParser): boolean {
   return parser.take("def") || (parser.take("async") && parser.take("def"));
 }
 
-function readFunction(parser: Parser, line: Line, decorators: Expression[]): Method {
+function readFunction(parser: LineParser, line: Line, decorators: Node[]): Method {
   const name = parser.name();
   if (parser.take("[")) throw new ReaderError(`the function ${name} has type parameters, which are not supported`, line.number);
   parser.expect("(");
@@ -183,15 +184,15 @@ function readAssignment(line: Line): Assignment | null {
   const [target, sign] = line.tokens;
   if (target?.kind !== "name" || sign?.kind !== "operator" || (sign.text !== "=" && sign.text !== ":")) return null;
   if (line.block.length > 0) return null;
-  const parser = new Parser(line.tokens.slice(2));
-  if (parser.isAtEnd) return null;
+  const parser = new LineParser(line.tokens.slice(2));
+  if (parser.isEnd) return null;
   const annotation = sign.text === ":" ? parser.argument() : null;
   const hasValue = sign.text === "=" || parser.take("=");
-  const value = hasValue && !parser.isAtEnd ? parser.argument() : null;
+  const value = hasValue && !parser.isEnd ? parser.argument() : null;
   return {
     name: target.text,
     annotation,
-    value: value && parser.isAtEnd ? value : hasValue ? { kind: "code", line: line.number } : null,
+    value: value && parser.isEnd ? value : hasValue ? { kind: "code", what: "unknown", line: line.number } : null,
     line: line.number,
   };
 }

@@ -1,6 +1,6 @@
+import type { Node } from "../../python/syntax/node.ts";
 import type { Checkout } from "../checkout/checkout.ts";
 import { inFile, ReaderError } from "../error.ts";
-import type { Expression } from "./expression.ts";
 import { type Class, type Module, readModule } from "./module.ts";
 
 export interface Scope {
@@ -13,7 +13,7 @@ export interface Scope {
 /** The definition of a name. `external`: no file of the checkout defines it; `name` is its dotted name. */
 export type Resolved =
   | { kind: "class"; class: Class; scope: Scope }
-  | { kind: "alias"; value: Expression; scope: Scope }
+  | { kind: "alias"; value: Node; scope: Scope }
   | { kind: "external"; name: string };
 
 const MAX_HOPS = 50;
@@ -22,7 +22,7 @@ const MAX_HOPS = 50;
 export class Project {
   readonly #checkout: Checkout;
   readonly #scopes = new Map<string, Scope | null>();
-  readonly #following = new Set<Expression>();
+  readonly #following = new Set<Node>();
 
   constructor(checkout: Checkout) {
     this.#checkout = checkout;
@@ -39,7 +39,7 @@ export class Project {
   }
 
   /** Resolves `Name` or `module.Name` in a scope. */
-  resolve(expression: Expression, scope: Scope): Resolved {
+  resolve(expression: Node, scope: Scope): Resolved {
     const path = pathOf(expression);
     if (!path) throw new ReaderError("expected the name of a type", expression.line, scope.file);
     return this.#lookUp(path, scope, 0);
@@ -116,7 +116,7 @@ export class Project {
   }
 }
 
-export function pathOf(expression: Expression): string[] | null {
+export function pathOf(expression: Node): string[] | null {
   if (expression.kind === "name") return [expression.name];
   if (expression.kind !== "attribute") return null;
   const of = pathOf(expression.of);

@@ -1,17 +1,19 @@
+import { isEllipsis } from "../../python/syntax/expression.ts";
+import { type Call, findKeyword, type Node } from "../../python/syntax/node.ts";
 import { ReaderError } from "../error.ts";
 import { evaluate, type Json } from "../python/constants.ts";
 import { cleanIndent } from "../python/docstring.ts";
-import { type Expression, parseExpression } from "../python/expression.ts";
 import type { Class } from "../python/module.ts";
 import type { Project, Scope } from "../python/project.ts";
+import { parseExpression } from "../python/source.ts";
 
 export type Schema = { [key: string]: Json };
 
 /** One field of a model, or one parameter of a tool. */
 export interface Field {
   name: string;
-  annotation: Expression | null;
-  default: Expression | null;
+  annotation: Node | null;
+  default: Node | null;
   description: string | null;
   scope: Scope;
 }
@@ -86,10 +88,10 @@ export class SchemaWriter {
     let isRequired = value === null;
     if (value?.kind === "call" && this.#isExternal(value.of, scope, "Field")) {
       Object.assign(schema, this.#fieldOptions(value, scope));
-      isRequired = !value.named.has("default_factory");
-      value = value.named.get("default") ?? value.positional[0] ?? null;
+      isRequired = findKeyword(value, "default_factory") === null;
+      value = findKeyword(value, "default") ?? value.positional[0] ?? null;
     }
-    if (value?.kind === "ellipsis") isRequired = true;
+    if (value !== null && isEllipsis(value)) isRequired = true;
     else if (value) {
       schema.default = evaluate(value, scope, this.#project);
       isRequired = false;
@@ -98,22 +100,23 @@ export class SchemaWriter {
   }
 
   /** The arguments of `Field(…)` except the default. */
-  #fieldOptions(call: Expression & { kind: "call" }, scope: Scope): Schema {
+  #fieldOptions(call: Call, scope: Scope): Schema {
     const options: Schema = {};
-    for (const [name, value] of call.named) {
+    for (const { name, value } of call.keywords) {
+      if (name === null) continue;
       const key = name === "description" || name === "title" || name === "examples" ? name : LIMITS.get(name);
       if (key) options[key] = evaluate(value, scope, this.#project);
     }
     return options;
   }
 
-  #isExternal(expression: Expression, scope: Scope, name: string): boolean {
+  #isExternal(expression: Node, scope: Scope, name: string): boolean {
     if (expression.kind !== "name" && expression.kind !== "attribute") return false;
     const meaning = this.#project.resolve(expression, scope);
     return meaning.kind === "external" && meaning.name.split(".").at(-1) === name;
   }
 
-  #type(expression: Expression, scope: Scope): Schema {
+  #type(expression: Node, scope: Scope): Schema {
     if (expression.kind === "constant") {
       if (expression.value === null) return { type: "null" };
       if (typeof expression.value === "string") return this.#type(parseExpression(expression.value), scope);
@@ -131,7 +134,7 @@ export class SchemaWriter {
     return structuredClone(simple);
   }
 
-  #generic(expression: Expression & { kind: "subscript" }, scope: Scope): Schema {
+  #generic(expression: Node & { kind: "subscript" }, scope: Scope): Schema {
     const { of, items } = expression;
     const meaning = this.#project.resolve(of, scope);
     const name = meaning.kind === "external" ? (meaning.name.split(".").at(-1) as string) : "";
@@ -153,23 +156,20 @@ export class SchemaWriter {
         return { additionalProperties: Object.keys(values).length > 0 ? values : true, type: "object" };
       }
       case "tuple": {
-        if (second?.kind === "ellipsis") return { items: this.#type(first, scope), type: "array" };
+        if (second !== undefined && isEllipsis(second)) return { items: this.#type(first, scope), type: "array" };
         const prefixItems = items.map((item) => this.#type(item, scope));
         return { maxItems: items.length, minItems: items.length, prefixItems, type: "array" };
       }
       case "Annotated": {
         const fields = items.slice(1).filter((item) => item.kind === "call" && this.#isExternal(item.of, scope, "Field"));
-        return Object.assign(
-          this.#type(first, scope),
-          ...fields.map((field) => this.#fieldOptions(field as Expression & { kind: "call" }, scope)),
-        );
+        return Object.assign(this.#type(first, scope), ...fields.map((field) => this.#fieldOptions(field as Call, scope)));
       }
     }
     throw unread("this generic type", expression, scope);
   }
 
   /** Nested unions are flattened, duplicates removed, and null comes last. */
-  #union(items: readonly Expression[], scope: Scope): Schema {
+  #union(items: readonly Node[], scope: Scope): Schema {
     const kinds: Schema[] = [];
     for (const item of items) {
       const schema = this.#type(item, scope);
@@ -181,7 +181,7 @@ export class SchemaWriter {
     return ordered.length === 1 ? (ordered[0] as Schema) : { anyOf: ordered };
   }
 
-  #reference(found: Class, scope: Scope, expression: Expression): Schema {
+  #reference(found: Class, scope: Scope, expression: Node): Schema {
     const reference = { $ref: `#/$defs/${found.name}` };
     if (this.#definitions.has(found.name)) return reference;
     const { classes, external } = this.#project.ancestryOf(found, scope);
@@ -191,7 +191,7 @@ export class SchemaWriter {
     this.#definitions.set(found.name, {});
     if (bases.some((base) => ["Enum", "StrEnum", "IntEnum"].includes(base))) {
       const members = found.fields.filter((field) => field.value && !field.annotation && !field.name.startsWith("_"));
-      const values = members.map((member) => evaluate(member.value as Expression, scope, this.#project));
+      const values = members.map((member) => evaluate(member.value as Node, scope, this.#project));
       this.#definitions.set(found.name, { ...literal(values), title: found.name, ...description });
     } else if (bases.includes("BaseModel")) {
       const model = this.#object(found.name, fieldsOf(classes));
@@ -209,11 +209,11 @@ export class SchemaWriter {
       const config = one.fields.find((field) => field.name === "model_config")?.value;
       const extra =
         config?.kind === "call"
-          ? config.named.get("extra")
-          : config?.kind === "mapping"
-            ? config.entries.find(([key]) => key.kind === "constant" && key.value === "extra")?.[1]
-            : undefined;
-      const value = extra && evaluate(extra, scope, this.#project);
+          ? findKeyword(config, "extra")
+          : config?.kind === "dict"
+            ? config.entries.find(([key]) => key?.kind === "constant" && key.value === "extra")?.[1]
+            : null;
+      const value = extra ? evaluate(extra, scope, this.#project) : undefined;
       if (value !== undefined) return value === "ignore" ? {} : { additionalProperties: value === "allow" };
     }
     return {};
@@ -233,7 +233,7 @@ function fieldsOf(classes: readonly { class: Class; scope: Scope }[]): Field[] {
   return [...fields.values()];
 }
 
-function isClassVariable(annotation: Expression): boolean {
+function isClassVariable(annotation: Node): boolean {
   const of = annotation.kind === "subscript" ? annotation.of : annotation;
   return (of.kind === "name" || of.kind === "attribute") && of.name === "ClassVar";
 }
@@ -272,6 +272,6 @@ function sortedValue(value: Json, keepsOrder: boolean): Json {
   return value !== null && typeof value === "object" ? sorted(value, keepsOrder) : value;
 }
 
-function unread(what: string, expression: Expression, scope: Scope): ReaderError {
+function unread(what: string, expression: Node, scope: Scope): ReaderError {
   return new ReaderError(`${what} cannot be written as a JSON Schema`, expression.line, scope.file);
 }

@@ -1,7 +1,7 @@
+import { findKeyword, type Node } from "../../python/syntax/node.ts";
 import { ReaderError } from "../error.ts";
 import { evaluate } from "../python/constants.ts";
 import { readDocstring } from "../python/docstring.ts";
-import type { Expression } from "../python/expression.ts";
 import type { Class, Method } from "../python/module.ts";
 import { type Project, pathOf, type Scope } from "../python/project.ts";
 import { type Schema, SchemaWriter } from "./schema.ts";
@@ -68,9 +68,9 @@ function decoratorOf(method: Method, scope: Scope, project: Project): ToolDecora
     const call = decorator.kind === "call" ? decorator : null;
     const name = pathOf(call ? call.of : decorator)?.at(-1) ?? "";
     if (!/^is_(\w+_)?tool$/.test(name)) continue;
-    const kind = call?.positional[0] ?? call?.named.get("tool_type");
+    const kind = call?.positional[0] ?? (call && findKeyword(call, "tool_type"));
     const type = (kind && pathOf(kind)?.at(-1)?.toLowerCase()) ?? "read";
-    const said = (word: string): boolean | undefined => flagOf(call?.named.get(word), scope, project);
+    const said = (word: string): boolean | undefined => flagOf(call && findKeyword(call, word), scope, project);
     return {
       type,
       mutates_state: said("mutates_state") ?? type === "write",
@@ -80,7 +80,7 @@ function decoratorOf(method: Method, scope: Scope, project: Project): ToolDecora
   return null;
 }
 
-function flagOf(expression: Expression | undefined, scope: Scope, project: Project): boolean | undefined {
+function flagOf(expression: Node | null, scope: Scope, project: Project): boolean | undefined {
   const value = expression && evaluate(expression, scope, project);
   return typeof value === "boolean" ? value : undefined;
 }

@@ -20,9 +20,7 @@ function literalOf(node: Node): PyValue {
     case "call": {
       const [year = 0, month = 0, day = 0, hour, minute, second, microsecond] = node.positional.map((item) => Number(literalOf(item)));
       const date = new PyDate(year, month, day);
-      return node.callee.kind === "attribute" && node.callee.name === "date"
-        ? date
-        : new PyDateTime(date, hour, minute, second, microsecond);
+      return node.of.kind === "attribute" && node.of.name === "date" ? date : new PyDateTime(date, hour, minute, second, microsecond);
     }
     default:
       return literalValue(node);
