@@ -1,3 +1,5 @@
+// The archives of tasks and checkouts are read and written by the code that also reads images and bundles.
+export { latin1, latin1Bytes, readTarEntries, TAR_END, type TarEntry, type TarType, tarEntryHeader, tarPaddingBytes } from "@aenv/contract";
 export { decodeLenient, decodeStrict } from "./python/bytes.ts";
 export { attributeError, PyError, typeError, valueError } from "./python/errors.ts";
 export { type JsonOf, type JsonTypes, parseJson } from "./python/json.ts";

@@ -14,6 +14,7 @@ export {
   readBoundedBytes,
   readBoundedText,
 } from "./bounded-read.ts";
+export { invalidBundle, readTar, type TarFile, writeTarHeader } from "./bundle-tar.ts";
 export { formatBytes, parseBytes } from "./bytes.ts";
 export { canonicalJson } from "./canonical-json.ts";
 export { type Catalogue, type CatalogueEntry, catalogue, catalogueEntry } from "./catalogue.ts";
@@ -227,8 +228,9 @@ export {
   snapshotRequest,
 } from "./snapshot.ts";
 export { SseDecoder, type SseEvent, sseEvents } from "./sse.ts";
-export { invalidBundle, TAR_BLOCK, tarPadding, writeTarHeader } from "./tar.ts";
-export { readTar, type TarFile } from "./tar-reader.ts";
+export { latin1, latin1Bytes, TAR_BLOCK, TAR_TYPES, type TarEntry, type TarType, tarPadding } from "./tar-format.ts";
+export { readTarEntries, type TarItem } from "./tar-reader.ts";
+export { TAR_END, tarEntryHeader, tarPaddingBytes } from "./tar-writer.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";
 export {
   type CapabilitySet,

@@ -1,6 +1,5 @@
 import type { ExactFile, TaskFiles, TaskSandbox } from "@aenv/kit";
-import { END_OF_ARCHIVE, headerBytes, padding, type TarEntry } from "../tar/header.ts";
-import { readTar } from "../tar/read.ts";
+import { type ArchivedFile, archivedHeader, readArchive, TAR_END, tarPaddingBytes } from "../tar/entry.ts";
 import { type Changes, compareListings, type Listing } from "./compare.ts";
 import { isCompared } from "./rules.ts";
 
@@ -50,29 +49,29 @@ async function* archiveOf(
   now: Listing,
   missing: Set<string>,
 ): AsyncGenerator<Uint8Array> {
-  for (const path of removed) yield headerBytes({ ...EMPTY, path: path.slice(1), type: "whiteout" });
+  for (const path of removed) yield archivedHeader({ ...EMPTY, path: path.slice(1), type: "whiteout" });
   const wanted = new Set(copied.filter((path) => !names.has(path)));
-  for await (const { content, ...part } of readTar(await files.export([...wanted]))) {
+  for await (const { content, ...part } of readArchive(await files.export([...wanted]))) {
     const path = `/${part.path}`;
     const type = part.type === "pipe" ? "other" : part.type;
     if (type !== now.get(path)?.type || !wanted.delete(path)) continue;
-    yield headerBytes({ ...part, records: copiedRecords(part) });
+    yield archivedHeader({ ...part, records: copiedRecords(part) });
     yield* content;
-    yield padding(part.type === "file" ? part.size : 0);
+    yield tarPaddingBytes(part.type === "file" ? part.size : 0);
     missing.delete(path);
   }
   for (const [path, first] of names) {
     // The other name was removed meanwhile.
     if (missing.has(first)) continue;
-    yield headerBytes({ ...EMPTY, path: path.slice(1), type: "hard link", target: first.slice(1) });
+    yield archivedHeader({ ...EMPTY, path: path.slice(1), type: "hard link", target: first.slice(1) });
     missing.delete(path);
   }
-  yield END_OF_ARCHIVE;
+  yield TAR_END;
 }
 
 const EMPTY = { size: 0, mode: 0, modifiedSec: 0, target: "" };
 
 /** Times, attributes, and the size of a file with holes. What the header says itself is written anew. */
-function copiedRecords({ records = new Map<string, string>() }: TarEntry): ReadonlyMap<string, string> {
-  return new Map([...records].filter(([key]) => /^(?:[am]time|AENV\.size|SCHILY\.xattr\..*)$/s.test(key)));
+function copiedRecords({ records = {} }: ArchivedFile): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(records).filter(([key]) => /^(?:[am]time|AENV\.size|SCHILY\.xattr\..*)$/s.test(key)));
 }

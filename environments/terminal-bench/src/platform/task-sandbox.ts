@@ -1,8 +1,8 @@
 import { assertUninterrupted, type TaskSandbox } from "@aenv/kit";
 import type { NetworkPolicy } from "../network/policy.ts";
 import { fnmatch } from "../python/fnmatch.ts";
+import { readArchive } from "../tar/entry.ts";
 import { folderArchive } from "../tar/folder.ts";
-import { readTar } from "../tar/read.ts";
 import type { ExecOptions, ExecResult, SandboxFile, TrialSandbox } from "../trial/sandbox.ts";
 import { egressOf } from "./egress.ts";
 
@@ -51,7 +51,7 @@ export class PlatformSandbox implements TrialSandbox {
     if (type === null) return [];
     const files: SandboxFile[] = [];
     let total = 0;
-    for await (const entry of readTar(await this.#sandbox.files.download(path))) {
+    for await (const entry of readArchive(await this.#sandbox.files.download(path))) {
       if (entry.type !== "file" || isExcluded(entry.path, exclude)) continue;
       total += entry.size;
       if (total > MAX_DOWNLOAD_BYTES) throw new Error(`'${path}' has more than ${MAX_DOWNLOAD_BYTES} bytes`);

@@ -66,9 +66,9 @@ function directory(root: string): Checkout {
 
 const NEEDED = /^(?:LICENSE$|src\/tau2\/.*\.py$|data\/tau2\/(?:domains|user_simulator)\/)/;
 
-function archived(from: string, bytes: Buffer): Checkout {
+async function archived(from: string, bytes: Buffer): Promise<Checkout> {
   const files = new Map<string, Buffer>();
-  for (const { path, content } of readArchive(bytes, from)) {
+  for await (const { path, content } of readArchive(bytes, from)) {
     // Archives of a revision have one top-level folder, named after the revision.
     for (const candidate of [path, path.slice(path.indexOf("/") + 1)]) if (NEEDED.test(candidate)) files.set(candidate, content);
   }

@@ -1,9 +1,9 @@
 import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type TarEntry, TYPES } from "./entry.ts";
-import { readTar } from "./reader.ts";
-import { END_OF_ARCHIVE, padding, tarHeader } from "./writer.ts";
+import { TAR_TYPES, type TarEntry } from "./tar-format.ts";
+import { readTarEntries } from "./tar-reader.ts";
+import { TAR_END, tarEntryHeader, tarPaddingBytes } from "./tar-writer.ts";
 
 const name = fc
   .string({ unit: fc.integer({ min: 1, max: 255 }).map((code) => String.fromCharCode(code)), minLength: 1, maxLength: 300 })
@@ -12,7 +12,7 @@ const whole = (max: number) => fc.integer({ min: 0, max });
 const entries: fc.Arbitrary<{ entry: TarEntry; content: Buffer }> = fc
   .record({
     path: name,
-    type: fc.constantFrom(...(Object.keys(TYPES) as TarEntry["type"][])),
+    type: fc.constantFrom(...(Object.keys(TAR_TYPES) as TarEntry["type"][])),
     linkPath: fc.oneof(fc.constant(""), name),
     mode: whole(0o7777),
     uid: whole(2 ** 32 - 1),
@@ -34,8 +34,8 @@ describe("a tar archive", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(entries, { maxLength: 4 }), fc.integer({ min: 1, max: 2000 }), async (written, chunkSize) => {
         const archive = Buffer.concat([
-          ...written.flatMap(({ entry, content }) => [tarHeader(entry), content, padding(content.length)]),
-          END_OF_ARCHIVE,
+          ...written.flatMap(({ entry, content }) => [tarEntryHeader(entry), content, tarPaddingBytes(content.length)]),
+          TAR_END,
         ]);
         expect(await readAll(chunked(archive, chunkSize))).toEqual(written);
       }),
@@ -49,7 +49,7 @@ describe("a tar archive", () => {
         fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 5 }),
         fc.nat(),
         async ({ entry, content }, changes, length) => {
-          const archive = Buffer.concat([tarHeader(entry), content, padding(content.length), END_OF_ARCHIVE]);
+          const archive = Buffer.concat([tarEntryHeader(entry), content, tarPaddingBytes(content.length), TAR_END]);
           for (const [at, byte] of changes) archive[at % archive.length] = byte;
           await readAll(chunked(archive.subarray(0, length % archive.length), 512)).catch((error) =>
             expect(error.message).toMatch(/^the archive cannot be read: /),
@@ -60,9 +60,9 @@ describe("a tar archive", () => {
   });
 });
 
-async function readAll(source: AsyncIterable<Buffer>): Promise<{ entry: TarEntry; content: Buffer }[]> {
-  const all: { entry: TarEntry; content: Buffer }[] = [];
-  for await (const { entry, content } of readTar(source)) all.push({ entry, content: await buffer(content) });
+async function readAll(source: AsyncIterable<Buffer>): Promise<{ entry: unknown; content: Buffer }[]> {
+  const all: { entry: unknown; content: Buffer }[] = [];
+  for await (const { entry, content } of readTarEntries(source)) all.push({ entry, content: await buffer(content) });
   return all;
 }
 

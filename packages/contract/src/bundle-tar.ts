@@ -1,4 +1,6 @@
 import { PlatformError } from "./errors.ts";
+import { isTarEnd, latin1, TAR_BLOCK, type TarField, tarBlock, tarChecksum, tarField, tarPadding, USTAR } from "./tar-format.ts";
+import { TarInput } from "./tar-input.ts";
 
 /** The header of a file in an archive. */
 export interface TarHeader {
@@ -9,25 +11,10 @@ export interface TarHeader {
   readonly isExecutable?: boolean;
 }
 
-/** A header is one block; a file is padded to whole blocks. */
-export const TAR_BLOCK = 512;
-
-// A small part of the ustar format (POSIX.1-1988): regular files only, and nothing in a header that could differ
-// between two machines. Offsets and widths of the fields in use:
-const field = {
-  name: [0, 100],
-  mode: [100, 8],
-  uid: [108, 8],
-  gid: [116, 8],
-  size: [124, 12],
-  mtime: [136, 12],
-  checksum: [148, 8],
-  type: [156, 1],
-  magic: [257, 8],
-  prefix: [345, 155],
-} as const satisfies Record<string, readonly [offset: number, width: number]>;
-const MAGIC = "ustar\x0000";
+// A small part of the ustar format: regular files only, and nothing in a header that could differ between two machines.
 const MAX_SIZE = 8 ** 11 - 1;
+const MAX_NAME = 100;
+const MAX_PREFIX = 155;
 
 const toUtf8 = new TextEncoder();
 const fromUtf8 = new TextDecoder("utf-8", { fatal: true });
@@ -37,27 +24,17 @@ export function writeTarHeader({ path, size, isExecutable = false }: TarHeader):
   assertInside(path);
   if (size > MAX_SIZE) throw invalidBundle(`cannot contain ${shown(path)}: it is larger than 8 GiB`);
   const [prefix, name] = splitPath(path);
-  const block = new Uint8Array(TAR_BLOCK);
-  put(block, "name", name);
-  put(block, "mode", toUtf8.encode(isExecutable ? "0000755\0" : "0000644\0"));
-  put(block, "uid", toUtf8.encode("0000000\0"));
-  put(block, "gid", toUtf8.encode("0000000\0"));
-  put(block, "size", toUtf8.encode(`${size.toString(8).padStart(11, "0")}\0`));
-  put(block, "mtime", toUtf8.encode("00000000000\0"));
-  put(block, "type", toUtf8.encode("0"));
-  put(block, "magic", toUtf8.encode(MAGIC));
-  put(block, "prefix", prefix);
-  put(block, "checksum", toUtf8.encode(`${checksum(block).toString(8).padStart(6, "0")}\0 `));
-  return block;
+  const mode = isExecutable ? 0o755 : 0o644;
+  return tarBlock({ name: latin1(name), mode, uid: 0, gid: 0, size, mtime: 0, type: "0", prefix: latin1(prefix) });
 }
 
 /**
  * Reads the headers that `writeTarHeader` writes and no others. Links, devices, folders as entries and every extension of the
  * format (pax, GNU) are refused: a second encoding of a path or size could bypass the checks.
  */
-export function readTarHeader(block: Uint8Array): TarHeader {
-  if (text(block, "magic", false) !== MAGIC) throw invalidBundle("is not a ustar archive");
-  if (octal(block, "checksum") !== checksum(block)) throw invalidBundle("has a damaged header");
+function readTarHeader(block: Uint8Array): TarHeader {
+  if (text(block, "magic", false) !== USTAR) throw invalidBundle("is not a ustar archive");
+  if (octal(block, "checksum") !== tarChecksum(block)) throw invalidBundle("has a damaged header");
   const [prefix, name] = [text(block, "prefix"), text(block, "name")];
   const path = prefix === "" ? name : `${prefix}/${name}`;
   const type = text(block, "type");
@@ -69,14 +46,33 @@ export function readTarHeader(block: Uint8Array): TarHeader {
   return { path, size: octal(block, "size"), isExecutable: (mode & 0o100) !== 0 };
 }
 
-/** The number of padding bytes in a file's last block. */
-export function tarPadding(size: number): number {
-  return (TAR_BLOCK - (size % TAR_BLOCK)) % TAR_BLOCK;
+/** One plain file of an archive. Its body is read before the next file is requested; unread bytes are skipped. */
+export interface TarFile {
+  readonly path: string;
+  readonly size: number;
+  readonly isExecutable: boolean;
+  readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** Whether a block has only zeros, which ends an archive. */
-export function isTarEnd(bytes: Uint8Array): boolean {
-  return bytes.every((byte) => byte === 0);
+/** Reads an archive as its bytes arrive. Only archives as `aenv build` writes them are accepted. */
+export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerator<TarFile, void, undefined> {
+  const input = new TarInput(source, invalidBundle);
+  try {
+    for (;;) {
+      const block = await input.takeAll(TAR_BLOCK);
+      if (isTarEnd(block)) break;
+      const { path, size, isExecutable = false } = readTarHeader(block);
+      const left = { size };
+      yield { path, size, isExecutable, body: input.content(left, path) };
+      await input.skip(left.size + tarPadding(size), path);
+    }
+    if (!isTarEnd(await input.takeAll(TAR_BLOCK))) throw invalidBundle("does not end as an archive ends");
+    for (let rest = await input.next(Infinity); rest !== null; rest = await input.next(Infinity)) {
+      if (!isTarEnd(rest)) throw invalidBundle("carries something after its end");
+    }
+  } finally {
+    await input.close();
+  }
 }
 
 /** An error for an invalid bundle; the message begins with "the bundle". */
@@ -95,26 +91,15 @@ function assertInside(path: string): void {
 /** `name` holds up to 100 bytes; a longer path is split at a `/` into `prefix` and `name`. */
 function splitPath(path: string): [prefix: Uint8Array, name: Uint8Array] {
   const whole = toUtf8.encode(path);
-  if (whole.length <= field.name[1]) return [new Uint8Array(0), whole];
-  const slash = whole.subarray(0, field.prefix[1] + 1).lastIndexOf(0x2f);
+  if (whole.length <= MAX_NAME) return [new Uint8Array(0), whole];
+  const slash = whole.subarray(0, MAX_PREFIX + 1).lastIndexOf(0x2f);
   const [prefix, name] = [whole.subarray(0, Math.max(0, slash)), whole.subarray(slash + 1)];
-  if (slash < 1 || name.length > field.name[1]) throw invalidBundle(`cannot contain the path ${shown(path)}: it is too long`);
+  if (slash < 1 || name.length > MAX_NAME) throw invalidBundle(`cannot contain the path ${shown(path)}: it is too long`);
   return [prefix, name];
 }
 
-/** The sum of all bytes, with the checksum field read as spaces. */
-function checksum(block: Uint8Array): number {
-  const [start, width] = field.checksum;
-  return block.reduce((sum, byte, at) => sum + (at >= start && at < start + width ? 0x20 : byte), 0);
-}
-
-function put(block: Uint8Array, name: keyof typeof field, bytes: Uint8Array): void {
-  block.set(bytes, field[name][0]);
-}
-
-function text(block: Uint8Array, name: keyof typeof field, endsAtZero = true): string {
-  const [start, width] = field[name];
-  const bytes = block.subarray(start, start + width);
+function text(block: Uint8Array, name: TarField, endsAtZero = true): string {
+  const bytes = tarField(block, name);
   const end = endsAtZero ? bytes.indexOf(0) : -1;
   try {
     return fromUtf8.decode(end < 0 ? bytes : bytes.subarray(0, end));
@@ -123,7 +108,7 @@ function text(block: Uint8Array, name: keyof typeof field, endsAtZero = true): s
   }
 }
 
-function octal(block: Uint8Array, name: keyof typeof field): number {
+function octal(block: Uint8Array, name: TarField): number {
   const digits = text(block, name).trim();
   if (!/^[0-7]+$/.test(digits)) throw invalidBundle(`has a damaged ${name}`);
   return Number.parseInt(digits, 8);
