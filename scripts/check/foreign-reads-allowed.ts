@@ -154,7 +154,6 @@ export const allowedReads: readonly ReadAllowance[] = [
       "packages/rollout/src/agents/command.ts": ["tail.push(piece)"],
       "packages/rollout/src/agents/inside.ts": ["tail.push(piece)"],
       "packages/sandbox/src/init/files.ts": ["boundedLines(receiver, LINE_LIMITS)"],
-      "packages/sandbox/src/oci/images/tar/reader.ts": ["this.chunks(length)"],
       "packages/sandbox/src/oci/images/unpack/archive.ts": ["createGunzip()", 'child.stderr?.setEncoding("utf8").on("data"'],
       "packages/sandbox/src/oci/images/unpack/unpacker.ts": ['stderr.setEncoding("utf8").on("data"', "output.setEncoding("],
       "packages/sandbox/src/remove-tree.ts": ["for await (const entry of entries)"],

@@ -1,5 +1,16 @@
-// The archives of tasks and checkouts are read and written by the code that also reads images and bundles.
-export { latin1, latin1Bytes, readTarEntries, TAR_END, type TarEntry, type TarType, tarEntryHeader, tarPaddingBytes } from "@aenv/contract";
+// Archives and trajectories are read and written by the code that also serves images, bundles and exports.
+export {
+  type AtifSource,
+  atifSteps,
+  latin1,
+  latin1Bytes,
+  readTarEntries,
+  TAR_END,
+  type TarEntry,
+  type TarType,
+  tarEntryHeader,
+  tarPaddingBytes,
+} from "@aenv/contract";
 export { decodeLenient, decodeStrict } from "./python/bytes.ts";
 export { attributeError, PyError, typeError, valueError } from "./python/errors.ts";
 export { type JsonOf, type JsonTypes, parseJson } from "./python/json.ts";

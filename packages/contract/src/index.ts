@@ -1,6 +1,7 @@
 // Every file imports zod as a namespace (`import * as z`), not as `{ z }`: a bundle then contains only the quarter of it that is used.
 
 export { ARTIFACTS_FUNCTION, type EpisodeArtifacts, episodeArtifacts } from "./artifacts.ts";
+export { type AtifSource, atifSteps } from "./atif.ts";
 export { type Backoff, pauseAfter } from "./backoff.ts";
 export { type JsonLimits, jsonLimits, parseBoundedJson } from "./bounded-json.ts";
 export {

@@ -13,8 +13,8 @@ import { imageSources, imagesOf, results } from "./index.ts";
 import { openMetrics } from "./metrics.ts";
 
 const run = { id: "run-1", agent: "openai", model: "acme/large", startedAt: new Date("2026-01-02T03:04:05Z") };
-const call = { id: "call-1", type: "function", function: { name: "bash", arguments: '{"command":"ls"}' } };
-const messages = [
+const call = { id: "call-1", type: "function" as const, function: { name: "bash", arguments: '{"command":"ls"}' } };
+const messages: FinishedEpisode["trajectory"]["messages"] = [
   { role: "system", content: "You work." },
   { role: "user", content: "Do it." },
   { role: "assistant", content: null, tool_calls: [call] },
