@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
-import { createGunzip } from "node:zlib";
+import { gunzipSync } from "node:zlib";
 import { latin1Bytes, readTarEntries } from "@aenv/benchmark";
-import { boundedChunks, decodePath, readBoundedBytes } from "@aenv/kit";
+import { decodePath, readBoundedBytes } from "@aenv/kit";
 
 export interface ArchivedFile {
   path: string;
@@ -12,8 +12,9 @@ const MAX_UNPACKED_BYTES = 2 ** 30;
 
 /** The regular files of a .tar.gz archive. */
 export async function* readArchive(bytes: Buffer, from = "the archive"): AsyncGenerator<ArchivedFile> {
+  const tar = unzip(bytes, from);
   const fail = (problem: string) => new Error(`${from} cannot be read: it ${problem}; download it again`);
-  for await (const { entry, content } of readTarEntries(unzip(bytes, from), { fail })) {
+  for await (const { entry, content } of readTarEntries(Readable.from([tar]), { fail })) {
     const path = decodePath(latin1Bytes(entry.path));
     if (path.split("/").includes("..")) throw new Error(`${from} contains ${path}, which leads out of it; nothing was read`);
     if (entry.type !== "file") continue;
@@ -21,9 +22,9 @@ export async function* readArchive(bytes: Buffer, from = "the archive"): AsyncGe
   }
 }
 
-async function* unzip(bytes: Buffer, from: string): AsyncGenerator<Uint8Array> {
+function unzip(bytes: Buffer, from: string): Buffer {
   try {
-    yield* boundedChunks(Readable.from([bytes]).pipe(createGunzip()), { maxBytes: MAX_UNPACKED_BYTES });
+    return gunzipSync(bytes, { maxOutputLength: MAX_UNPACKED_BYTES });
   } catch (cause) {
     throw new Error(`${from} is not a .tar.gz archive: ${(cause as Error).message}`, { cause });
   }
