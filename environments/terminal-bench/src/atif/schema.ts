@@ -1,8 +1,8 @@
+import { strip } from "@aenv/benchmark";
 import { either, list, map, object } from "../fields/containers.ts";
 import { before, type Field, InvalidValue, optional, refine } from "../fields/field.ts";
 import { anything, bool, float, int, oneOf, text } from "../fields/scalars.ts";
 import { isIsoDateTime } from "../python/isoformat.ts";
-import { strip } from "@aenv/benchmark";
 
 const extra = optional(map(anything));
 

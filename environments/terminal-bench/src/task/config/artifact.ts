@@ -1,7 +1,7 @@
+import { strip } from "@aenv/benchmark";
 import { either, list, object } from "../../fields/containers.ts";
 import { type Field, InvalidValue, optional, type Parsed, refine, withDefault } from "../../fields/field.ts";
 import { text } from "../../fields/scalars.ts";
-import { strip } from "@aenv/benchmark";
 import type { Edition } from "./network.ts";
 
 const SERVICE_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;

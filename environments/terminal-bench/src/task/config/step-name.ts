@@ -1,5 +1,5 @@
-import { InvalidValue } from "../../fields/field.ts";
 import { strip } from "@aenv/benchmark";
+import { InvalidValue } from "../../fields/field.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: no file of Windows has them in its name.
 const NOT_PORTABLE = /[<>:"/\\|?*\x00-\x1f\x7f]/;
