@@ -3,10 +3,9 @@ import { createReadStream } from "node:fs";
 import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { PlatformError } from "@aenv/contract";
+import type { TarEntry } from "@aenv/contract";
+import { PlatformError, TAR_END, tarEntryHeader, tarPaddingBytes } from "@aenv/contract";
 import type { LayerId, LayerStore } from "../oci/images/layers.ts";
-import type { TarEntry } from "../oci/images/tar/entry.ts";
-import { END_OF_ARCHIVE, padding, tarHeader } from "../oci/images/tar/writer.ts";
 import { unpackStream } from "../oci/images/unpack/archive.ts";
 import { type RootFile, rootFiles } from "./files.ts";
 
@@ -53,19 +52,19 @@ function separateModules(): readonly string[] {
   return (paths ?? []).filter((path) => path.startsWith("/"));
 }
 
-async function* tarOf(files: readonly RootFile[]): AsyncGenerator<Buffer> {
+async function* tarOf(files: readonly RootFile[]): AsyncGenerator<Uint8Array> {
   for (const file of files) {
     if (file.type !== "file") {
-      yield tarHeader(entryOf(file, 0));
+      yield tarEntryHeader(entryOf(file, 0));
       continue;
     }
     const size = "text" in file.content ? Buffer.byteLength(file.content.text) : (await stat(file.content.source)).size;
-    yield tarHeader(entryOf(file, size));
+    yield tarEntryHeader(entryOf(file, size));
     if ("text" in file.content) yield Buffer.from(file.content.text);
     else yield* createReadStream(file.content.source, { end: Math.max(0, size - 1), highWaterMark: 2 ** 20 }) as AsyncIterable<Buffer>;
-    yield padding(size);
+    yield tarPaddingBytes(size);
   }
-  yield END_OF_ARCHIVE;
+  yield TAR_END;
 }
 
 /** Owners and times are fixed, so that the same files have the same digest on every machine. */

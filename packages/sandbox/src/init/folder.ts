@@ -2,8 +2,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { basename, join, posix } from "node:path";
-import type { TarEntry, TarType } from "../oci/images/tar/entry.ts";
-import { END_OF_ARCHIVE, padding, tarHeader } from "../oci/images/tar/writer.ts";
+import type { TarEntry, TarType } from "@aenv/contract";
+import { TAR_END, tarEntryHeader, tarPaddingBytes } from "@aenv/contract";
 import type { InitConnection } from "./connection.ts";
 import { isInitError } from "./error.ts";
 
@@ -51,7 +51,7 @@ export async function sendFolder(
 
 /** The archive of a folder, read while the sandbox that gets it starts; undefined if it has more bytes. */
 export async function readArchive(folder: string, maxBytes: number): Promise<Buffer | undefined> {
-  const parts: Buffer[] = [];
+  const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const part of archiveOf(folder)) {
     parts.push(part);
@@ -100,23 +100,23 @@ function orFalse(error: unknown): boolean {
 }
 
 /** The files, folders and links of a folder. */
-async function* archiveOf(folder: string, below = ""): AsyncGenerator<Buffer, void, undefined> {
+async function* archiveOf(folder: string, below = ""): AsyncGenerator<Uint8Array, void, undefined> {
   for (const name of (await readdir(join(folder, below))).sort()) {
     const shown = posix.join(below, name);
     const source = join(folder, shown);
     const info = await lstat(source);
     if (info.isDirectory()) {
-      yield tarHeader(entry(`${shown}/`, "directory", 0o755));
+      yield tarEntryHeader(entry(`${shown}/`, "directory", 0o755));
       yield* archiveOf(folder, shown);
     } else if (info.isSymbolicLink()) {
-      yield tarHeader({ ...entry(shown, "symlink", 0o777), linkPath: latin1(await readlink(source)) });
+      yield tarEntryHeader({ ...entry(shown, "symlink", 0o777), linkPath: latin1(await readlink(source)) });
     } else if (info.isFile()) {
-      yield tarHeader({ ...entry(shown, "file", info.mode & 0o111 ? 0o755 : 0o644), size: info.size });
+      yield tarEntryHeader({ ...entry(shown, "file", info.mode & 0o111 ? 0o755 : 0o644), size: info.size });
       if (info.size > 0) for await (const part of createReadStream(source, { end: info.size - 1 })) yield part;
-      yield padding(info.size);
+      yield tarPaddingBytes(info.size);
     }
   }
-  if (below === "") yield END_OF_ARCHIVE;
+  if (below === "") yield TAR_END;
 }
 
 function entry(path: string, type: TarType, mode: number): TarEntry {

@@ -1,10 +1,10 @@
 import { buffer } from "node:stream/consumers";
+import type { TarEntry } from "@aenv/contract";
+import { TAR_END, tarEntryHeader, tarPaddingBytes } from "@aenv/contract";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type DevicePolicy, overlayTar } from "./layer-tar.ts";
-import type { TarEntry } from "./tar/entry.ts";
 import { readTar } from "./tar/reader.ts";
-import { END_OF_ARCHIVE, padding, tarHeader } from "./tar/writer.ts";
 
 type Written = Partial<TarEntry> & { readonly path: string };
 
@@ -129,15 +129,15 @@ async function rewritten(entries: readonly Written[], devices?: DevicePolicy): P
   };
   const archive = entries
     .map((entry) => ({ ...plain, ...entry }))
-    .flatMap((entry) => [tarHeader(entry), Buffer.alloc(entry.size), padding(entry.size)]);
+    .flatMap((entry) => [tarEntryHeader(entry), Buffer.alloc(entry.size), tarPaddingBytes(entry.size)]);
   const result: TarEntry[] = [];
-  for await (const { entry, content } of readTar(overlayTar(parts([...archive, END_OF_ARCHIVE]), devices))) {
+  for await (const { entry, content } of readTar(overlayTar(parts([...archive, TAR_END]), devices))) {
     await buffer(content);
     result.push(entry);
   }
   return result;
 }
 
-async function* parts(all: readonly Buffer[]): AsyncGenerator<Buffer> {
+async function* parts(all: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   yield* all;
 }

@@ -1,6 +1,6 @@
-import type { TarEntry, TarType } from "./tar/entry.ts";
+import type { TarEntry, TarType } from "@aenv/contract";
+import { TAR_END, tarEntryHeader, tarPaddingBytes } from "@aenv/contract";
 import { readTar } from "./tar/reader.ts";
-import { END_OF_ARCHIVE, padding, tarHeader } from "./tar/writer.ts";
 import { invalidLayer, type LayerError, type LayerMeter } from "./unpack/limits.ts";
 
 /** What happens to device nodes of a layer. Omitted by default: a sandbox gets a /dev of its own, and its root is mounted with `nodev`. */
@@ -33,10 +33,10 @@ const implicitFolder = (path: string): TarEntry => ({
  * Refuses entries that would be written outside of the target folder or through a link, and what the meter refuses.
  */
 export async function* overlayTar(
-  layer: AsyncIterable<Buffer>,
+  layer: AsyncIterable<Uint8Array>,
   devices: DevicePolicy = "omit",
   meter?: LayerMeter,
-): AsyncGenerator<Buffer> {
+): AsyncGenerator<Uint8Array> {
   const state = new LayerState(meter);
   for await (const { entry, content } of readTar(layer, (bytes) => meter?.addText(bytes))) {
     for (const one of [entry.path, entry.linkPath]) meter?.assertPath(one);
@@ -44,9 +44,9 @@ export async function* overlayTar(
     const { isKept, headers } = state.add({ ...entry, path }, devices);
     yield* headers;
     for await (const chunk of content) if (isKept) yield chunk;
-    if (isKept) yield padding(entry.size);
+    if (isKept) yield tarPaddingBytes(entry.size);
   }
-  yield END_OF_ARCHIVE;
+  yield TAR_END;
 }
 
 /** What the layer contains so far. Entries come in any order, so a folder may be declared opaque after its content. */
@@ -61,7 +61,7 @@ class LayerState {
   }
 
   /** The headers to write for an entry, and whether its content follows. */
-  add(entry: TarEntry, devices: DevicePolicy): { isKept: boolean; headers: Buffer[] } {
+  add(entry: TarEntry, devices: DevicePolicy): { isKept: boolean; headers: Uint8Array[] } {
     const { path, type } = entry;
     const name = path.slice(path.lastIndexOf("/") + 1);
     const parent = path.slice(0, Math.max(0, path.length - name.length - 1));
@@ -79,7 +79,7 @@ class LayerState {
     return { isKept: true, headers: [...headers, this.#write(entry)] };
   }
 
-  #write(entry: TarEntry): Buffer {
+  #write(entry: TarEntry): Uint8Array {
     const { path, type } = entry;
     this.#meter?.addEntry(path);
     if (type === "directory" && this.#types.get(path) === "whiteout") this.#opaque.add(path);
@@ -88,12 +88,17 @@ class LayerState {
     const attributes = Object.fromEntries(Object.entries(entry.attributes).filter(([name]) => isHarmless(name)));
     if (this.#opaque.has(path)) attributes[OPAQUE_ATTRIBUTE] = "y";
     if (type === "directory") this.#folders.set(path, entry);
-    return tarHeader({ ...entry, path: type === "directory" ? `./${path}${path === "" ? "" : "/"}` : `./${path}`, linkPath, attributes });
+    return tarEntryHeader({
+      ...entry,
+      path: type === "directory" ? `./${path}${path === "" ? "" : "/"}` : `./${path}`,
+      linkPath,
+      attributes,
+    });
   }
 
   /** Headers of folders that the layer does not list. Without them, the permissions of such a folder would depend on the server's umask. */
-  #parents(path: string): Buffer[] {
-    const headers: Buffer[] = [];
+  #parents(path: string): Uint8Array[] {
+    const headers: Uint8Array[] = [];
     for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1)) {
       const parent = path.slice(0, end);
       const type = this.#types.get(parent);
@@ -103,13 +108,13 @@ class LayerState {
     return headers;
   }
 
-  #makeOpaque(path: string): Buffer[] {
+  #makeOpaque(path: string): Uint8Array[] {
     if (path === "") throw unsafe(OPAQUE, "deletes all layers below, which is not supported");
     this.#opaque.add(path);
     return [this.#write(this.#folders.get(path) ?? implicitFolder(path))];
   }
 
-  #whiteOut(parent: string, name: string, path: string): Buffer[] {
+  #whiteOut(parent: string, name: string, path: string): Uint8Array[] {
     if (name === "" || name === "." || name === "..") throw unsafe(path, "deletes nothing that has a name");
     const deleted = parent === "" ? name : `${parent}/${name}`;
     const type = this.#types.get(deleted);
@@ -118,7 +123,7 @@ class LayerState {
     if (type !== undefined) return [];
     this.#meter?.addEntry(deleted);
     this.#types.set(deleted, "whiteout");
-    return [tarHeader({ ...implicitFolder(`./${deleted}`), type: "character", mode: 0 })];
+    return [tarEntryHeader({ ...implicitFolder(`./${deleted}`), type: "character", mode: 0 })];
   }
 
   #linkTarget({ path, linkPath }: TarEntry): string {

@@ -1,1 +1,0 @@
-export type { TarEntry, TarType } from "@aenv/contract";
