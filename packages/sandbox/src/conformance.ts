@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Duplex, Readable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Sandbox, SandboxEngine, SandboxSnapshot, SandboxSpec } from "./engine.ts";
+import type { Sandbox, SandboxEngine, SandboxSnapshot, SandboxSpec } from "./engine/engine.ts";
 import { openProcessTable } from "./process/process-table.ts";
 
 /** What the program in a sandbox does; `fixtures/program.js` implements all of them. */

@@ -27,7 +27,16 @@ export {
   type SnapshotDescription,
   type SnapshotFidelity,
   type SnapshotPart,
-} from "./engine.ts";
+} from "./engine/engine.ts";
+export type {
+  SeenServices,
+  ServiceEngine,
+  ServiceReplica,
+  ServiceResources,
+  ServiceSpec,
+  ServiceStatus,
+  ServiceStorage,
+} from "./engine/service.ts";
 export { type ImageStore, type ImageStoreOptions, imageName, openImageStore } from "./image-store.ts";
 export {
   connectInit,
@@ -85,12 +94,3 @@ export { waitUntilReady } from "./probe.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";
 export { PortReservations } from "./process/port-reservations.ts";
 export { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process/process-table.ts";
-export type {
-  SeenServices,
-  ServiceEngine,
-  ServiceReplica,
-  ServiceResources,
-  ServiceSpec,
-  ServiceStatus,
-  ServiceStorage,
-} from "./service.ts";

@@ -2,7 +2,7 @@ import { existsSync, type FSWatcher, watch } from "node:fs";
 import { get } from "node:http";
 import { basename, dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import type { Listening, SandboxAddress } from "./engine.ts";
+import type { Listening, SandboxAddress } from "./engine/engine.ts";
 import { healthPathOf, isReadyStatus } from "./listening.ts";
 import { WakeSignal } from "./wake-signal.ts";
 

@@ -1,6 +1,6 @@
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
 import { assertCapabilities, type CapabilityLimit, capabilitiesRefused } from "../capabilities.ts";
-import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
+import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
 import { isSandboxId } from "../process/sandbox-folder.ts";
 import type { ChosenRuntime, Daemon } from "./daemon.ts";
 

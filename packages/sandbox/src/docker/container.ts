@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
+import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
 import { DEFAULT_PROCESSES } from "../oci/options.ts";
 import { CAPABILITIES, DEFAULT_OPEN_FILES, MASKED, READ_ONLY } from "../oci/spec/config.ts";
 import { CPU_PERIOD_US, groupLimits } from "../oci/spec/limits.ts";

@@ -1,5 +1,5 @@
 import { PlatformError } from "@aenv/contract";
-import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
+import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
 import { DEFAULT_PROCESSES } from "../oci/options.ts";
 import type { Architecture } from "../oci/spec/seccomp.ts";
 import type { DockerApi, Json } from "./api.ts";

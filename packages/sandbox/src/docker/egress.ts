@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
-import type { RefusedConnection } from "../engine.ts";
+import type { RefusedConnection } from "../engine/engine.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";
 import { Networks, type NetworksOptions } from "../network/networks.ts";
 import { BridgeCables } from "./bridge-cables.ts";

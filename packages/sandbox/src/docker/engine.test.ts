@@ -11,7 +11,7 @@ import type { EgressPolicy } from "@aenv/contract";
 import { type DockerDaemon, describeNeeding, limitMemoryAbove, missing, startDocker, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Behaviour, describeEngine } from "../conformance.ts";
-import type { Sandbox, SandboxSpec } from "../engine.ts";
+import type { Sandbox, SandboxSpec } from "../engine/engine.ts";
 import { TEST_PROGRAM, testRoot } from "../fixtures/test-root.ts";
 import { connectInit } from "../init/connection.ts";
 import { metricOf } from "../network/home.ts";

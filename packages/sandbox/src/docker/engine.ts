@@ -12,7 +12,7 @@ import {
   type SandboxEngine,
   type SandboxRuntime,
   type SandboxSpec,
-} from "../engine.ts";
+} from "../engine/engine.ts";
 import { cancelled, EngineWork } from "../engine-work.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describeNeeding, type PodmanService, startPodman, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Behaviour, describeEngine } from "../conformance.ts";
-import type { Sandbox } from "../engine.ts";
+import type { Sandbox } from "../engine/engine.ts";
 import { TEST_PROGRAM, testRoot } from "../fixtures/test-root.ts";
 import { connectInit } from "../init/connection.ts";
 import { DockerApi } from "./api.ts";

@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { CALLERS_LABEL, OWN_CONNECTIONS_KEY, OWN_CONNECTIONS_VARIABLE, PlatformError } from "@aenv/contract";
-import type { Listening, SandboxSpec } from "../engine.ts";
+import type { Listening, SandboxSpec } from "../engine/engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { healthPathOf, tellAddress } from "../listening.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { CommandDefaults, SandboxRuntime } from "../engine.ts";
+import type { CommandDefaults, SandboxRuntime } from "../engine/engine.ts";
 import type { ProcessIdentity } from "../process/process-table.ts";
 import { socketFor } from "../process/sandbox-folder.ts";
 

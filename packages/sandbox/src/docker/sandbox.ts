@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
-import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
+import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine/engine.ts";
 import { connectInit, type InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type DockerDaemon, describeNeeding, startDocker } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { DockerEngine } from "../docker/engine.ts";
-import type { Sandbox, SandboxEngine } from "../engine.ts";
+import type { Sandbox, SandboxEngine } from "../engine/engine.ts";
 import { testRoot } from "../fixtures/test-root.ts";
 import { connectInit, type InitConnection } from "../init/connection.ts";
 import { OciEngine } from "../oci/engine.ts";

@@ -2,7 +2,7 @@ import { type KeyObject, sign } from "node:crypto";
 import { createConnection, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { boundedLines, messageOf, PlatformError } from "@aenv/contract";
-import type { SandboxAddress } from "../engine.ts";
+import type { SandboxAddress } from "../engine/engine.ts";
 import { IncomingBytes, StreamDuplex } from "./bytes.ts";
 import { InitFiles, type SendRequest } from "./files.ts";
 import { encodeFrame, type Frame, FrameDecoder, frameKind } from "./frame.ts";

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { isPlatformError } from "@aenv/contract";
-import type { SandboxAddress } from "../engine.ts";
+import type { SandboxAddress } from "../engine/engine.ts";
 import { connectInit, type InitConnection } from "./connection.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { PlatformError } from "@aenv/contract";
-import type { SandboxSpec } from "../engine.ts";
+import type { SandboxSpec } from "../engine/engine.ts";
 import type { KubernetesApi } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";
 import type { KubernetesEngineOptions } from "./options.ts";

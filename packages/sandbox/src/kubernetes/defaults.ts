@@ -1,4 +1,4 @@
-import type { CommandDefaults } from "../engine.ts";
+import type { CommandDefaults } from "../engine/engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 
 /** The API server's address, which Kubernetes gives to every container and no sandbox needs. */

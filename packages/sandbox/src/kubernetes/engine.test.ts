@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, beforeAll } from "vitest";
 import { type Behaviour, describeEngine } from "../conformance.ts";
-import type { Sandbox } from "../engine.ts";
+import type { Sandbox } from "../engine/engine.ts";
 import { TEST_PROGRAM } from "../fixtures/test-root.ts";
 import { KubernetesEngine } from "./engine.ts";
 import { HOME_LABEL } from "./pod/names.ts";

@@ -3,7 +3,7 @@ import { mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import { openHomeId } from "../docker/record.ts";
-import type { EngineAbilities, Sandbox, SandboxEngine, SandboxSpec, SandboxSubject } from "../engine.ts";
+import type { EngineAbilities, Sandbox, SandboxEngine, SandboxSpec, SandboxSubject } from "../engine/engine.ts";
 import { EngineWork } from "../engine-work.ts";
 import { initKeyArgument, openInitKey, readInitKey } from "../init/key.ts";
 import type { LimitWatch } from "../limit-watch.ts";

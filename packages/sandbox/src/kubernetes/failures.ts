@@ -1,5 +1,5 @@
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import type { SandboxSpec } from "../engine.ts";
+import type { SandboxSpec } from "../engine/engine.ts";
 import { isKubernetesError } from "./api/error.ts";
 
 /** Why a start failed, without the sentence around it. */

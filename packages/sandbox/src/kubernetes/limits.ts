@@ -1,4 +1,4 @@
-import type { ReachedLimit } from "../engine.ts";
+import type { ReachedLimit } from "../engine/engine.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import type { KubernetesSandbox } from "./sandbox.ts";
 

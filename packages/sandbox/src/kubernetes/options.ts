@@ -1,5 +1,5 @@
 import { PlatformError } from "@aenv/contract";
-import { type EngineAbilities, noAbilities, type ReachedLimit, type SandboxRuntime } from "../engine.ts";
+import { type EngineAbilities, noAbilities, type ReachedLimit, type SandboxRuntime } from "../engine/engine.ts";
 import type { RegistryPolicyOptions } from "../registry/policy.ts";
 import type { ClusterAccess } from "./api/access.ts";
 import { isLabelName } from "./pod/names.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
-import type { Sandbox } from "../engine.ts";
+import type { Sandbox } from "../engine/engine.ts";
 import { connectInit } from "../init/connection.ts";
 import type { KubernetesObject } from "./api/client.ts";
 import type { KubernetesEngine } from "./engine.ts";

@@ -1,5 +1,5 @@
 import { parseBoundedJson } from "@aenv/contract";
-import type { CommandDefaults } from "../engine.ts";
+import type { CommandDefaults } from "../engine/engine.ts";
 import { READY_ANNOTATION } from "./pod/names.ts";
 import type { Pod } from "./pod/types.ts";
 

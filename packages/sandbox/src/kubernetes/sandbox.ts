@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { createConnection } from "node:net";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
-import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit, SandboxSubject } from "../engine.ts";
+import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit, SandboxSubject } from "../engine/engine.ts";
 import { connectInit, type InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";

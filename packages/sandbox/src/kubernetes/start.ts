@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { posix } from "node:path";
 import { isPlatformError } from "@aenv/contract";
-import type { CommandDefaults, Listening, SandboxAddress, SandboxSpec } from "../engine.ts";
+import type { CommandDefaults, Listening, SandboxAddress, SandboxSpec } from "../engine/engine.ts";
 import { cancelled } from "../engine-work.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";

@@ -1,5 +1,5 @@
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
-import type { SandboxSpec } from "../engine.ts";
+import type { SandboxSpec } from "../engine/engine.ts";
 import { isSandboxId } from "../process/sandbox-folder.ts";
 
 /** Throws for a specification that no pod can satisfy, with what to do. */

@@ -9,7 +9,7 @@ import { formatIpv4Network, messageOf } from "@aenv/contract";
 import { DockerApi } from "../docker/api.ts";
 import { readDaemon, runtimeFor } from "../docker/daemon.ts";
 import { filterProblem } from "../docker/packet-filter.ts";
-import type { SandboxRuntime } from "../engine.ts";
+import type { SandboxRuntime } from "../engine/engine.ts";
 import { findSubnet } from "../network/home.ts";
 import { ControlGroup, findHierarchy } from "../oci/cgroups/group.ts";
 import { LayerStore } from "../oci/images/layers.ts";

@@ -1,7 +1,7 @@
 import type { RequestListener } from "node:http";
 import { afterEach, expect, it } from "vitest";
 import { describeEngine } from "../conformance.ts";
-import type { SandboxSpec } from "../engine.ts";
+import type { SandboxSpec } from "../engine/engine.ts";
 import { MemoryEngine } from "./engine.ts";
 import type { MemorySandbox } from "./sandbox.ts";
 

@@ -15,7 +15,7 @@ import {
   type SandboxSpec,
   type SnapshotDescription,
   type SnapshotPart,
-} from "../engine.ts";
+} from "../engine/engine.ts";
 import { probe } from "../probe.ts";
 import { MemorySandbox } from "./sandbox.ts";
 import { MemorySnapshots } from "./snapshots.ts";

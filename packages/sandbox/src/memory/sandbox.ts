@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { type EgressPolicy, type Json, PlatformError } from "@aenv/contract";
-import type { Sandbox, SandboxAddress, SandboxExit, SandboxSnapshot, SandboxSpec, SnapshotFidelity } from "../engine.ts";
+import type { Sandbox, SandboxAddress, SandboxExit, SandboxSnapshot, SandboxSpec, SnapshotFidelity } from "../engine/engine.ts";
 import { WakeSignal } from "../wake-signal.ts";
 import type { MemoryContent, MemorySnapshots } from "./snapshots.ts";
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { isObject, type Json, PlatformError } from "@aenv/contract";
-import type { ExportedSnapshot, SandboxSnapshot, SnapshotDescription, SnapshotFidelity, SnapshotPart } from "../engine.ts";
+import type { ExportedSnapshot, SandboxSnapshot, SnapshotDescription, SnapshotFidelity, SnapshotPart } from "../engine/engine.ts";
 
 /** What a sandbox in memory consists of. */
 export interface MemoryContent {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describeNeeding, mountUntranslatedDisk, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, expect, it } from "vitest";
-import type { Sandbox, SandboxSpec } from "../engine.ts";
+import type { Sandbox, SandboxSpec } from "../engine/engine.ts";
 import { connectInit } from "../init/connection.ts";
 import { OciEngine } from "./engine.ts";
 import { writeLayout } from "./images/fixtures/layout.ts";

@@ -1,5 +1,5 @@
 import { PlatformError } from "@aenv/contract";
-import type { SandboxRuntime, SandboxSpec } from "../engine.ts";
+import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
 import type { Container, PreparedContainer, RootFiles } from "./container.ts";
 import type { LayerStore } from "./images/layers.ts";
 import type { Parts } from "./parts.ts";

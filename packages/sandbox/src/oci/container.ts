@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { CapabilitySet } from "@aenv/contract";
-import type { SandboxAddress, SandboxRuntime } from "../engine.ts";
+import type { SandboxAddress, SandboxRuntime } from "../engine/engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CapabilitySet, isPlatformError, PlatformError } from "@aenv/contract";
 import { assertCapabilities, type CapabilityLimit } from "../capabilities.ts";
-import type { SandboxRuntime } from "../engine.ts";
+import type { SandboxRuntime } from "../engine/engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";

@@ -7,7 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describeNeeding, Random } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Sandbox, SandboxRuntime } from "../engine.ts";
+import type { Sandbox, SandboxRuntime } from "../engine/engine.ts";
 import { connectInit } from "../init/connection.ts";
 import { findHierarchy } from "./cgroups/group.ts";
 import { foldersOf } from "./cgroups/hierarchy.ts";

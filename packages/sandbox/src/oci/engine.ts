@@ -17,7 +17,7 @@ import {
   type SnapshotDescription,
   type SnapshotFidelity,
   type SnapshotPart,
-} from "../engine.ts";
+} from "../engine/engine.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";

@@ -1,5 +1,5 @@
 import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../capabilities.ts";
-import type { ReachedLimit, RefusedConnection, SandboxRuntime } from "../engine.ts";
+import type { ReachedLimit, RefusedConnection, SandboxRuntime } from "../engine/engine.ts";
 import type { NetworksOptions } from "../network/networks.ts";
 import type { RootFiles } from "./container.ts";
 import type { ImagesOptions } from "./images/images.ts";

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { join } from "node:path";
-import type { SandboxRuntime } from "../engine.ts";
+import type { SandboxRuntime } from "../engine/engine.ts";
 import { initProgram } from "../init/program.ts";
 import { namespaceCables } from "../network/namespaces.ts";
 import { Networks, type NetworksOptions } from "../network/networks.ts";

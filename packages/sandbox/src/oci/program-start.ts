@@ -1,5 +1,5 @@
 import { messageOf, PlatformError } from "@aenv/contract";
-import type { Listening, SandboxAddress, SandboxRuntime, SandboxSpec } from "../engine.ts";
+import type { Listening, SandboxAddress, SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
 import { isInitError } from "../init/error.ts";
 import type { RemoteProcess } from "../init/process.ts";
 import { outsideOnly, tellAddress } from "../listening.ts";

@@ -1,7 +1,7 @@
 import { appendFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
-import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit, SandboxSnapshot, SnapshotFidelity } from "../engine.ts";
+import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit, SandboxSnapshot, SnapshotFidelity } from "../engine/engine.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
 import type { ProcessEnding, RemoteProcess } from "../init/process.ts";

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describeNeeding, limitMemoryAbove, mountUntranslatedDisk, type SmallDisk, temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, expect, it } from "vitest";
-import type { Sandbox, SandboxSpec } from "../engine.ts";
+import type { Sandbox, SandboxSpec } from "../engine/engine.ts";
 import { TEST_PROGRAM } from "../fixtures/test-root.ts";
 import { connectInit } from "../init/connection.ts";
 import type { ProcessOutput } from "../init/process.ts";

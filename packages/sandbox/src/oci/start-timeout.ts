@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import type { Listening } from "../engine.ts";
+import type { Listening } from "../engine/engine.ts";
 import { healthPathOf } from "../listening.ts";
 import type { OciSandbox } from "./sandbox.ts";
 

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { describeEngine } from "../conformance.ts";
-import type { Sandbox, SandboxAddress, SandboxSpec } from "../engine.ts";
+import type { Sandbox, SandboxAddress, SandboxSpec } from "../engine/engine.ts";
 import { processesOf } from "../fixtures/marked-processes.ts";
 import { connectInit } from "../init/connection.ts";
 import { ControlGroups } from "./control-groups.ts";

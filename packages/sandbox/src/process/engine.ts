@@ -4,7 +4,14 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import { type EngineAbilities, noAbilities, type Sandbox, type SandboxAddress, type SandboxEngine, type SandboxSpec } from "../engine.ts";
+import {
+  type EngineAbilities,
+  noAbilities,
+  type Sandbox,
+  type SandboxAddress,
+  type SandboxEngine,
+  type SandboxSpec,
+} from "../engine/engine.ts";
 import { openInitKey } from "../init/key.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { healthPathOf } from "../listening.ts";

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { dirname, join } from "node:path";
-import type { SandboxAddress } from "../engine.ts";
+import type { SandboxAddress } from "../engine/engine.ts";
 import { initKeyArgument } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
 import { type Launched, launch } from "./launcher.ts";

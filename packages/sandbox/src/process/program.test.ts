@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SandboxSpec } from "../engine.ts";
+import type { SandboxSpec } from "../engine/engine.ts";
 import { markerOf, programOf } from "./program.ts";
 import { SandboxFolder } from "./sandbox-folder.ts";
 

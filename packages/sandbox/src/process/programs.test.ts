@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Listening, Sandbox, SandboxSpec } from "../engine.ts";
+import type { Listening, Sandbox, SandboxSpec } from "../engine/engine.ts";
 import { ProcessEngine } from "./engine.ts";
 
 /** Answers with its folder, its arguments and its address; `/ready` fails the first two times. */

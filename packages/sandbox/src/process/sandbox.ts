@@ -1,4 +1,4 @@
-import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine.ts";
+import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine/engine.ts";
 import { cpuMsOf, setFrozen } from "./control-groups.ts";
 import { describeExit, type ProcessEnd } from "./exit-reason.ts";
 import { initAddressOf } from "./init.ts";

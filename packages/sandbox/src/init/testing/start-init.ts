@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vi } from "vitest";
-import type { SandboxAddress } from "../../engine.ts";
+import type { SandboxAddress } from "../../engine/engine.ts";
 import { connectInit, type InitConnection } from "../connection.ts";
 
 /** An init that runs as an ordinary process of this machine, not as process 1 of a sandbox. */

@@ -1,4 +1,4 @@
-import type { SandboxSpec, SandboxSubject } from "../../engine.ts";
+import type { SandboxSpec, SandboxSubject } from "../../engine/engine.ts";
 import type { KubernetesObject } from "../api/client.ts";
 import type { Pod } from "../pod/types.ts";
 

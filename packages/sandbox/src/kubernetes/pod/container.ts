@@ -1,5 +1,5 @@
 import { PlatformError } from "@aenv/contract";
-import type { SandboxSpec } from "../../engine.ts";
+import type { SandboxSpec } from "../../engine/engine.ts";
 import { outsideOnly } from "../../listening.ts";
 import { INIT_PATH } from "../../oci/spec/mounts.ts";
 import { MAIN } from "./default-templates.ts";

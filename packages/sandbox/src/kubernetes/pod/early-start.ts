@@ -1,4 +1,4 @@
-import type { SandboxSpec } from "../../engine.ts";
+import type { SandboxSpec } from "../../engine/engine.ts";
 
 /** The variable with the address of the pod, which is known when its container starts. */
 export const POD_IP = "AENV_POD_IP";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { parseBoundedJson } from "@aenv/contract";
-import type { SandboxSubject } from "../../engine.ts";
+import type { SandboxSubject } from "../../engine/engine.ts";
 import type { Pod } from "./types.ts";
 
 /** Pods of one home are found, adopted and removed by its servers; all others are left alone. */

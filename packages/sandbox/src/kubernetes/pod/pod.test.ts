@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { SandboxSpec } from "../../engine.ts";
+import type { SandboxSpec } from "../../engine/engine.ts";
 import { memoryLimitMb, templateCommand } from "./container.ts";
 import { defaultTemplates } from "./default-templates.ts";
 import { isLabelValue, labelsOf, podName, readLabels, subjectMarks } from "./names.ts";

@@ -1,4 +1,4 @@
-import type { SandboxSpec } from "../../engine.ts";
+import type { SandboxSpec } from "../../engine/engine.ts";
 import { healthPathOf } from "../../listening.ts";
 import { INIT_PATH } from "../../oci/spec/mounts.ts";
 import {

@@ -1,5 +1,5 @@
 import { PlatformError } from "@aenv/contract";
-import type { SecondContainer } from "../../engine.ts";
+import type { SecondContainer } from "../../engine/engine.ts";
 import { containerSecurity, initCommand, mainOf, resources, variables } from "./container.ts";
 import type { Container, Pod, VolumeMount } from "./types.ts";
 

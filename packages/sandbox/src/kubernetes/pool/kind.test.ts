@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { SandboxSpec } from "../../engine.ts";
+import type { SandboxSpec } from "../../engine/engine.ts";
 import { defaultTemplates } from "../pod/default-templates.ts";
 import { type PodInput, podOf } from "../pod/pod.ts";
 import type { Pod } from "../pod/types.ts";

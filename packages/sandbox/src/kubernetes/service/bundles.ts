@@ -1,8 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import { messageOf, TimedSignal } from "@aenv/contract";
+import type { ServiceBundle } from "../../engine/service.ts";
 import { connectInit } from "../../init/connection.ts";
 import { sendFolder } from "../../init/folder.ts";
-import type { ServiceBundle } from "../../service.ts";
 import { BUNDLES, INIT_PORT } from "../pod/pod.ts";
 import { progressOf } from "../pod/progress.ts";
 import type { Pod } from "../pod/types.ts";

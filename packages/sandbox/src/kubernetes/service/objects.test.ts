@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ServiceSpec } from "../../service.ts";
+import type { ServiceSpec } from "../../engine/service.ts";
 import { objectsOf, type ServiceInput } from "./objects.ts";
 import { defaultServiceTemplates } from "./templates.ts";
 import type { ServiceObjects } from "./types.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ServiceSpec } from "../../service.ts";
+import type { ServiceSpec } from "../../engine/service.ts";
 import { objectsOf } from "./objects.ts";
 import { actionsFor, isAsDesired } from "./plan.ts";
 import { defaultServiceTemplates } from "./templates.ts";

@@ -1,8 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import { PlatformError } from "@aenv/contract";
-import type { SandboxRuntime } from "../../engine.ts";
+import type { SandboxRuntime } from "../../engine/engine.ts";
+import type { SeenServices, ServiceEngine, ServiceSpec, ServiceStatus } from "../../engine/service.ts";
 import { initKeyArgument } from "../../init/key.ts";
-import type { SeenServices, ServiceEngine, ServiceSpec, ServiceStatus } from "../../service.ts";
 import type { KubernetesApi, KubernetesObject } from "../api/client.ts";
 import { isKubernetesError } from "../api/error.ts";
 import type { NodeImages } from "../node-images.ts";

@@ -1,4 +1,4 @@
-import type { ServiceReplica, ServiceStatus } from "../../service.ts";
+import type { ServiceReplica, ServiceStatus } from "../../engine/service.ts";
 import { progressOf } from "../pod/progress.ts";
 import type { Pod } from "../pod/types.ts";
 import type { Deployment } from "./types.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { temporaryTree } from "@aenv/testing";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import type { SandboxSpec } from "../../engine.ts";
+import type { SandboxSpec } from "../../engine/engine.ts";
 import { TEST_PROGRAM } from "../../fixtures/test-root.ts";
 import { KubernetesEngine } from "../engine.ts";
 import type { KubernetesEngineOptions } from "../options.ts";

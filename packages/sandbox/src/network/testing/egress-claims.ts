@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import type { EgressPolicy } from "@aenv/contract";
 import { type ComponentName, describeNeeding } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { RefusedConnection, SandboxAddress, SandboxRuntime, SandboxSpec } from "../../engine.ts";
+import type { RefusedConnection, SandboxAddress, SandboxRuntime, SandboxSpec } from "../../engine/engine.ts";
 import { type Actor, Machines } from "./machines.ts";
 
 export const PORT = 8443;

@@ -1,6 +1,6 @@
 import type { EgressPolicy } from "@aenv/contract";
 import { DockerEngine } from "../../docker/engine.ts";
-import type { RefusedConnection, Sandbox, SandboxAddress, SandboxEngine, SandboxRuntime, SandboxSpec } from "../../engine.ts";
+import type { RefusedConnection, Sandbox, SandboxAddress, SandboxEngine, SandboxRuntime, SandboxSpec } from "../../engine/engine.ts";
 import { testRoot } from "../../fixtures/test-root.ts";
 import { connectInit } from "../../init/connection.ts";
 import { openInitKey } from "../../init/key.ts";

@@ -2,7 +2,7 @@ import { chmodSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { expect } from "vitest";
-import type { SandboxRuntime } from "../../engine.ts";
+import type { SandboxRuntime } from "../../engine/engine.ts";
 import { openRuntime } from "../../oci/runtime/open.ts";
 import { ociConfig } from "../../oci/spec/config.ts";
 import type { Architecture } from "../../oci/spec/seccomp.ts";

@@ -1,4 +1,4 @@
-import type { SandboxRuntime } from "../../engine.ts";
+import type { SandboxRuntime } from "../../engine/engine.ts";
 import type { LaunchOptions } from "../../init/connection.ts";
 import type { Hierarchy } from "../cgroups/hierarchy.ts";
 

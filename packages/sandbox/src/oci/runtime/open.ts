@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { messageOf, PlatformError } from "@aenv/contract";
-import type { SandboxRuntime } from "../../engine.ts";
+import type { SandboxRuntime } from "../../engine/engine.ts";
 import { findHierarchy } from "../cgroups/group.ts";
 import { SYSTEM_PATH } from "../launcher.ts";
 import { CommandRuntime } from "./command-runtime.ts";

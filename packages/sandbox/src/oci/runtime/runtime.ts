@@ -1,4 +1,4 @@
-import type { SandboxRuntime } from "../../engine.ts";
+import type { SandboxRuntime } from "../../engine/engine.ts";
 
 export interface RunOptions {
   /** Receives what process 1 prints. The sandbox keeps it open, so it is a file: a pipe would never end. */

@@ -12,7 +12,7 @@ import type {
   SandboxSnapshot,
   SandboxSpec,
   SnapshotPart,
-} from "../../engine.ts";
+} from "../../engine/engine.ts";
 import { connectInit } from "../../init/connection.ts";
 import { OtherMachine } from "../../network/testing/other-machine.ts";
 import { ControlGroup, findHierarchy } from "../cgroups/group.ts";

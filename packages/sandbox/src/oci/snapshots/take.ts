@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type CapabilitySet, isPlatformError, PlatformError } from "@aenv/contract";
-import type { SandboxSnapshot, SnapshotFidelity } from "../../engine.ts";
+import type { SandboxSnapshot, SnapshotFidelity } from "../../engine/engine.ts";
 import { removeTree } from "../../remove-tree.ts";
 import { type Container, INIT_PORT, type RootFiles } from "../container.ts";
 import type { LayerId, LayerStore } from "../images/layers.ts";

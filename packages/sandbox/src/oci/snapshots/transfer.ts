@@ -10,7 +10,7 @@ import type {
   SnapshotDescription,
   SnapshotFidelity,
   SnapshotPart,
-} from "../../engine.ts";
+} from "../../engine/engine.ts";
 import type { RootFiles } from "../container.ts";
 import { isOfSnapshot, type LayerId, type LayerStore } from "../images/layers.ts";
 import type { ImageConfig } from "../images/layout.ts";

@@ -1,4 +1,4 @@
-import type { SandboxProgram, SandboxSpec } from "../../engine.ts";
+import type { SandboxProgram, SandboxSpec } from "../../engine/engine.ts";
 import type { ImageConfig } from "../images/layout.ts";
 
 /** What the init is asked to start in a sandbox. */

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vi } from "vitest";
-import type { SandboxAddress, SandboxRuntime } from "../../../engine.ts";
+import type { SandboxAddress, SandboxRuntime } from "../../../engine/engine.ts";
 import { connectInit, type InitConnection } from "../../../init/connection.ts";
 import { initProgram } from "../../../init/program.ts";
 import { ociConfig } from "../../spec/config.ts";
