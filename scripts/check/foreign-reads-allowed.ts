@@ -19,8 +19,8 @@ export const allowedReads: readonly ReadAllowance[] = [
       "packages/rollout/src/journal/line.ts": ["JSON.parse(line)"],
       "packages/sandbox/src/base-root/base-root.ts": ["JSON.parse(known)"],
       "packages/sandbox/src/memory/snapshots.ts": ['"node:stream/consumers"', "JSON.parse(await text(await open(part)))"],
-      "packages/sandbox/src/oci/images/images.ts": ["JSON.parse(text) as Image"],
-      "packages/sandbox/src/oci/images/layers.ts": ["JSON.parse(text) as Layer"],
+      "packages/sandbox/src/oci/images.ts": ["JSON.parse(text) as Image"],
+      "packages/sandbox/src/images/layers.ts": ["JSON.parse(text) as Layer"],
       "packages/sandbox/src/oci/records.ts": ["JSON.parse(readReplacedFile("],
       "packages/sandbox/src/oci/runtime/records.ts": ["JSON.parse(text) as RuntimeRecord"],
       "packages/server/src/snapshots/content.ts": ["createZstdDecompress()"],
@@ -67,7 +67,7 @@ export const allowedReads: readonly ReadAllowance[] = [
   {
     because: "The server sends these requests to the process that unpacks images.",
     reads: {
-      "packages/sandbox/src/oci/images/unpack/program.ts": [
+      "packages/sandbox/src/images/unpack/program.ts": [
         '"node:readline"',
         'JSON.parse(process.argv[2] ?? "")',
         "JSON.parse(line) as UnpackRequest",
@@ -154,8 +154,8 @@ export const allowedReads: readonly ReadAllowance[] = [
       "packages/rollout/src/agents/command.ts": ["tail.push(piece)"],
       "packages/rollout/src/agents/inside.ts": ["tail.push(piece)"],
       "packages/sandbox/src/init/files.ts": ["boundedLines(receiver, LINE_LIMITS)"],
-      "packages/sandbox/src/oci/images/unpack/archive.ts": ["createGunzip()", 'child.stderr?.setEncoding("utf8").on("data"'],
-      "packages/sandbox/src/oci/images/unpack/unpacker.ts": ['stderr.setEncoding("utf8").on("data"', "output.setEncoding("],
+      "packages/sandbox/src/images/unpack/archive.ts": ["createGunzip()", 'child.stderr?.setEncoding("utf8").on("data"'],
+      "packages/sandbox/src/images/unpack/unpacker.ts": ['stderr.setEncoding("utf8").on("data"', "output.setEncoding("],
       "packages/sandbox/src/remove-tree.ts": ["for await (const entry of entries)"],
       "packages/sandbox/src/oci/snapshots/archive.ts": ['child.stderr?.setEncoding("utf8").on("data"'],
       "packages/server/src/gateway/request-body.ts": ['request.on("data", this.#onData)'],

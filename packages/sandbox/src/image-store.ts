@@ -4,11 +4,11 @@ import { promisify } from "node:util";
 import { messageOf, PlatformError } from "@aenv/contract";
 import { DockerApi } from "./docker/api.ts";
 import { DockerImages, daemonName } from "./docker/images.ts";
-import { Images, storeFolders } from "./oci/images/images.ts";
-import { LayerStore } from "./oci/images/layers.ts";
-import { formatReference, parseReference, skopeoSource } from "./oci/images/reference.ts";
-import { type MachineVariables, skopeoVariables } from "./oci/images/skopeo.ts";
-import type { UnpackLimits } from "./oci/images/unpack/limits.ts";
+import { LayerStore } from "./images/layers.ts";
+import { formatReference, parseReference, skopeoSource } from "./images/reference.ts";
+import { type MachineVariables, skopeoVariables } from "./images/skopeo.ts";
+import type { UnpackLimits } from "./images/unpack/limits.ts";
+import { Images, storeFolders } from "./oci/images.ts";
 import type { Architecture } from "./oci/spec/seccomp.ts";
 
 /** The images of an engine, without the engine. */

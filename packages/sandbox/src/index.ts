@@ -38,6 +38,9 @@ export type {
   ServiceStorage,
 } from "./engine/service.ts";
 export { type ImageStore, type ImageStoreOptions, imageName, openImageStore } from "./image-store.ts";
+export type { LayerStore } from "./images/layers.ts";
+export { isRegistryReference } from "./images/reference.ts";
+export type { UnpackLimits } from "./images/unpack/limits.ts";
 export {
   connectInit,
   type InitConnection,
@@ -82,9 +85,6 @@ export { MemoryEngine, type MemoryEngineOptions, type MemoryListener, type Memor
 export type { MemorySandbox } from "./memory/sandbox.ts";
 export type { RootFiles } from "./oci/container.ts";
 export { OciEngine } from "./oci/engine.ts";
-export type { LayerStore } from "./oci/images/layers.ts";
-export { isRegistryReference } from "./oci/images/reference.ts";
-export type { UnpackLimits } from "./oci/images/unpack/limits.ts";
 export type { OciEngineOptions } from "./oci/options.ts";
 export { describeCut } from "./oci/snapshots/connections.ts";
 export type { Architecture } from "./oci/spec/seccomp.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LayerStore } from "../oci/images/layers.ts";
+import { LayerStore } from "../images/layers.ts";
 import { type BaseRoot, openBaseRoot } from "./base-root.ts";
 import { baseRunnerCommand } from "./files.ts";
 import { loaderOf, parseList } from "./libraries.ts";

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { TarEntry } from "@aenv/contract";
 import { PlatformError, TAR_END, tarEntryHeader, tarPaddingBytes } from "@aenv/contract";
-import type { LayerId, LayerStore } from "../oci/images/layers.ts";
-import { unpackStream } from "../oci/images/unpack/archive.ts";
+import type { LayerId, LayerStore } from "../images/layers.ts";
+import { unpackStream } from "../images/unpack/archive.ts";
 import { type RootFile, rootFiles } from "./files.ts";
 
 export interface BaseRootOptions {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { SandboxSpec } from "../engine/engine.ts";
-import { parseConfig } from "../oci/images/layout.ts";
+import { parseConfig } from "../images/layout.ts";
 import { callerDigest } from "./caller-key.ts";
 import { checksCallers, programOf } from "./program-start.ts";
 

@@ -1,4 +1,4 @@
-import { parseReference } from "../oci/images/reference.ts";
+import { parseReference } from "../images/reference.ts";
 import { RegistryPolicy } from "../registry/policy.ts";
 import type { KubernetesEngineOptions } from "./options.ts";
 

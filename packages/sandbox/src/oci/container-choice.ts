@@ -1,7 +1,7 @@
 import { PlatformError } from "@aenv/contract";
 import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
+import type { LayerStore } from "../images/layers.ts";
 import type { Container, PreparedContainer, RootFiles } from "./container.ts";
-import type { LayerStore } from "./images/layers.ts";
 import type { Parts } from "./parts.ts";
 import type { ContainerPool } from "./pool.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";

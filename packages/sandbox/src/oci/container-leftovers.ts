@@ -1,10 +1,10 @@
 import { readdirSync, rmdirSync } from "node:fs";
+import type { LayerStore } from "../images/layers.ts";
 import type { Networks } from "../network/networks.ts";
 import { isRunning, type ProcessTable } from "../process/process-table.ts";
 import { ControlGroup } from "./cgroups/group.ts";
 import { foldersOf, type Hierarchy } from "./cgroups/hierarchy.ts";
 import { type ContainerRecord, ID_LENGTH, mappedFolder } from "./container.ts";
-import type { LayerStore } from "./images/layers.ts";
 import type { Records } from "./records.ts";
 import { removeShared } from "./runtime/runsc.ts";
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type CapabilitySet, isPlatformError, PlatformError } from "@aenv/contract";
 import { assertCapabilities, type CapabilityLimit } from "../capabilities.ts";
 import type { SandboxRuntime } from "../engine/engine.ts";
+import type { LayerStore } from "../images/layers.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";
@@ -30,7 +31,6 @@ import {
 } from "./container.ts";
 import { type Connectable, connect, connectNew, connectStarting, generationFile, networkFiles } from "./container-connection.ts";
 import { removeLeftovers, removeSharedFolders } from "./container-leftovers.ts";
-import type { LayerStore } from "./images/layers.ts";
 import { findMapProblem, newUserMapping, type RootUser } from "./overlay/mapped.ts";
 import {
   mountRoot,

@@ -1,9 +1,9 @@
 import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../capabilities.ts";
 import type { ReachedLimit, RefusedConnection, SandboxRuntime } from "../engine/engine.ts";
+import type { LayerStore } from "../images/layers.ts";
 import type { NetworksOptions } from "../network/networks.ts";
 import type { RootFiles } from "./container.ts";
-import type { ImagesOptions } from "./images/images.ts";
-import type { LayerStore } from "./images/layers.ts";
+import type { ImagesOptions } from "./images.ts";
 
 export interface OciEngineOptions {
   /** Everything is kept in its subfolder `oci`, except the key of inits. */

@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { join } from "node:path";
 import type { SandboxRuntime } from "../engine/engine.ts";
+import { LayerStore } from "../images/layers.ts";
 import { initProgram } from "../init/program.ts";
 import { namespaceCables } from "../network/namespaces.ts";
 import { Networks, type NetworksOptions } from "../network/networks.ts";
@@ -8,8 +9,7 @@ import type { ProcessIdentity, ProcessTable } from "../process/process-table.ts"
 import { findHierarchy } from "./cgroups/group.ts";
 import type { Container, PreparedContainer } from "./container.ts";
 import { Containers } from "./containers.ts";
-import { Images, storeFolders } from "./images/images.ts";
-import { LayerStore } from "./images/layers.ts";
+import { Images, storeFolders } from "./images.ts";
 import type { OciSettings } from "./options.ts";
 import { ContainerPool } from "./pool.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";

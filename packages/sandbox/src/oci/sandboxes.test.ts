@@ -11,10 +11,10 @@ import { describeNeeding, limitMemoryAbove, mountUntranslatedDisk, type SmallDis
 import { afterAll, afterEach, expect, it } from "vitest";
 import type { Sandbox, SandboxSpec } from "../engine/engine.ts";
 import { TEST_PROGRAM } from "../fixtures/test-root.ts";
+import { writeLayout } from "../images/fixtures/layout.ts";
 import { connectInit } from "../init/connection.ts";
 import type { ProcessOutput } from "../init/process.ts";
 import { OciEngine } from "./engine.ts";
-import { writeLayout } from "./images/fixtures/layout.ts";
 import type { OciEngineOptions } from "./options.ts";
 import type { OciSandbox } from "./sandbox.ts";
 import { testBase } from "./testing/base.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { rootCertificates } from "node:tls";
-import type { MachineVariables } from "../oci/images/skopeo.ts";
+import type { MachineVariables } from "../images/skopeo.ts";
 
 /** Where distributions have the certificates of their authorities. */
 const SYSTEM_FILES = [

@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv4 } from "node:net";
-import type { MachineVariables } from "../oci/images/skopeo.ts";
+import type { MachineVariables } from "../images/skopeo.ts";
 
 /** The operator's proxy for a URL, from `https_proxy`, `http_proxy` and `no_proxy`; null if it is asked directly, as this machine always is. */
 export function proxyFor(url: URL, variables: MachineVariables): string | null {

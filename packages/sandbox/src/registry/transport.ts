@@ -1,6 +1,6 @@
 import { createSecureContext, type SecureContext } from "node:tls";
 import { Agent, buildConnector, type Dispatcher, ProxyAgent, request } from "undici";
-import type { MachineVariables } from "../oci/images/skopeo.ts";
+import type { MachineVariables } from "../images/skopeo.ts";
 import { tlsMaterial } from "./certificates.ts";
 import { RegistryFailure } from "./failure.ts";
 import type { Destinations, Role } from "./policy.ts";

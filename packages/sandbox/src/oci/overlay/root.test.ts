@@ -4,7 +4,7 @@ import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { LayerStore } from "../images/layers.ts";
+import { LayerStore } from "../../images/layers.ts";
 import { createDisk } from "./disk.ts";
 import { mountPoints } from "./mount.ts";
 import { copyRoot, mountRoot, type OverlayRoot, removeRoot, rootPath, type UpperStorage, unmountRoot } from "./root.ts";

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Readable, type Writable } from "node:stream";
 import { PlatformError } from "@aenv/contract";
-import { describeLimit } from "../images/unpack/answers.ts";
-import { assertFree, DiskWatch } from "../images/unpack/free-disk.ts";
-import { LimitExceeded } from "../images/unpack/limits.ts";
+import { describeLimit } from "../../images/unpack/answers.ts";
+import { assertFree, DiskWatch } from "../../images/unpack/free-disk.ts";
+import { LimitExceeded } from "../../images/unpack/limits.ts";
 
 /** Of the attributes of files, only those that a layer may have. */
 const ATTRIBUTES = ["--xattrs", ...["user.*", "security.capability", "trusted.overlay.opaque"].map((name) => `--xattrs-include=${name}`)];

@@ -13,11 +13,11 @@ import type {
   SandboxSpec,
   SnapshotPart,
 } from "../../engine/engine.ts";
+import { isOfSnapshot } from "../../images/layers.ts";
 import { connectInit } from "../../init/connection.ts";
 import { OtherMachine } from "../../network/testing/other-machine.ts";
 import { ControlGroup, findHierarchy } from "../cgroups/group.ts";
 import { OciEngine } from "../engine.ts";
-import { isOfSnapshot } from "../images/layers.ts";
 import type { OciEngineOptions } from "../options.ts";
 import { testBase } from "../testing/base.ts";
 import { leftoversOf } from "../testing/leftovers.ts";

@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { type CapabilitySet, PlatformError } from "@aenv/contract";
 import type { SandboxRuntime, SnapshotFidelity } from "../../engine/engine.ts";
+import { isOfSnapshot, type LayerId, type LayerStore } from "../../images/layers.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../../process/process-table.ts";
 import { homeKey, type RootFiles } from "../container.ts";
-import { isOfSnapshot, type LayerId, type LayerStore } from "../images/layers.ts";
 import { launch } from "../launcher.ts";
 import { Records } from "../records.ts";
 

@@ -11,9 +11,9 @@ import type {
   SnapshotFidelity,
   SnapshotPart,
 } from "../../engine/engine.ts";
+import { isOfSnapshot, type LayerId, type LayerStore } from "../../images/layers.ts";
+import type { ImageConfig } from "../../images/layout.ts";
 import type { RootFiles } from "../container.ts";
-import { isOfSnapshot, type LayerId, type LayerStore } from "../images/layers.ts";
-import type { ImageConfig } from "../images/layout.ts";
 import type { OciRuntime } from "../runtime/runtime.ts";
 import type { SandboxMount } from "../spec/mounts.ts";
 import { packFolder, unpackFolder } from "./archive.ts";

@@ -1,6 +1,6 @@
 import { testRootDigest, writeTestRoot } from "../../fixtures/test-root.ts";
+import type { LayerStore } from "../../images/layers.ts";
 import type { RootFiles } from "../container.ts";
-import type { LayerStore } from "../images/layers.ts";
 
 /** The root file system of tests as a layer. */
 export async function testBase(layers: LayerStore): Promise<RootFiles> {

@@ -1,6 +1,6 @@
 import type { TarEntry, TarType } from "@aenv/contract";
 import { TAR_END, tarEntryHeader, tarPaddingBytes } from "@aenv/contract";
-import { readTar } from "./tar/reader.ts";
+import { readTar } from "./layer-entries.ts";
 import { invalidLayer, type LayerError, type LayerMeter } from "./unpack/limits.ts";
 
 /** What happens to device nodes of a layer. Omitted by default: a sandbox gets a /dev of its own, and its root is mounted with `nodev`. */

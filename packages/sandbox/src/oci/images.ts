@@ -5,21 +5,21 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promise
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
-import { abortable } from "../../abortable.ts";
-import { RegistryClient, type RegistryReference } from "../../registry/client.ts";
-import { downloadImage } from "../../registry/download.ts";
-import { pullError, RegistryFailure } from "../../registry/failure.ts";
-import { DOWNLOAD_LIMITS, type DownloadLimits } from "../../registry/limits.ts";
-import { RegistryPolicy, type RegistryPolicyOptions } from "../../registry/policy.ts";
-import type { Architecture } from "../spec/seccomp.ts";
-import type { DevicePolicy } from "./layer-tar.ts";
-import type { AddedLayer, LayerId, LayerStore } from "./layers.ts";
-import { GO_ARCHITECTURES, type ImageConfig, type LayoutImage, readLayout } from "./layout.ts";
-import { formatReference, type ImageReference, parseReference, skopeoSource } from "./reference.ts";
-import { type MachineVariables, skopeoVariables } from "./skopeo.ts";
-import { type UnpackLimits, unpackLimits } from "./unpack/limits.ts";
-import { Places } from "./unpack/places.ts";
-import { Unpacker } from "./unpack/unpacker.ts";
+import { abortable } from "../abortable.ts";
+import type { DevicePolicy } from "../images/layer-tar.ts";
+import type { AddedLayer, LayerId, LayerStore } from "../images/layers.ts";
+import { GO_ARCHITECTURES, type ImageConfig, type LayoutImage, readLayout } from "../images/layout.ts";
+import { formatReference, type ImageReference, parseReference, skopeoSource } from "../images/reference.ts";
+import { type MachineVariables, skopeoVariables } from "../images/skopeo.ts";
+import { type UnpackLimits, unpackLimits } from "../images/unpack/limits.ts";
+import { Places } from "../images/unpack/places.ts";
+import { Unpacker } from "../images/unpack/unpacker.ts";
+import { RegistryClient, type RegistryReference } from "../registry/client.ts";
+import { downloadImage } from "../registry/download.ts";
+import { pullError, RegistryFailure } from "../registry/failure.ts";
+import { DOWNLOAD_LIMITS, type DownloadLimits } from "../registry/limits.ts";
+import { RegistryPolicy, type RegistryPolicyOptions } from "../registry/policy.ts";
+import type { Architecture } from "./spec/seccomp.ts";
 
 /** An image whose layers are unpacked. */
 export interface Image {

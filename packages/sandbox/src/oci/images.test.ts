@@ -3,12 +3,12 @@ import { chmodSync, existsSync, lstatSync, readFileSync, writeFileSync } from "n
 import { join } from "node:path";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
-import type { Architecture } from "../spec/seccomp.ts";
-import { layerTar, writeLayout } from "./fixtures/layout.ts";
-import { startRegistry } from "./fixtures/registry.ts";
+import { layerTar, writeLayout } from "../images/fixtures/layout.ts";
+import { startRegistry } from "../images/fixtures/registry.ts";
+import { LayerStore } from "../images/layers.ts";
+import { readLayout } from "../images/layout.ts";
 import { Images, type ImagesOptions } from "./images.ts";
-import { LayerStore } from "./layers.ts";
-import { readLayout } from "./layout.ts";
+import type { Architecture } from "./spec/seccomp.ts";
 
 const architecture = process.arch as Architecture;
 const get = { pull: "missing", signal: AbortSignal.timeout(60_000) } as const;

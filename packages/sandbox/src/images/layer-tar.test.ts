@@ -3,8 +3,8 @@ import type { TarEntry } from "@aenv/contract";
 import { TAR_END, tarEntryHeader, tarPaddingBytes } from "@aenv/contract";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { readTar } from "./layer-entries.ts";
 import { type DevicePolicy, overlayTar } from "./layer-tar.ts";
-import { readTar } from "./tar/reader.ts";
 
 type Written = Partial<TarEntry> & { readonly path: string };
 

@@ -1,5 +1,5 @@
 import { readTarEntries, type TarEntry } from "@aenv/contract";
-import { invalidLayer } from "../unpack/limits.ts";
+import { invalidLayer } from "./unpack/limits.ts";
 
 /** An entry, and its content, which is read before the next entry. */
 export interface TarItem {
