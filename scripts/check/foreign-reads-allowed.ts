@@ -21,7 +21,7 @@ export const allowedReads: readonly ReadAllowance[] = [
       "packages/sandbox/src/memory/snapshots.ts": ['"node:stream/consumers"', "JSON.parse(await text(await open(part)))"],
       "packages/sandbox/src/oci/images.ts": ["JSON.parse(text) as Image"],
       "packages/sandbox/src/images/layers.ts": ["JSON.parse(text) as Layer"],
-      "packages/sandbox/src/oci/records.ts": ["JSON.parse(readReplacedFile("],
+      "packages/sandbox/src/host/records.ts": ["JSON.parse(readReplacedFile("],
       "packages/sandbox/src/oci/runtime/records.ts": ["JSON.parse(text) as RuntimeRecord"],
       "packages/server/src/snapshots/content.ts": ["createZstdDecompress()"],
       "packages/server/src/stores/row.ts": ["JSON.parse(text) as T"],
@@ -33,7 +33,7 @@ export const allowedReads: readonly ReadAllowance[] = [
   {
     because: "The loop reads the rows of the platform's own store, or the processes of its own machine.",
     reads: {
-      "packages/sandbox/src/process/process-table.ts": ["allPids(50)", "allPids(5)"],
+      "packages/sandbox/src/host/process-table.ts": ["allPids(50)", "allPids(5)"],
       "packages/server/src/hub/versions/catalog.ts": ["this.rows.each("],
       "packages/server/src/instances/recovery.ts": ["handover.live()"],
       "packages/trainer/src/rollouts/rollout-table.ts": ["rows.each("],
@@ -156,7 +156,7 @@ export const allowedReads: readonly ReadAllowance[] = [
       "packages/sandbox/src/init/files.ts": ["boundedLines(receiver, LINE_LIMITS)"],
       "packages/sandbox/src/images/unpack/archive.ts": ["createGunzip()", 'child.stderr?.setEncoding("utf8").on("data"'],
       "packages/sandbox/src/images/unpack/unpacker.ts": ['stderr.setEncoding("utf8").on("data"', "output.setEncoding("],
-      "packages/sandbox/src/remove-tree.ts": ["for await (const entry of entries)"],
+      "packages/sandbox/src/host/remove-tree.ts": ["for await (const entry of entries)"],
       "packages/sandbox/src/oci/snapshots/archive.ts": ['child.stderr?.setEncoding("utf8").on("data"'],
       "packages/server/src/gateway/request-body.ts": ['request.on("data", this.#onData)'],
       "packages/server/src/gateway/tunnel.ts": ['program.on("data", onData)'],

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { type Duplex, Readable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Sandbox, SandboxEngine, SandboxSnapshot, SandboxSpec } from "./engine/engine.ts";
-import { openProcessTable } from "./process/process-table.ts";
+import { openProcessTable } from "./host/process-table.ts";
 
 /** What the program in a sandbox does; `fixtures/program.js` implements all of them. */
 export type Behaviour = "serve" | "stubborn" | "exit" | "silent" | "deaf" | "missing";

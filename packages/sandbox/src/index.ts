@@ -37,6 +37,7 @@ export type {
   ServiceStatus,
   ServiceStorage,
 } from "./engine/service.ts";
+export { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./host/process-table.ts";
 export { type ImageStore, type ImageStoreOptions, imageName, openImageStore } from "./image-store.ts";
 export type { LayerStore } from "./images/layers.ts";
 export { isRegistryReference } from "./images/reference.ts";
@@ -93,4 +94,3 @@ export { type WarmFailure, type WarmKind, WarmPool } from "./pool/warm-pool.ts";
 export { waitUntilReady } from "./probe.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";
 export { PortReservations } from "./process/port-reservations.ts";
-export { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process/process-table.ts";

@@ -1,4 +1,4 @@
-import { describeExit, exitOf } from "../process/exit-reason.ts";
+import { describeExit, exitOf } from "../host/exit-reason.ts";
 import { type DockerApi, isDockerError } from "./api.ts";
 import { containerName, HOME_LABEL, SANDBOX_LABEL } from "./container.ts";
 import type { DockerSandbox } from "./sandbox.ts";

@@ -14,18 +14,18 @@ import {
   type SandboxSpec,
 } from "../engine/engine.ts";
 import { cancelled, EngineWork } from "../engine-work.ts";
+import { waitForLaunchers } from "../host/launcher.ts";
+import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
+import { Records } from "../host/records.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import type { NetworksOptions } from "../network/networks.ts";
-import { waitForLaunchers } from "../oci/launcher.ts";
-import { Records } from "../oci/records.ts";
 import { mainProgram } from "../oci/spec/program.ts";
 import type { Architecture } from "../oci/spec/seccomp.ts";
 import { waitUntilReady } from "../probe.ts";
-import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { removeFolder } from "../process/sandbox-folder.ts";
 import type { RegistryPolicyOptions } from "../registry/policy.ts";
 import { DockerApi, isDockerError } from "./api.ts";

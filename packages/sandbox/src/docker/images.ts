@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { PlatformError } from "@aenv/contract";
-import { abortable } from "../abortable.ts";
 import type { BaseRoot } from "../base-root/base-root.ts";
+import { abortable } from "../host/abortable.ts";
 import { type ImageConfig, parseConfig } from "../images/layout.ts";
 import { formatReference, type ImageReference, parseReference } from "../images/reference.ts";
 import { credentialsFor } from "../registry/credentials.ts";

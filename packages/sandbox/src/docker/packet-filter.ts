@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
-import { SYSTEM_PATH } from "../oci/launcher.ts";
+import { SYSTEM_PATH } from "../host/launcher.ts";
 
 /** The number of the capability NET_ADMIN. */
 const NET_ADMIN = 12n;

@@ -3,7 +3,7 @@ import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { CommandDefaults, SandboxRuntime } from "../engine/engine.ts";
-import type { ProcessIdentity } from "../process/process-table.ts";
+import type { ProcessIdentity } from "../host/process-table.ts";
 import { socketFor } from "../process/sandbox-folder.ts";
 
 /** The content of a sandbox's `record.json`. */

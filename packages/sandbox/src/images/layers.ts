@@ -5,8 +5,8 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { PlatformError } from "@aenv/contract";
-import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../process/process-table.ts";
-import { removeTree } from "../remove-tree.ts";
+import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../host/process-table.ts";
+import { removeTree } from "../host/remove-tree.ts";
 
 /** `sha256:…` is the digest of an image's uncompressed layer, `snapshot:…` a random id of a sandbox's changes. */
 export type LayerId = string;

@@ -1,4 +1,4 @@
-import { SYSTEM_PATH } from "../oci/launcher.ts";
+import { SYSTEM_PATH } from "../host/launcher.ts";
 
 /** Environment variables of the process that uses this package. */
 export type MachineVariables = Readonly<Record<string, string | undefined>>;

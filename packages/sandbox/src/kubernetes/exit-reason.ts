@@ -1,4 +1,4 @@
-import { describeExit, exitOf } from "../process/exit-reason.ts";
+import { describeExit, exitOf } from "../host/exit-reason.ts";
 import type { PodEnd } from "./pod/progress.ts";
 import type { KubernetesSandbox } from "./sandbox.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { boundedLines } from "@aenv/contract";
-import { LastLines } from "../last-lines.ts";
+import { LastLines } from "../host/last-lines.ts";
 import type { KubernetesApi } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";
 import { askedPauseMs } from "./api/retry.ts";

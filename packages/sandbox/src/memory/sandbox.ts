@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import { type EgressPolicy, type Json, PlatformError } from "@aenv/contract";
 import type { Sandbox, SandboxAddress, SandboxExit, SandboxSnapshot, SandboxSpec, SnapshotFidelity } from "../engine/engine.ts";
-import { WakeSignal } from "../wake-signal.ts";
+import { WakeSignal } from "../host/wake-signal.ts";
 import type { MemoryContent, MemorySnapshots } from "./snapshots.ts";
 
 const MAX_LINES = 10_000;

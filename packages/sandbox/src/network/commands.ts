@@ -1,6 +1,6 @@
 import { messageOf, PlatformError } from "@aenv/contract";
+import { launch } from "../host/launcher.ts";
 import { isInitError } from "../init/error.ts";
-import { launch } from "../oci/launcher.ts";
 
 const TIMEOUT_MS = 20_000;
 

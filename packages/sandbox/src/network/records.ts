@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { link, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EgressPolicy } from "@aenv/contract";
-import type { ProcessIdentity } from "../process/process-table.ts";
+import type { ProcessIdentity } from "../host/process-table.ts";
 
 /** A network of a sandbox. It is written before the network exists, so that nothing is forgotten after a crash. */
 export interface NetworkRecord {

@@ -1,11 +1,11 @@
 import { readdirSync, rmdirSync } from "node:fs";
+import { isRunning, type ProcessTable } from "../host/process-table.ts";
+import type { Records } from "../host/records.ts";
 import type { LayerStore } from "../images/layers.ts";
 import type { Networks } from "../network/networks.ts";
-import { isRunning, type ProcessTable } from "../process/process-table.ts";
 import { ControlGroup } from "./cgroups/group.ts";
 import { foldersOf, type Hierarchy } from "./cgroups/hierarchy.ts";
 import { type ContainerRecord, ID_LENGTH, mappedFolder } from "./container.ts";
-import type { Records } from "./records.ts";
 import { removeShared } from "./runtime/runsc.ts";
 
 /** Where resources of containers are. */

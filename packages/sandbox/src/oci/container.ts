@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { CapabilitySet } from "@aenv/contract";
 import type { SandboxAddress, SandboxRuntime } from "../engine/engine.ts";
+import { isRunning, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import type { LayerId } from "../images/layers.ts";
 import type { ImageConfig } from "../images/layout.ts";
 import type { InitConnection } from "../init/connection.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";
-import { isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import type { ControlGroup } from "./cgroups/group.ts";
 import type { UserMapping } from "./overlay/mapped.ts";
 import type { UpperStorage } from "./overlay/root.ts";

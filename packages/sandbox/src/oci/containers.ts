@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { type CapabilitySet, isPlatformError, PlatformError } from "@aenv/contract";
 import { assertCapabilities, type CapabilityLimit } from "../capabilities.ts";
 import type { SandboxRuntime } from "../engine/engine.ts";
+import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
+import { Records } from "../host/records.ts";
 import type { LayerStore } from "../images/layers.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";
 import { namespacePath } from "../network/namespaces.ts";
 import type { Networks } from "../network/networks.ts";
-import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { allDone } from "./all-done.ts";
 import { expectAnnouncement } from "./announcement.ts";
 import { ControlGroup } from "./cgroups/group.ts";
@@ -43,7 +44,6 @@ import {
   rootPath,
   type UpperStorage,
 } from "./overlay/root.ts";
-import { Records } from "./records.ts";
 import type { OciRuntime, StartedSandbox } from "./runtime/runtime.ts";
 import { ociConfig } from "./spec/config.ts";
 import { groupLimits, type Limits } from "./spec/limits.ts";

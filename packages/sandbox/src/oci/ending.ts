@@ -1,5 +1,5 @@
+import { describeExit } from "../host/exit-reason.ts";
 import type { ProcessEnding } from "../init/process.ts";
-import { describeExit } from "../process/exit-reason.ts";
 import type { GroupUsage } from "./cgroups/group.ts";
 
 /** What is known when a sandbox has ended. */

@@ -18,10 +18,11 @@ import {
   type SnapshotFidelity,
   type SnapshotPart,
 } from "../engine/engine.ts";
+import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
+import { Records } from "../host/records.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
-import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../process/process-table.ts";
 import { type Container, type ContainerSpec, groupPathOf, hasLostFiles, homeKey, mappedFolder, newContainerId } from "./container.ts";
 import { type ContainerSource, containerFor } from "./container-choice.ts";
 import type { Containers } from "./containers.ts";
@@ -41,7 +42,6 @@ import {
   untilReady,
   withAddress,
 } from "./program-start.ts";
-import { Records } from "./records.ts";
 import { openRuntime } from "./runtime/open.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";
 import { OciSandbox, type SandboxRecord } from "./sandbox.ts";

@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promise
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
-import { abortable } from "../abortable.ts";
+import { abortable } from "../host/abortable.ts";
 import type { DevicePolicy } from "../images/layer-tar.ts";
 import type { AddedLayer, LayerId, LayerStore } from "../images/layers.ts";
 import { GO_ARCHITECTURES, type ImageConfig, type LayoutImage, readLayout } from "../images/layout.ts";

@@ -2,12 +2,12 @@ import { appendFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
 import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit, SandboxSnapshot, SnapshotFidelity } from "../engine/engine.ts";
+import type { ProcessIdentity } from "../host/process-table.ts";
+import { SandboxLog } from "../host/sandbox-log.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
 import type { ProcessEnding, RemoteProcess } from "../init/process.ts";
 import type { KnownLimits, LimitUse } from "../limit-watch.ts";
-import type { ProcessIdentity } from "../process/process-table.ts";
-import { SandboxLog } from "../process/sandbox-log.ts";
 import { type Container, INIT_PORT, initAddress } from "./container.ts";
 import { describeEnding } from "./ending.ts";
 

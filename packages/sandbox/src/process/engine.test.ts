@@ -11,10 +11,10 @@ import { afterEach, describe, expect, it } from "vitest";
 import { describeEngine } from "../conformance.ts";
 import type { Sandbox, SandboxAddress, SandboxSpec } from "../engine/engine.ts";
 import { processesOf } from "../fixtures/marked-processes.ts";
+import { ControlGroups } from "../host/control-groups.ts";
+import { openProcessTable } from "../host/process-table.ts";
 import { connectInit } from "../init/connection.ts";
-import { ControlGroups } from "./control-groups.ts";
 import { ProcessEngine, type ProcessEngineOptions } from "./engine.ts";
-import { openProcessTable } from "./process-table.ts";
 import type { SandboxRecord } from "./sandbox-folder.ts";
 
 const hasProc = process.platform === "linux";

@@ -12,20 +12,20 @@ import {
   type SandboxEngine,
   type SandboxSpec,
 } from "../engine/engine.ts";
+import { ControlGroups, createGroup, endGroup, removeGroup } from "../host/control-groups.ts";
+import type { ProcessEnd } from "../host/exit-reason.ts";
+import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { openInitKey } from "../init/key.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { healthPathOf } from "../listening.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
 import { waitUntilAnswering, waitUntilReady } from "../probe.ts";
-import { ControlGroups, createGroup, endGroup, removeGroup } from "./control-groups.ts";
 import { copyFolder } from "./copy-folder.ts";
-import type { ProcessEnd } from "./exit-reason.ts";
 import { readGivenVariables } from "./given-variables.ts";
 import { launchInit } from "./init.ts";
 import { type KillTarget, killAll, processesOf, signalGroup } from "./kill.ts";
 import { PortReservations } from "./port-reservations.ts";
 import { canFindListeners, connectPort, findListener, type SandboxProcesses } from "./ports.ts";
-import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 import { defaultPath, markerOf, markerVariable, ownVariables, programOf, startProgram } from "./program.ts";
 import { ProcessSandbox } from "./sandbox.ts";
 import { existsAlready, isSandboxId, readSandboxes, removeFolder, SandboxFolder, type SandboxRecord, socketFor } from "./sandbox-folder.ts";

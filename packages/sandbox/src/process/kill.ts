@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { PlatformError } from "@aenv/contract";
-import { killGroup, processesIn } from "./control-groups.ts";
-import { isRunning, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
+import { killGroup, processesIn } from "../host/control-groups.ts";
+import { isRunning, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { relatedProcesses } from "./related-processes.ts";
 
 export interface KillTarget {

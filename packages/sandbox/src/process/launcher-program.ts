@@ -1,7 +1,7 @@
 // Starts programs for a server, in a process of its own: see `launcher.ts`.
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
-import { joinGroup } from "./control-groups.ts";
+import { joinGroup } from "../host/control-groups.ts";
 import type { LaunchOrder, LaunchReport } from "./launcher.ts";
 
 /** Not read as the parent of this process: the server may end before this line runs. */

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
+import { identityOf, openProcessTable } from "../host/process-table.ts";
 import { LAUNCHER_LOST, type LaunchRequest, launch } from "./launcher.ts";
-import { identityOf, openProcessTable } from "./process-table.ts";
 
 const table = openProcessTable();
 const isAlive = (pid: number) => identityOf(table, pid) !== null;

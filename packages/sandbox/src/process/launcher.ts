@@ -1,6 +1,6 @@
 import { type ChildProcess, type ForkOptions, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { ProcessEnd } from "./exit-reason.ts";
+import type { ProcessEnd } from "../host/exit-reason.ts";
 
 export interface LaunchRequest {
   readonly file: string;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ProcessRow } from "./process-table.ts";
+import type { ProcessRow } from "../host/process-table.ts";
 import { relatedProcesses } from "./related-processes.ts";
 
 function row(pid: number, more: Partial<ProcessRow> = {}): ProcessRow {

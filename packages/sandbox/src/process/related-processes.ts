@@ -1,4 +1,4 @@
-import type { ProcessIdentity, ProcessRow } from "./process-table.ts";
+import type { ProcessIdentity, ProcessRow } from "../host/process-table.ts";
 
 export interface RelatedQuery {
   /** The program of a sandbox, which is a session leader; null if it is not known. */

@@ -3,8 +3,8 @@ import { chmodSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PlatformError } from "@aenv/contract";
-import { isSandboxGroup } from "./control-groups.ts";
-import type { ProcessIdentity } from "./process-table.ts";
+import { isSandboxGroup } from "../host/control-groups.ts";
+import type { ProcessIdentity } from "../host/process-table.ts";
 
 /** The content of a sandbox's `sandbox.json`. */
 export interface SandboxRecord {

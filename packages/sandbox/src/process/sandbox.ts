@@ -1,10 +1,10 @@
 import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine/engine.ts";
-import { cpuMsOf, setFrozen } from "./control-groups.ts";
-import { describeExit, type ProcessEnd } from "./exit-reason.ts";
+import { cpuMsOf, setFrozen } from "../host/control-groups.ts";
+import { describeExit, type ProcessEnd } from "../host/exit-reason.ts";
+import { isRunning, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
+import { SandboxLog } from "../host/sandbox-log.ts";
 import { initAddressOf } from "./init.ts";
-import { isRunning, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
 import type { SandboxFolder, SandboxRecord } from "./sandbox-folder.ts";
-import { SandboxLog } from "./sandbox-log.ts";
 
 /** A running program, started by this process or adopted from an earlier one. */
 export class ProcessSandbox implements Sandbox {

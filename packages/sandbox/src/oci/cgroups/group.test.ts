@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { parseMountinfo } from "../../mountinfo.ts";
+import { parseMountinfo } from "../../host/mountinfo.ts";
 import { ControlGroup, findHierarchy } from "./group.ts";
 import { foldersOf, type Hierarchy, parseHierarchy } from "./hierarchy.ts";
 import { settingsOf } from "./settings.ts";

@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { messageOf, PlatformError } from "@aenv/contract";
-import { processesIn, removeGroup } from "../../process/control-groups.ts";
+import { processesIn, removeGroup } from "../../host/control-groups.ts";
 import type { GroupLimits } from "../spec/limits.ts";
 import { foldersOf, type Hierarchy, parseHierarchy, usedFoldersOf } from "./hierarchy.ts";
 import { type Setting, settingsOf } from "./settings.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { parseMountinfo } from "../../mountinfo.ts";
+import { parseMountinfo } from "../../host/mountinfo.ts";
 
 /** Where control groups are on this machine. */
 export type Hierarchy =

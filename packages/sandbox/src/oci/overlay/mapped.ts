@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import { mountByLauncher } from "../../host/launcher.ts";
 import { isInitError } from "../../init/error.ts";
-import { mountByLauncher } from "../launcher.ts";
 
 /** Root of the sandbox is this user of the machine, and so on. */
 export interface UserMapping {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { PlatformError } from "@aenv/contract";
-import { parseMountinfo } from "../../mountinfo.ts";
-import { launch } from "../launcher.ts";
+import { launch } from "../../host/launcher.ts";
+import { parseMountinfo } from "../../host/mountinfo.ts";
 
 /** The kernel copies the options of a mount into one page. */
 const MAX_OPTIONS = 4_095;

@@ -2,8 +2,8 @@ import { chmodSync, chownSync, mkdirSync, renameSync, rmSync, statSync } from "n
 import { rmdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isPlatformError, PlatformError } from "@aenv/contract";
+import { removeTree } from "../../host/remove-tree.ts";
 import type { LayerId, LayerStore } from "../../images/layers.ts";
-import { removeTree } from "../../remove-tree.ts";
 import { checkSize, mountDisk } from "./disk.ts";
 import {
   type Bind,

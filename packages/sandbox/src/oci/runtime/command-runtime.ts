@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
-import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../../process/process-table.ts";
+import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../../host/process-table.ts";
 import { ControlGroup } from "../cgroups/group.ts";
 import type { Hierarchy } from "../cgroups/hierarchy.ts";
 import { expectMoves } from "../cgroups/moves.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { PlatformError, TimedSignal } from "@aenv/contract";
+import { launch } from "../../host/launcher.ts";
 import type { LaunchOptions } from "../../init/connection.ts";
-import { launch } from "../launcher.ts";
 
 export interface RuntimeCommand {
   readonly argv: readonly string[];

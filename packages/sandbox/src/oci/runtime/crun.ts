@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { identityOf, openProcessTable } from "../../process/process-table.ts";
+import { identityOf, openProcessTable } from "../../host/process-table.ts";
 import { findHierarchy } from "../cgroups/group.ts";
 import { newUserMapping } from "../overlay/mapped.ts";
 import { CommandRuntime } from "./command-runtime.ts";

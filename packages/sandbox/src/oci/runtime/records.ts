@@ -3,8 +3,8 @@ import { mkdirSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
-import type { ProcessIdentity } from "../../process/process-table.ts";
-import { readReplacedFile, replaceFile } from "../replaced-file.ts";
+import type { ProcessIdentity } from "../../host/process-table.ts";
+import { readReplacedFile, replaceFile } from "../../host/replaced-file.ts";
 
 export interface RuntimeRecord {
   readonly id: string;

@@ -3,8 +3,8 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
+import { identityOf, openProcessTable } from "../../host/process-table.ts";
 import { LayerStore } from "../../images/layers.ts";
-import { identityOf, openProcessTable } from "../../process/process-table.ts";
 import { SnapshotStore } from "./store.ts";
 
 const processes = openProcessTable();

@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { type CapabilitySet, PlatformError } from "@aenv/contract";
 import type { SandboxRuntime, SnapshotFidelity } from "../../engine/engine.ts";
+import { launch } from "../../host/launcher.ts";
+import { isRunning, type ProcessIdentity, type ProcessTable } from "../../host/process-table.ts";
+import { Records } from "../../host/records.ts";
 import { isOfSnapshot, type LayerId, type LayerStore } from "../../images/layers.ts";
-import { isRunning, type ProcessIdentity, type ProcessTable } from "../../process/process-table.ts";
 import { homeKey, type RootFiles } from "../container.ts";
-import { launch } from "../launcher.ts";
-import { Records } from "../records.ts";
 
 /** What a sandbox is started from again. It has no variables of the environment; a memory snapshot has those of its processes. */
 export interface SnapshotRecord {

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
-import { parseMountinfo } from "../../mountinfo.ts";
+import { parseMountinfo } from "../../host/mountinfo.ts";
 import { metricOf } from "../../network/home.ts";
 import { prefixOf } from "../../network/subnet.ts";
 import { findHierarchy } from "../cgroups/group.ts";

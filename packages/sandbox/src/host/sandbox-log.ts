@@ -1,7 +1,7 @@
 import { closeSync, type FSWatcher, fstatSync, openSync, readSync, statSync, truncateSync, watch, writeFileSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { StringDecoder } from "node:string_decoder";
-import { WakeSignal } from "../wake-signal.ts";
+import { WakeSignal } from "./wake-signal.ts";
 
 const CHUNK = 64 * 1024;
 const MAX_LINE = 64 * 1024;

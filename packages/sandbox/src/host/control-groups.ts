@@ -3,7 +3,7 @@ import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
 import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { parseMountinfo } from "../mountinfo.ts";
+import { parseMountinfo } from "./mountinfo.ts";
 
 // Control groups (cgroup v2) of Linux. A process cannot leave its group by forking, by starting a session or by changing its
 // environment, so the group of a sandbox's program contains all its descendants. No controller is used, so nothing is limited.

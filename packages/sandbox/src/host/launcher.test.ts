@@ -6,8 +6,8 @@ import { promisify } from "node:util";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
 import type { LaunchOptions } from "../init/connection.ts";
-import { identityOf, openProcessTable, type ProcessIdentity } from "../process/process-table.ts";
 import { launch, mountByLauncher, waitForLaunchers } from "./launcher.ts";
+import { identityOf, openProcessTable, type ProcessIdentity } from "./process-table.ts";
 
 const sh = async (script: string, more: { input?: string; outputPath?: string; signal?: AbortSignal } = {}) => {
   const { stdout, stderr, exitCode, signal } = await launch({ argv: ["sh", "-c", script], ...more });
