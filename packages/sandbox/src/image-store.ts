@@ -9,7 +9,7 @@ import { formatReference, parseReference, skopeoSource } from "./images/referenc
 import { type MachineVariables, skopeoVariables } from "./images/skopeo.ts";
 import type { UnpackLimits } from "./images/unpack/limits.ts";
 import { Images, storeFolders } from "./oci/images.ts";
-import type { Architecture } from "./oci/spec/seccomp.ts";
+import type { Architecture } from "./spec/seccomp.ts";
 
 /** The images of an engine, without the engine. */
 export interface ImageStore extends AsyncDisposable {

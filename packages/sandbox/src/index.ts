@@ -1,6 +1,5 @@
 export { type BaseRoot, type BaseRootOptions, openBaseRoot } from "./base-root/base-root.ts";
 export { baseRunnerCommand } from "./base-root/files.ts";
-export { type CapabilityLimit, capabilitiesRefused } from "./capabilities.ts";
 export { DockerEngine, type DockerEngineOptions } from "./docker/engine.ts";
 export {
   type CommandDefaults,
@@ -68,7 +67,6 @@ export { type ClusterProbe, probeCluster, type RefusedRight, refusedRights } fro
 export { listQuotas, type Quota, roomIn } from "./kubernetes/quota.ts";
 export { type RightsRule, requiredRights } from "./kubernetes/rights.ts";
 export { readServiceTemplates, type ServiceTemplates } from "./kubernetes/service/templates.ts";
-export { isReadyStatus, tellAddress } from "./listening.ts";
 export {
   type ProbeResult,
   probeControlGroups,
@@ -88,9 +86,11 @@ export type { RootFiles } from "./oci/container.ts";
 export { OciEngine } from "./oci/engine.ts";
 export type { OciEngineOptions } from "./oci/options.ts";
 export { describeCut } from "./oci/snapshots/connections.ts";
-export type { Architecture } from "./oci/spec/seccomp.ts";
 export { type Budget, type Share, share } from "./pool/share.ts";
 export { type WarmFailure, type WarmKind, WarmPool } from "./pool/warm-pool.ts";
 export { waitUntilReady } from "./probe.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";
 export { PortReservations } from "./process/port-reservations.ts";
+export { type CapabilityLimit, capabilitiesRefused } from "./spec/capabilities.ts";
+export { isReadyStatus, tellAddress } from "./spec/listening.ts";
+export type { Architecture } from "./spec/seccomp.ts";

@@ -1,7 +1,7 @@
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
-import { assertCapabilities, type CapabilityLimit, capabilitiesRefused } from "../capabilities.ts";
 import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
 import { isSandboxId } from "../process/sandbox-folder.ts";
+import { assertCapabilities, type CapabilityLimit, capabilitiesRefused } from "../spec/capabilities.ts";
 import type { ChosenRuntime, Daemon } from "./daemon.ts";
 
 export function assertValid(spec: SandboxSpec): void {

@@ -1,6 +1,6 @@
 import type { PlatformError } from "@aenv/contract";
 import { describe, expect, it } from "vitest";
-import type { CapabilityLimit } from "../capabilities.ts";
+import type { CapabilityLimit } from "../spec/capabilities.ts";
 import { chooseVersion } from "./api.ts";
 import { assertCapable } from "./checks.ts";
 import { parseDaemon, runtimeFor } from "./daemon.ts";

@@ -2,7 +2,6 @@ import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, renameSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { type EgressPolicy, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../capabilities.ts";
 import {
   type EngineAbilities,
   noAbilities,
@@ -23,11 +22,12 @@ import { initProgram } from "../init/program.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import type { NetworksOptions } from "../network/networks.ts";
-import { mainProgram } from "../oci/spec/program.ts";
-import type { Architecture } from "../oci/spec/seccomp.ts";
 import { waitUntilReady } from "../probe.ts";
 import { removeFolder } from "../process/sandbox-folder.ts";
 import type { RegistryPolicyOptions } from "../registry/policy.ts";
+import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../spec/capabilities.ts";
+import { mainProgram } from "../spec/program.ts";
+import type { Architecture } from "../spec/seccomp.ts";
 import { DockerApi, isDockerError } from "./api.ts";
 import { type Base, BaseImage } from "./base-image.ts";
 import { assertCapable, assertNetworks, assertValid } from "./checks.ts";

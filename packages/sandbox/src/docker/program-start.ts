@@ -5,8 +5,8 @@ import { CALLERS_LABEL, OWN_CONNECTIONS_KEY, OWN_CONNECTIONS_VARIABLE, PlatformE
 import type { Listening, SandboxSpec } from "../engine/engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
-import { healthPathOf, tellAddress } from "../listening.ts";
-import { containerProgram, type MainProgram, mainProgram } from "../oci/spec/program.ts";
+import { healthPathOf, tellAddress } from "../spec/listening.ts";
+import { containerProgram, type MainProgram, mainProgram } from "../spec/program.ts";
 import { callerDigest } from "./caller-key.ts";
 import type { DockerImage } from "./images.ts";
 import type { DockerSandbox } from "./sandbox.ts";

@@ -7,7 +7,7 @@ import { type InitConnection, type LaunchOptions, openConnection } from "../init
 import { initKeyArgument } from "../init/key.ts";
 import type { ProcessOutput } from "../init/process.ts";
 import { initProgram } from "../init/program.ts";
-import type { Architecture } from "../oci/spec/seccomp.ts";
+import type { Architecture } from "../spec/seccomp.ts";
 import { identityOf, openProcessTable, type ProcessIdentity } from "./process-table.ts";
 
 /** Where programs of the machine are looked up. No other variable of this process, which may be a secret, reaches them. */

@@ -1,12 +1,12 @@
 import { PlatformError } from "@aenv/contract";
 import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
 import type { LayerStore } from "../images/layers.ts";
+import { groupLimits, type Limits } from "../spec/limits.ts";
 import type { Container, PreparedContainer, RootFiles } from "./container.ts";
 import type { Parts } from "./parts.ts";
 import type { ContainerPool } from "./pool.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";
 import type { MemoryFacts } from "./snapshots/store.ts";
-import { groupLimits, type Limits } from "./spec/limits.ts";
 
 /** Where containers of new sandboxes come from. */
 export interface ContainerSource {

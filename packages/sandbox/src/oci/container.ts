@@ -6,11 +6,11 @@ import type { LayerId } from "../images/layers.ts";
 import type { ImageConfig } from "../images/layout.ts";
 import type { InitConnection } from "../init/connection.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";
+import type { Limits } from "../spec/limits.ts";
+import type { SandboxMount } from "../spec/mounts.ts";
 import type { ControlGroup } from "./cgroups/group.ts";
 import type { UserMapping } from "./overlay/mapped.ts";
 import type { UpperStorage } from "./overlay/root.ts";
-import type { Limits } from "./spec/limits.ts";
-import type { SandboxMount } from "./spec/mounts.ts";
 
 /** The files of a sandbox, and what they say about their program. */
 export interface RootFiles {

@@ -2,7 +2,6 @@ import type { KeyObject } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CapabilitySet, isPlatformError, PlatformError } from "@aenv/contract";
-import { assertCapabilities, type CapabilityLimit } from "../capabilities.ts";
 import type { SandboxRuntime } from "../engine/engine.ts";
 import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
@@ -12,11 +11,16 @@ import { initKeyArgument } from "../init/key.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";
 import { namespacePath } from "../network/namespaces.ts";
 import type { Networks } from "../network/networks.ts";
+import { assertCapabilities, type CapabilityLimit } from "../spec/capabilities.ts";
+import { groupLimits, type Limits } from "../spec/limits.ts";
+import type { SandboxMount } from "../spec/mounts.ts";
+import type { Architecture } from "../spec/seccomp.ts";
 import { allDone } from "./all-done.ts";
 import { expectAnnouncement } from "./announcement.ts";
 import { ControlGroup } from "./cgroups/group.ts";
 import type { Hierarchy } from "./cgroups/hierarchy.ts";
 import { expectMove } from "./cgroups/moves.ts";
+import { ociConfig } from "./config.ts";
 import {
   type Container,
   type ContainerRecord,
@@ -45,10 +49,6 @@ import {
   type UpperStorage,
 } from "./overlay/root.ts";
 import type { OciRuntime, StartedSandbox } from "./runtime/runtime.ts";
-import { ociConfig } from "./spec/config.ts";
-import { groupLimits, type Limits } from "./spec/limits.ts";
-import type { SandboxMount } from "./spec/mounts.ts";
-import type { Architecture } from "./spec/seccomp.ts";
 
 export interface ContainersOptions {
   /** The folder of the engine. */

@@ -23,6 +23,8 @@ import { Records } from "../host/records.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { LimitWatch } from "../limit-watch.ts";
 import { PeriodicChecks } from "../periodic-checks.ts";
+import type { Limits } from "../spec/limits.ts";
+import { mainProgram } from "../spec/program.ts";
 import { type Container, type ContainerSpec, groupPathOf, hasLostFiles, homeKey, mappedFolder, newContainerId } from "./container.ts";
 import { type ContainerSource, containerFor } from "./container-choice.ts";
 import type { Containers } from "./containers.ts";
@@ -48,8 +50,6 @@ import { OciSandbox, type SandboxRecord } from "./sandbox.ts";
 import { describeCut } from "./snapshots/connections.ts";
 import { takeSnapshot } from "./snapshots/take.ts";
 import { exportSnapshot, importSnapshot, type Site } from "./snapshots/transfer.ts";
-import type { Limits } from "./spec/limits.ts";
-import { mainProgram } from "./spec/program.ts";
 
 const ADOPT_MS = 10_000;
 const COLLECT_EVERY_MS = 30 * 60_000;

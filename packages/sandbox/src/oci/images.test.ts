@@ -7,8 +7,8 @@ import { layerTar, writeLayout } from "../images/fixtures/layout.ts";
 import { startRegistry } from "../images/fixtures/registry.ts";
 import { LayerStore } from "../images/layers.ts";
 import { readLayout } from "../images/layout.ts";
+import type { Architecture } from "../spec/seccomp.ts";
 import { Images, type ImagesOptions } from "./images.ts";
-import type { Architecture } from "./spec/seccomp.ts";
 
 const architecture = process.arch as Architecture;
 const get = { pull: "missing", signal: AbortSignal.timeout(60_000) } as const;

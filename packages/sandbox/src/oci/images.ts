@@ -19,7 +19,7 @@ import { downloadImage } from "../registry/download.ts";
 import { pullError, RegistryFailure } from "../registry/failure.ts";
 import { DOWNLOAD_LIMITS, type DownloadLimits } from "../registry/limits.ts";
 import { RegistryPolicy, type RegistryPolicyOptions } from "../registry/policy.ts";
-import type { Architecture } from "./spec/seccomp.ts";
+import type { Architecture } from "../spec/seccomp.ts";
 
 /** An image whose layers are unpacked. */
 export interface Image {

@@ -1,7 +1,7 @@
-import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../capabilities.ts";
 import type { ReachedLimit, RefusedConnection, SandboxRuntime } from "../engine/engine.ts";
 import type { LayerStore } from "../images/layers.ts";
 import type { NetworksOptions } from "../network/networks.ts";
+import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../spec/capabilities.ts";
 import type { RootFiles } from "./container.ts";
 import type { ImagesOptions } from "./images.ts";
 

@@ -6,6 +6,7 @@ import { LayerStore } from "../images/layers.ts";
 import { initProgram } from "../init/program.ts";
 import { namespaceCables } from "../network/namespaces.ts";
 import { Networks, type NetworksOptions } from "../network/networks.ts";
+import type { Architecture } from "../spec/seccomp.ts";
 import { findHierarchy } from "./cgroups/group.ts";
 import type { Container, PreparedContainer } from "./container.ts";
 import { Containers } from "./containers.ts";
@@ -14,7 +15,6 @@ import type { OciSettings } from "./options.ts";
 import { ContainerPool } from "./pool.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";
 import { SnapshotStore } from "./snapshots/store.ts";
-import type { Architecture } from "./spec/seccomp.ts";
 
 /** What takes time to open of an engine: it is opened with the first call. */
 export interface Parts {

@@ -2,12 +2,12 @@ import { messageOf, PlatformError } from "@aenv/contract";
 import type { Listening, SandboxAddress, SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
 import { isInitError } from "../init/error.ts";
 import type { RemoteProcess } from "../init/process.ts";
-import { outsideOnly, tellAddress } from "../listening.ts";
 import { waitUntilReady } from "../probe.ts";
 import { isSandboxId } from "../process/sandbox-folder.ts";
+import { outsideOnly, tellAddress } from "../spec/listening.ts";
+import type { mainProgram } from "../spec/program.ts";
 import { type Container, initAddress } from "./container.ts";
 import type { OciSandbox } from "./sandbox.ts";
-import type { mainProgram } from "./spec/program.ts";
 import { ANY_HOST, describeTimeout } from "./start-timeout.ts";
 
 /** Where programs listen that the engine tells it. */

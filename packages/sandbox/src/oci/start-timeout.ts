@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import type { Listening } from "../engine/engine.ts";
-import { healthPathOf } from "../listening.ts";
+import { healthPathOf } from "../spec/listening.ts";
 import type { OciSandbox } from "./sandbox.ts";
 
 /** All addresses of the sandbox: a fork of it has another one. */

@@ -2,7 +2,7 @@ import { access } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { messageOf, PlatformError } from "@aenv/contract";
 import type { SandboxSpec } from "../engine/engine.ts";
-import { tellAddress } from "../listening.ts";
+import { tellAddress } from "../spec/listening.ts";
 import { LAUNCHER_LOST, type Launched, launch } from "./launcher.ts";
 import type { SandboxFolder, SandboxRecord } from "./sandbox-folder.ts";
 

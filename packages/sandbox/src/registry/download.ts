@@ -6,7 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { boundedChunks } from "@aenv/contract";
 import { isForMachine } from "../images/layout.ts";
 import { isDigest } from "../images/reference.ts";
-import type { Architecture } from "../oci/spec/seccomp.ts";
+import type { Architecture } from "../spec/seccomp.ts";
 import { type Json, type Manifest, type RegistryClient, readFailure } from "./client.ts";
 import { RegistryFailure } from "./failure.ts";
 import type { DownloadLimits } from "./limits.ts";

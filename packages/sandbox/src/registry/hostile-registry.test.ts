@@ -6,7 +6,7 @@ import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { LayerStore } from "../images/layers.ts";
 import { Images, type ImagesOptions } from "../oci/images.ts";
-import type { Architecture } from "../oci/spec/seccomp.ts";
+import type { Architecture } from "../spec/seccomp.ts";
 import { answerFrom, blobOf, describeBlob, imageOf } from "./fixtures/image.ts";
 import { lookupOf } from "./fixtures/lookup.ts";
 import { closedPort, startServer } from "./fixtures/server.ts";

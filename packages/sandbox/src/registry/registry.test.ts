@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { layerTar } from "../images/fixtures/layout.ts";
 import { LayerStore } from "../images/layers.ts";
 import { Images, type ImagesOptions } from "../oci/images.ts";
-import type { Architecture } from "../oci/spec/seccomp.ts";
+import type { Architecture } from "../spec/seccomp.ts";
 import { answerFrom, blobOf, describeBlob, goArchitecture, imageOf } from "./fixtures/image.ts";
 import { lookupOf } from "./fixtures/lookup.ts";
 import { CERTIFICATE, startServer } from "./fixtures/server.ts";

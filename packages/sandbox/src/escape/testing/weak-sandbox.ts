@@ -5,8 +5,8 @@ import { type Tree, temporaryTree } from "@aenv/testing";
 import { writeTestRoot } from "../../fixtures/test-root.ts";
 import { findHierarchy } from "../../oci/cgroups/group.ts";
 import { foldersOf } from "../../oci/cgroups/hierarchy.ts";
-import { ociConfig } from "../../oci/spec/config.ts";
-import type { Architecture } from "../../oci/spec/seccomp.ts";
+import { ociConfig } from "../../oci/config.ts";
+import type { Architecture } from "../../spec/seccomp.ts";
 import type { Attack } from "./attacks.ts";
 import type { Targets } from "./weaken.ts";
 

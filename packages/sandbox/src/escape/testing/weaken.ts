@@ -1,4 +1,4 @@
-import type { OciConfig } from "../../oci/spec/config.ts";
+import type { OciConfig } from "../../oci/config.ts";
 
 /** What scripts find in their environment: things of the machine that no sandbox may reach. */
 export interface Targets {

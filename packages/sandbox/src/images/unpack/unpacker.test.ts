@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describeNeeding, missing, temporaryTree } from "@aenv/testing";
 import { expect, it } from "vitest";
 import { Images, type ImagesOptions } from "../../oci/images.ts";
-import type { Architecture } from "../../oci/spec/seccomp.ts";
+import type { Architecture } from "../../spec/seccomp.ts";
 import { type LayerFiles, writeLayout } from "../fixtures/layout.ts";
 import { LayerStore } from "../layers.ts";
 import { readLayout } from "../layout.ts";

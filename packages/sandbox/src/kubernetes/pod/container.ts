@@ -1,7 +1,7 @@
 import { PlatformError } from "@aenv/contract";
 import type { SandboxSpec } from "../../engine/engine.ts";
-import { outsideOnly } from "../../listening.ts";
-import { INIT_PATH } from "../../oci/spec/mounts.ts";
+import { outsideOnly } from "../../spec/listening.ts";
+import { INIT_PATH } from "../../spec/mounts.ts";
 import { MAIN } from "./default-templates.ts";
 import { cpuQuantity, mebibytes, quantityValue, smaller } from "./quantity.ts";
 import type { Container, EnvVar, Fields, Pod, Quantities } from "./types.ts";

@@ -1,6 +1,6 @@
 import type { SandboxSpec } from "../../engine/engine.ts";
-import { healthPathOf } from "../../listening.ts";
-import { INIT_PATH } from "../../oci/spec/mounts.ts";
+import { healthPathOf } from "../../spec/listening.ts";
+import { INIT_PATH } from "../../spec/mounts.ts";
 import {
   BASE_INIT,
   containerSecurity,

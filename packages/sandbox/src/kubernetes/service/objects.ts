@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { PlatformError } from "@aenv/contract";
 import type { ServiceBundle, ServiceResources, ServiceSpec } from "../../engine/service.ts";
-import { tellAddress } from "../../listening.ts";
+import { tellAddress } from "../../spec/listening.ts";
 import { containerSecurity, initCommand, isGiven, outsideVariables, podSecurity, texts } from "../pod/container.ts";
 import { MAIN } from "../pod/default-templates.ts";
 import { literal } from "../pod/early-start.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { loadClusterImage, temporaryTree } from "@aenv/testing";
 import { TEST_PROGRAM, testRootDigest, writeTestRoot } from "../../fixtures/test-root.ts";
 import { initProgram } from "../../init/program.ts";
-import type { Architecture } from "../../oci/spec/seccomp.ts";
+import type { Architecture } from "../../spec/seccomp.ts";
 
 /**
  * Loads the image of the conformance suite into the cluster: its program, Node and the init. Returns its name. With `port`, the image

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { expect } from "vitest";
 import type { SandboxRuntime } from "../../engine/engine.ts";
+import { ociConfig } from "../../oci/config.ts";
 import { openRuntime } from "../../oci/runtime/open.ts";
-import { ociConfig } from "../../oci/spec/config.ts";
-import type { Architecture } from "../../oci/spec/seccomp.ts";
+import type { Architecture } from "../../spec/seccomp.ts";
 import type { TakenNetwork } from "./machines.ts";
 
 /** Runs a script of bash as root of a sandbox that has the network, with the programs of this machine; returns what it printed. */

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { messageOf, PlatformError } from "@aenv/contract";
 import { processesIn, removeGroup } from "../../host/control-groups.ts";
-import type { GroupLimits } from "../spec/limits.ts";
+import type { GroupLimits } from "../../spec/limits.ts";
 import { foldersOf, type Hierarchy, parseHierarchy, usedFoldersOf } from "./hierarchy.ts";
 import { type Setting, settingsOf } from "./settings.ts";
 

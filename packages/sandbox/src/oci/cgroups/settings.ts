@@ -1,4 +1,4 @@
-import { CPU_PERIOD_US, type GroupLimits } from "../spec/limits.ts";
+import { CPU_PERIOD_US, type GroupLimits } from "../../spec/limits.ts";
 
 /** A file of a control group and what to write to it. */
 export interface Setting {

@@ -6,7 +6,7 @@ import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../.
 import { ControlGroup } from "../cgroups/group.ts";
 import type { Hierarchy } from "../cgroups/hierarchy.ts";
 import { expectMoves } from "../cgroups/moves.ts";
-import type { OciConfig } from "../spec/config.ts";
+import type { OciConfig } from "../config.ts";
 import { runCommand } from "./command.ts";
 import type { Dialect } from "./dialect.ts";
 import { containerId, type RuntimeRecord, RuntimeRecords } from "./records.ts";

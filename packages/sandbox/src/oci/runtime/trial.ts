@@ -3,11 +3,11 @@ import { chmod, chown, mkdir, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { initKeyArgument } from "../../init/key.ts";
 import { initProgram } from "../../init/program.ts";
+import type { Architecture } from "../../spec/seccomp.ts";
 import { ControlGroup, findHierarchy } from "../cgroups/group.ts";
 import { foldersOf } from "../cgroups/hierarchy.ts";
+import { ociConfig } from "../config.ts";
 import type { UserMapping } from "../overlay/mapped.ts";
-import { ociConfig } from "../spec/config.ts";
-import type { Architecture } from "../spec/seccomp.ts";
 import type { OciRuntime } from "./runtime.ts";
 
 const TIMEOUT_MS = 20_000;

@@ -13,9 +13,9 @@ import type {
 } from "../../engine/engine.ts";
 import { isOfSnapshot, type LayerId, type LayerStore } from "../../images/layers.ts";
 import type { ImageConfig } from "../../images/layout.ts";
+import type { SandboxMount } from "../../spec/mounts.ts";
 import type { RootFiles } from "../container.ts";
 import type { OciRuntime } from "../runtime/runtime.ts";
-import type { SandboxMount } from "../spec/mounts.ts";
 import { packFolder, unpackFolder } from "./archive.ts";
 import { type CompleteSnapshot, diskBytes, type MemoryFacts, type SnapshotStore } from "./store.ts";
 

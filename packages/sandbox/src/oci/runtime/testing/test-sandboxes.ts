@@ -7,9 +7,9 @@ import { vi } from "vitest";
 import type { SandboxAddress, SandboxRuntime } from "../../../engine/engine.ts";
 import { connectInit, type InitConnection } from "../../../init/connection.ts";
 import { initProgram } from "../../../init/program.ts";
-import { ociConfig } from "../../spec/config.ts";
-import type { SandboxMount } from "../../spec/mounts.ts";
-import type { Architecture } from "../../spec/seccomp.ts";
+import type { SandboxMount } from "../../../spec/mounts.ts";
+import type { Architecture } from "../../../spec/seccomp.ts";
+import { ociConfig } from "../../config.ts";
 import { openRuntime } from "../open.ts";
 import type { OciRuntime } from "../runtime.ts";
 

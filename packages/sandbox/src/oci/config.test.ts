@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ALLOWED, REFUSED, seccompProfile } from "../spec/seccomp.ts";
 import { CAPABILITIES, type ConfigInput, DEFAULT_OPEN_FILES, type OciConfig, ociConfig } from "./config.ts";
-import { ALLOWED, REFUSED, seccompProfile } from "./seccomp.ts";
 
 const plain: ConfigInput = {
   runtime: "runc",

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { PlatformError } from "@aenv/contract";
-import type { MemoryFolder } from "../../engine/engine.ts";
+import type { MemoryFolder } from "../engine/engine.ts";
 
 /** The `mounts` of an OCI `config.json`. */
 export interface OciMount {

@@ -1,5 +1,5 @@
-import type { SandboxProgram, SandboxSpec } from "../../engine/engine.ts";
-import type { ImageConfig } from "../../images/layout.ts";
+import type { SandboxProgram, SandboxSpec } from "../engine/engine.ts";
+import type { ImageConfig } from "../images/layout.ts";
 
 /** What the init is asked to start in a sandbox. */
 export interface MainProgram {

@@ -1,9 +1,9 @@
 import { type CapabilitySet, PlatformError } from "@aenv/contract";
-import { ANNOUNCES } from "../announcement.ts";
-import type { UserMapping } from "../overlay/mapped.ts";
-import { CPU_PERIOD_US, type GroupLimits, groupLimits, type Limits, type Runtime } from "./limits.ts";
-import { DEFAULT_SHM_MB, INIT_PATH, initMount, type OciMount, type SandboxMount, sandboxMount, systemMounts } from "./mounts.ts";
-import { type Architecture, type SeccompProfile, seccompProfile } from "./seccomp.ts";
+import { CPU_PERIOD_US, type GroupLimits, groupLimits, type Limits, type Runtime } from "../spec/limits.ts";
+import { DEFAULT_SHM_MB, INIT_PATH, initMount, type OciMount, type SandboxMount, sandboxMount, systemMounts } from "../spec/mounts.ts";
+import { type Architecture, type SeccompProfile, seccompProfile } from "../spec/seccomp.ts";
+import { ANNOUNCES } from "./announcement.ts";
+import type { UserMapping } from "./overlay/mapped.ts";
 
 /** What the configuration of a sandbox is computed from. */
 export interface ConfigInput {

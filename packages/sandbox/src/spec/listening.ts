@@ -1,5 +1,5 @@
 import { OWN_CONNECTIONS_VARIABLE } from "@aenv/contract";
-import type { Listening, SandboxSpec } from "./engine/engine.ts";
+import type { Listening, SandboxSpec } from "../engine/engine.ts";
 
 /** Where a program must listen. */
 export interface ListenAddress {

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { beforeAll, describe, expect, it } from "vitest";
 import { launch } from "../../host/launcher.ts";
+import type { Architecture } from "../../spec/seccomp.ts";
 import { findHierarchy } from "../cgroups/group.ts";
 import type { Hierarchy } from "../cgroups/hierarchy.ts";
-import { crun, runc } from "../runtime/dialect.ts";
-import { type ConfigInput, ociConfig } from "./config.ts";
-import type { Architecture } from "./seccomp.ts";
+import { type ConfigInput, ociConfig } from "../config.ts";
+import { crun, runc } from "./dialect.ts";
 
 describe.each([
   { name: "runc", dialect: runc },
