@@ -67,6 +67,7 @@ export { type ClusterProbe, probeCluster, type RefusedRight, refusedRights } fro
 export { listQuotas, type Quota, roomIn } from "./kubernetes/quota.ts";
 export { type RightsRule, requiredRights } from "./kubernetes/rights.ts";
 export { readServiceTemplates, type ServiceTemplates } from "./kubernetes/service/templates.ts";
+export { waitUntilReady } from "./lifecycle/readiness.ts";
 export {
   type ProbeResult,
   probeControlGroups,
@@ -88,7 +89,6 @@ export type { OciEngineOptions } from "./oci/options.ts";
 export { describeCut } from "./oci/snapshots/connections.ts";
 export { type Budget, type Share, share } from "./pool/share.ts";
 export { type WarmFailure, type WarmKind, WarmPool } from "./pool/warm-pool.ts";
-export { waitUntilReady } from "./probe.ts";
 export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";
 export { PortReservations } from "./process/port-reservations.ts";
 export { type CapabilityLimit, capabilitiesRefused } from "./spec/capabilities.ts";

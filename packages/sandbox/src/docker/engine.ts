@@ -12,7 +12,6 @@ import {
   type SandboxRuntime,
   type SandboxSpec,
 } from "../engine/engine.ts";
-import { cancelled, EngineWork } from "../engine-work.ts";
 import { waitForLaunchers } from "../host/launcher.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
@@ -20,9 +19,10 @@ import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
 import { connectStartingInit } from "../init/ready.ts";
-import { LimitWatch } from "../limit-watch.ts";
+import { cancelled, EngineWork } from "../lifecycle/engine-work.ts";
+import { LimitWatch } from "../lifecycle/limit-watch.ts";
+import { waitUntilReady } from "../lifecycle/readiness.ts";
 import type { NetworksOptions } from "../network/networks.ts";
-import { waitUntilReady } from "../probe.ts";
 import { removeFolder } from "../process/sandbox-folder.ts";
 import type { RegistryPolicyOptions } from "../registry/policy.ts";
 import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../spec/capabilities.ts";

@@ -7,7 +7,7 @@ import { connectInit, type InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
 import { SharedConnection } from "../init/shared-connection.ts";
-import type { LimitUse } from "../limit-watch.ts";
+import type { LimitUse } from "../lifecycle/limit-watch.ts";
 import { type DockerApi, isDockerError } from "./api.ts";
 import { callerGreeting } from "./caller-key.ts";
 import { Forwarder, isListening } from "./forwarder.ts";

@@ -1,5 +1,5 @@
 import type { ReachedLimit } from "../engine/engine.ts";
-import { LimitWatch } from "../limit-watch.ts";
+import { LimitWatch } from "../lifecycle/limit-watch.ts";
 import type { KubernetesSandbox } from "./sandbox.ts";
 
 const EVERY_MS = 10_000;

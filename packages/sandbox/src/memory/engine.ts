@@ -16,7 +16,7 @@ import {
   type SnapshotDescription,
   type SnapshotPart,
 } from "../engine/engine.ts";
-import { probe } from "../probe.ts";
+import { probe } from "../lifecycle/readiness.ts";
 import { MemorySandbox } from "./sandbox.ts";
 import { MemorySnapshots } from "./snapshots.ts";
 

@@ -21,8 +21,8 @@ import {
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
-import { LimitWatch } from "../limit-watch.ts";
-import { PeriodicChecks } from "../periodic-checks.ts";
+import { LimitWatch } from "../lifecycle/limit-watch.ts";
+import { PeriodicChecks } from "../lifecycle/periodic-checks.ts";
 import type { Limits } from "../spec/limits.ts";
 import { mainProgram } from "../spec/program.ts";
 import { type Container, type ContainerSpec, groupPathOf, hasLostFiles, homeKey, mappedFolder, newContainerId } from "./container.ts";

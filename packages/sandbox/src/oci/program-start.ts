@@ -2,7 +2,7 @@ import { messageOf, PlatformError } from "@aenv/contract";
 import type { Listening, SandboxAddress, SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
 import { isInitError } from "../init/error.ts";
 import type { RemoteProcess } from "../init/process.ts";
-import { waitUntilReady } from "../probe.ts";
+import { waitUntilReady } from "../lifecycle/readiness.ts";
 import { isSandboxId } from "../process/sandbox-folder.ts";
 import { outsideOnly, tellAddress } from "../spec/listening.ts";
 import type { mainProgram } from "../spec/program.ts";

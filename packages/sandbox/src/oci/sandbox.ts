@@ -7,7 +7,7 @@ import { SandboxLog } from "../host/sandbox-log.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
 import type { ProcessEnding, RemoteProcess } from "../init/process.ts";
-import type { KnownLimits, LimitUse } from "../limit-watch.ts";
+import type { KnownLimits, LimitUse } from "../lifecycle/limit-watch.ts";
 import { type Container, INIT_PORT, initAddress } from "./container.ts";
 import { describeEnding } from "./ending.ts";
 

@@ -2,9 +2,9 @@ import { existsSync, type FSWatcher, watch } from "node:fs";
 import { get } from "node:http";
 import { basename, dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import type { Listening, SandboxAddress } from "./engine/engine.ts";
-import { WakeSignal } from "./host/wake-signal.ts";
-import { healthPathOf, isReadyStatus } from "./spec/listening.ts";
+import type { Listening, SandboxAddress } from "../engine/engine.ts";
+import { WakeSignal } from "../host/wake-signal.ts";
+import { healthPathOf, isReadyStatus } from "../spec/listening.ts";
 
 /** Requests `GET /health`, or another path, once, and returns the status of the answer. */
 export function probe(address: SandboxAddress, signal: AbortSignal, path = "/health"): Promise<number> {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { ReachedLimit } from "./engine/engine.ts";
+import type { ReachedLimit } from "../engine/engine.ts";
 import { type LimitUse, LimitWatch, reachedLimits } from "./limit-watch.ts";
 
 const limits = { memoryMb: 128, processes: 20, diskMb: 64 };

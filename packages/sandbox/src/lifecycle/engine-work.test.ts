@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
-import type { Sandbox } from "./engine/engine.ts";
+import type { Sandbox } from "../engine/engine.ts";
 import { EngineWork } from "./engine-work.ts";
 
 const { signal } = new AbortController();

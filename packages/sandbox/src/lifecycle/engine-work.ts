@@ -1,5 +1,5 @@
 import { isPlatformError, PlatformError } from "@aenv/contract";
-import type { Sandbox } from "./engine/engine.ts";
+import type { Sandbox } from "../engine/engine.ts";
 
 /** The starts and ends of sandboxes that an engine has in progress, and whether it is closed. */
 export class EngineWork {

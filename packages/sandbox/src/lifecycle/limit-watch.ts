@@ -1,4 +1,4 @@
-import type { ReachedLimit } from "./engine/engine.ts";
+import type { ReachedLimit } from "../engine/engine.ts";
 import { PeriodicChecks } from "./periodic-checks.ts";
 
 /** What a sandbox has used so far. Null: not known. */
