@@ -4,12 +4,12 @@ import { promisify } from "node:util";
 import { messageOf, PlatformError } from "@aenv/contract";
 import { DockerApi } from "./docker/api.ts";
 import { DockerImages, daemonName } from "./docker/images.ts";
+import type { Architecture } from "./engine/architecture.ts";
 import { LayerStore } from "./images/layers.ts";
 import { formatReference, parseReference, skopeoSource } from "./images/reference.ts";
 import { type MachineVariables, skopeoVariables } from "./images/skopeo.ts";
 import type { UnpackLimits } from "./images/unpack/limits.ts";
 import { Images, storeFolders } from "./oci/images.ts";
-import type { Architecture } from "./spec/seccomp.ts";
 
 /** The images of an engine, without the engine. */
 export interface ImageStore extends AsyncDisposable {

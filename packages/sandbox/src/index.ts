@@ -1,6 +1,7 @@
 export { type BaseRoot, type BaseRootOptions, openBaseRoot } from "./base-root/base-root.ts";
 export { baseRunnerCommand } from "./base-root/files.ts";
 export { DockerEngine, type DockerEngineOptions } from "./docker/engine.ts";
+export type { Architecture } from "./engine/architecture.ts";
 export {
   type CommandDefaults,
   type EngineAbilities,
@@ -93,4 +94,3 @@ export { ProcessEngine, type ProcessEngineOptions } from "./process/engine.ts";
 export { PortReservations } from "./process/port-reservations.ts";
 export { type CapabilityLimit, capabilitiesRefused } from "./spec/capabilities.ts";
 export { isReadyStatus, tellAddress } from "./spec/listening.ts";
-export type { Architecture } from "./spec/seccomp.ts";

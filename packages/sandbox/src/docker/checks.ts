@@ -1,6 +1,6 @@
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
 import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
-import { isSandboxId } from "../process/sandbox-folder.ts";
+import { isSandboxId } from "../lifecycle/sandbox-id.ts";
 import { assertCapabilities, type CapabilityLimit, capabilitiesRefused } from "../spec/capabilities.ts";
 import type { ChosenRuntime, Daemon } from "./daemon.ts";
 

@@ -1,11 +1,12 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Architecture } from "../engine/architecture.ts";
 import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
 import { CAPABILITIES, DEFAULT_OPEN_FILES, MASKED, READ_ONLY } from "../oci/config.ts";
 import { DEFAULT_PROCESSES } from "../oci/options.ts";
 import { CPU_PERIOD_US, groupLimits } from "../spec/limits.ts";
 import { DEFAULT_SHM_MB, INIT_PATH, tmpfsOptions } from "../spec/mounts.ts";
-import { type Architecture, type SeccompRule, seccompProfile } from "../spec/seccomp.ts";
+import { type SeccompRule, seccompProfile } from "../spec/seccomp.ts";
 
 /** Where the init listens in the container. */
 const RUN_FOLDER = "/.aenv/run";

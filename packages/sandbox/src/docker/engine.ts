@@ -2,6 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, renameSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { type EgressPolicy, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import type { Architecture } from "../engine/architecture.ts";
 import {
   type EngineAbilities,
   noAbilities,
@@ -15,6 +16,7 @@ import {
 import { waitForLaunchers } from "../host/launcher.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
+import { removeFolder } from "../host/remove-tree.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
@@ -23,11 +25,9 @@ import { cancelled, EngineWork } from "../lifecycle/engine-work.ts";
 import { LimitWatch } from "../lifecycle/limit-watch.ts";
 import { waitUntilReady } from "../lifecycle/readiness.ts";
 import type { NetworksOptions } from "../network/networks.ts";
-import { removeFolder } from "../process/sandbox-folder.ts";
 import type { RegistryPolicyOptions } from "../registry/policy.ts";
 import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../spec/capabilities.ts";
 import { mainProgram } from "../spec/program.ts";
-import type { Architecture } from "../spec/seccomp.ts";
 import { DockerApi, isDockerError } from "./api.ts";
 import { type Base, BaseImage } from "./base-image.ts";
 import { assertCapable, assertNetworks, assertValid } from "./checks.ts";

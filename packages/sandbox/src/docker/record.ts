@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { CommandDefaults, SandboxRuntime } from "../engine/engine.ts";
 import type { ProcessIdentity } from "../host/process-table.ts";
-import { socketFor } from "../process/sandbox-folder.ts";
+import { socketFor } from "../host/socket-path.ts";
 
 /** The content of a sandbox's `record.json`. */
 export interface DockerRecord {

@@ -3,11 +3,11 @@ import { generateKeyPairSync } from "node:crypto";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { PlatformError } from "@aenv/contract";
+import type { Architecture } from "../engine/architecture.ts";
 import { type InitConnection, type LaunchOptions, openConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
 import type { ProcessOutput } from "../init/process.ts";
 import { initProgram } from "../init/program.ts";
-import type { Architecture } from "../spec/seccomp.ts";
 import { identityOf, openProcessTable, type ProcessIdentity } from "./process-table.ts";
 
 /** Where programs of the machine are looked up. No other variable of this process, which may be a secret, reaches them. */

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
-import { removeFolder } from "../process/sandbox-folder.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "./process-table.ts";
+import { removeFolder } from "./remove-tree.ts";
 import { readReplacedFile, replaceFile } from "./replaced-file.ts";
 
 const RECORD = "record.json";

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { chmodSync, readdirSync } from "node:fs";
 import { opendir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -27,4 +28,22 @@ async function hasMoreThan(count: number, path: string): Promise<boolean> {
     }
   }
   return false;
+}
+
+/** Removes a folder, also if its owner lacks write permission in it, as in some package caches. */
+export async function removeFolder(path: string): Promise<void> {
+  const options = { recursive: true, force: true, maxRetries: 3 } as const;
+  try {
+    await rm(path, options);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "EACCES" && code !== "EPERM") throw error;
+    unlock(path);
+    await rm(path, options);
+  }
+}
+
+function unlock(folder: string): void {
+  chmodSync(folder, 0o700);
+  for (const entry of readdirSync(folder, { withFileTypes: true })) if (entry.isDirectory()) unlock(join(folder, entry.name));
 }

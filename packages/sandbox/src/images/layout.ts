@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { formatBytes, isPlatformError, messageOf, PlatformError, parseBoundedJson } from "@aenv/contract";
-import type { Architecture } from "../spec/seccomp.ts";
+import type { Architecture } from "../engine/architecture.ts";
 import { isDigest } from "./reference.ts";
 
 /** What an image says about its program. */

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { PlatformError } from "@aenv/contract";
-import type { Architecture } from "../spec/seccomp.ts";
+import type { Architecture } from "../engine/architecture.ts";
 
 export interface InitProgramOptions {
   /** Folder with the programs of the published package: `init-x64` and `init-arm64`. */

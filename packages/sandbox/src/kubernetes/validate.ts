@@ -1,6 +1,6 @@
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
 import type { SandboxSpec } from "../engine/engine.ts";
-import { isSandboxId } from "../process/sandbox-folder.ts";
+import { isSandboxId } from "../lifecycle/sandbox-id.ts";
 
 /** Throws for a specification that no pod can satisfy, with what to do. */
 export function assertValid(spec: SandboxSpec): void {

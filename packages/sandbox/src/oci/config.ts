@@ -1,7 +1,8 @@
 import { type CapabilitySet, PlatformError } from "@aenv/contract";
+import type { Architecture } from "../engine/architecture.ts";
 import { CPU_PERIOD_US, type GroupLimits, groupLimits, type Limits, type Runtime } from "../spec/limits.ts";
 import { DEFAULT_SHM_MB, INIT_PATH, initMount, type OciMount, type SandboxMount, sandboxMount, systemMounts } from "../spec/mounts.ts";
-import { type Architecture, type SeccompProfile, seccompProfile } from "../spec/seccomp.ts";
+import { type SeccompProfile, seccompProfile } from "../spec/seccomp.ts";
 import { ANNOUNCES } from "./announcement.ts";
 import type { UserMapping } from "./overlay/mapped.ts";
 

@@ -3,11 +3,11 @@ import { chmodSync, existsSync, lstatSync, readFileSync, writeFileSync } from "n
 import { join } from "node:path";
 import { describeNeeding, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
+import type { Architecture } from "../engine/architecture.ts";
 import { layerTar, writeLayout } from "../images/fixtures/layout.ts";
 import { startRegistry } from "../images/fixtures/registry.ts";
 import { LayerStore } from "../images/layers.ts";
 import { readLayout } from "../images/layout.ts";
-import type { Architecture } from "../spec/seccomp.ts";
 import { Images, type ImagesOptions } from "./images.ts";
 
 const architecture = process.arch as Architecture;

@@ -5,6 +5,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promise
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { PlatformError } from "@aenv/contract";
+import type { Architecture } from "../engine/architecture.ts";
 import { abortable } from "../host/abortable.ts";
 import type { DevicePolicy } from "../images/layer-tar.ts";
 import type { AddedLayer, LayerId, LayerStore } from "../images/layers.ts";
@@ -19,7 +20,6 @@ import { downloadImage } from "../registry/download.ts";
 import { pullError, RegistryFailure } from "../registry/failure.ts";
 import { DOWNLOAD_LIMITS, type DownloadLimits } from "../registry/limits.ts";
 import { RegistryPolicy, type RegistryPolicyOptions } from "../registry/policy.ts";
-import type { Architecture } from "../spec/seccomp.ts";
 
 /** An image whose layers are unpacked. */
 export interface Image {

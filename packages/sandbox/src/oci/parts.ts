@@ -1,12 +1,12 @@
 import type { KeyObject } from "node:crypto";
 import { join } from "node:path";
+import type { Architecture } from "../engine/architecture.ts";
 import type { SandboxRuntime } from "../engine/engine.ts";
 import type { ProcessIdentity, ProcessTable } from "../host/process-table.ts";
 import { LayerStore } from "../images/layers.ts";
 import { initProgram } from "../init/program.ts";
 import { namespaceCables } from "../network/namespaces.ts";
 import { Networks, type NetworksOptions } from "../network/networks.ts";
-import type { Architecture } from "../spec/seccomp.ts";
 import { findHierarchy } from "./cgroups/group.ts";
 import type { Container, PreparedContainer } from "./container.ts";
 import { Containers } from "./containers.ts";

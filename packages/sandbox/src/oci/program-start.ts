@@ -3,7 +3,7 @@ import type { Listening, SandboxAddress, SandboxRuntime, SandboxSpec } from "../
 import { isInitError } from "../init/error.ts";
 import type { RemoteProcess } from "../init/process.ts";
 import { waitUntilReady } from "../lifecycle/readiness.ts";
-import { isSandboxId } from "../process/sandbox-folder.ts";
+import { isSandboxId } from "../lifecycle/sandbox-id.ts";
 import { outsideOnly, tellAddress } from "../spec/listening.ts";
 import type { mainProgram } from "../spec/program.ts";
 import { type Container, initAddress } from "./container.ts";

@@ -15,10 +15,13 @@ import {
 import { ControlGroups, createGroup, endGroup, removeGroup } from "../host/control-groups.ts";
 import type { ProcessEnd } from "../host/exit-reason.ts";
 import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
+import { removeFolder } from "../host/remove-tree.ts";
+import { socketFor } from "../host/socket-path.ts";
 import { openInitKey } from "../init/key.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { PeriodicChecks } from "../lifecycle/periodic-checks.ts";
 import { waitUntilAnswering, waitUntilReady } from "../lifecycle/readiness.ts";
+import { existsAlready, isSandboxId } from "../lifecycle/sandbox-id.ts";
 import { healthPathOf } from "../spec/listening.ts";
 import { copyFolder } from "./copy-folder.ts";
 import { readGivenVariables } from "./given-variables.ts";
@@ -28,7 +31,7 @@ import { PortReservations } from "./port-reservations.ts";
 import { canFindListeners, connectPort, findListener, type SandboxProcesses } from "./ports.ts";
 import { defaultPath, markerOf, markerVariable, ownVariables, programOf, startProgram } from "./program.ts";
 import { ProcessSandbox } from "./sandbox.ts";
-import { existsAlready, isSandboxId, readSandboxes, removeFolder, SandboxFolder, type SandboxRecord, socketFor } from "./sandbox-folder.ts";
+import { readSandboxes, SandboxFolder, type SandboxRecord } from "./sandbox-folder.ts";
 
 export interface ProcessEngineOptions {
   /** Sandboxes are kept in its subfolder `sandboxes`. */

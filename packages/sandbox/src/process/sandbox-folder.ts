@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { PlatformError } from "@aenv/contract";
 import { isSandboxGroup } from "../host/control-groups.ts";
 import type { ProcessIdentity } from "../host/process-table.ts";
+import { removeFolder } from "../host/remove-tree.ts";
+import { existsAlready, isSandboxId } from "../lifecycle/sandbox-id.ts";
 
 /** The content of a sandbox's `sandbox.json`. */
 export interface SandboxRecord {
@@ -117,48 +118,6 @@ export function readSandboxes(sandboxes: string): { ids: string[]; parts: { path
   return { ids, parts };
 }
 
-export function existsAlready(id: string, cause?: unknown): PlatformError {
-  return new PlatformError("sandbox.exists", `a sandbox '${id}' exists already; destroy it first, or choose another id`, { cause });
-}
-
-/** An id is also the name of a folder, so it must not lead out of its parent. */
-export function isSandboxId(id: string): boolean {
-  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id);
-}
-
-/** The system's limit for the path of a unix socket, without its terminating zero. */
-const MAX_SOCKET_BYTES = process.platform === "linux" ? 107 : 103;
-
-/** A socket in the sandbox's folder or, if that path is too long, in a folder with a short name in the runtime folder. */
-export function socketFor(folder: string, runtime: string, name = "s"): string {
-  const own = join(folder, name);
-  if (Buffer.byteLength(own) <= MAX_SOCKET_BYTES) return own;
-  const short = join(runtime, `aenv-${randomBytes(9).toString("hex")}`, name);
-  if (Buffer.byteLength(short) <= MAX_SOCKET_BYTES) return short;
-  throw new PlatformError(
-    "sandbox.unsupported",
-    `the path of a socket may have at most ${MAX_SOCKET_BYTES} bytes; neither ${own} nor ${short} fits`,
-  );
-}
-
 function partName(sandboxes: string, { pid, start }: ProcessIdentity): string {
   return join(sandboxes, `${PART}${pid}_${start}_${randomBytes(6).toString("hex")}`);
-}
-
-/** Removes a folder, also if its owner lacks write permission in it, as in some package caches. */
-export async function removeFolder(path: string): Promise<void> {
-  const options = { recursive: true, force: true, maxRetries: 3 } as const;
-  try {
-    await rm(path, options);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== "EACCES" && code !== "EPERM") throw error;
-    unlock(path);
-    await rm(path, options);
-  }
-}
-
-function unlock(folder: string): void {
-  chmodSync(folder, 0o700);
-  for (const entry of readdirSync(folder, { withFileTypes: true })) if (entry.isDirectory()) unlock(join(folder, entry.name));
 }

@@ -1,3 +1,5 @@
+import type { Architecture } from "../engine/architecture.ts";
+
 /** The seccomp part of an OCI `config.json`. */
 export interface SeccompProfile {
   readonly defaultAction: "SCMP_ACT_ERRNO";
@@ -12,8 +14,6 @@ export interface SeccompRule {
   readonly errnoRet?: number;
   readonly args?: readonly { readonly index: number; readonly value: number; readonly valueTwo?: number; readonly op: string }[];
 }
-
-export type Architecture = "x64" | "arm64";
 
 const EPERM = 1;
 const ENOSYS = 38;

@@ -2,11 +2,11 @@ import { execFile } from "node:child_process";
 import { copyFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Tree, temporaryTree } from "@aenv/testing";
+import type { Architecture } from "../../engine/architecture.ts";
 import { writeTestRoot } from "../../fixtures/test-root.ts";
 import { findHierarchy } from "../../oci/cgroups/group.ts";
 import { foldersOf } from "../../oci/cgroups/hierarchy.ts";
 import { ociConfig } from "../../oci/config.ts";
-import type { Architecture } from "../../spec/seccomp.ts";
 import type { Attack } from "./attacks.ts";
 import type { Targets } from "./weaken.ts";
 

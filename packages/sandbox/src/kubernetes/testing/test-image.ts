@@ -1,9 +1,9 @@
 import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { loadClusterImage, temporaryTree } from "@aenv/testing";
+import type { Architecture } from "../../engine/architecture.ts";
 import { TEST_PROGRAM, testRootDigest, writeTestRoot } from "../../fixtures/test-root.ts";
 import { initProgram } from "../../init/program.ts";
-import type { Architecture } from "../../spec/seccomp.ts";
 
 /**
  * Loads the image of the conformance suite into the cluster: its program, Node and the init. Returns its name. With `port`, the image

@@ -2,10 +2,10 @@ import { chmodSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryTree } from "@aenv/testing";
 import { expect } from "vitest";
+import type { Architecture } from "../../engine/architecture.ts";
 import type { SandboxRuntime } from "../../engine/engine.ts";
 import { ociConfig } from "../../oci/config.ts";
 import { openRuntime } from "../../oci/runtime/open.ts";
-import type { Architecture } from "../../spec/seccomp.ts";
 import type { TakenNetwork } from "./machines.ts";
 
 /** Runs a script of bash as root of a sandbox that has the network, with the programs of this machine; returns what it printed. */

@@ -1,9 +1,9 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { chmod, chown, mkdir, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { Architecture } from "../../engine/architecture.ts";
 import { initKeyArgument } from "../../init/key.ts";
 import { initProgram } from "../../init/program.ts";
-import type { Architecture } from "../../spec/seccomp.ts";
 import { ControlGroup, findHierarchy } from "../cgroups/group.ts";
 import { foldersOf } from "../cgroups/hierarchy.ts";
 import { ociConfig } from "../config.ts";

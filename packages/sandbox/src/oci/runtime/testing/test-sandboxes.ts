@@ -4,11 +4,11 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vi } from "vitest";
+import type { Architecture } from "../../../engine/architecture.ts";
 import type { SandboxAddress, SandboxRuntime } from "../../../engine/engine.ts";
 import { connectInit, type InitConnection } from "../../../init/connection.ts";
 import { initProgram } from "../../../init/program.ts";
 import type { SandboxMount } from "../../../spec/mounts.ts";
-import type { Architecture } from "../../../spec/seccomp.ts";
 import { ociConfig } from "../../config.ts";
 import { openRuntime } from "../open.ts";
 import type { OciRuntime } from "../runtime.ts";
