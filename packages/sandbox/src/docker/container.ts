@@ -2,10 +2,9 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Architecture } from "../engine/architecture.ts";
 import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
-import { CAPABILITIES, DEFAULT_OPEN_FILES, MASKED, READ_ONLY } from "../oci/config.ts";
-import { DEFAULT_PROCESSES } from "../oci/options.ts";
-import { CPU_PERIOD_US, groupLimits } from "../spec/limits.ts";
-import { DEFAULT_SHM_MB, INIT_PATH, tmpfsOptions } from "../spec/mounts.ts";
+import { CAPABILITIES } from "../spec/capabilities.ts";
+import { CPU_PERIOD_US, DEFAULT_OPEN_FILES, DEFAULT_PROCESSES, groupLimits } from "../spec/limits.ts";
+import { DEFAULT_SHM_MB, INIT_PATH, MASKED, READ_ONLY, tmpfsOptions } from "../spec/mounts.ts";
 import { type SeccompRule, seccompProfile } from "../spec/seccomp.ts";
 
 /** Where the init listens in the container. */

@@ -1,7 +1,7 @@
 import { PlatformError } from "@aenv/contract";
 import type { Architecture } from "../engine/architecture.ts";
 import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
-import { DEFAULT_PROCESSES } from "../oci/options.ts";
+import { DEFAULT_PROCESSES } from "../spec/limits.ts";
 import type { DockerApi, Json } from "./api.ts";
 
 /** What a daemon can do. */

@@ -13,6 +13,7 @@ import {
   type SandboxRuntime,
   type SandboxSpec,
 } from "../engine/engine.ts";
+import { openHomeId } from "../host/home-id.ts";
 import { waitForLaunchers } from "../host/launcher.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
@@ -51,7 +52,7 @@ import {
   startFailed,
   startProgram,
 } from "./program-start.ts";
-import { createSocketFolders, type DockerRecord, initSocket, openHomeId, runFolder, socketsFor } from "./record.ts";
+import { createSocketFolders, type DockerRecord, initSocket, runFolder, socketsFor } from "./record.ts";
 import { DockerSandbox } from "./sandbox.ts";
 import { DockerShares } from "./shares.ts";
 

@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto";
-import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { CommandDefaults, SandboxRuntime } from "../engine/engine.ts";
@@ -67,20 +66,4 @@ export function initSocket({ sockets }: DockerRecord): string {
 /** Where this machine connects to the program. */
 export function programSocket({ sockets }: DockerRecord): string {
   return join(sockets, "s");
-}
-
-/** The name of this home in labels: random, because several machines and homes can use one daemon. */
-export function openHomeId(folder: string): string {
-  const file = join(folder, "home-id");
-  const part = `${file}.${randomBytes(6).toString("hex")}`;
-  writeFileSync(part, randomBytes(6).toString("hex"));
-  try {
-    // Of two servers that start at the same time, both use the id that was first.
-    linkSync(part, file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  } finally {
-    rmSync(part, { force: true });
-  }
-  return readFileSync(file, "utf8");
 }

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { CAPABILITIES } from "../spec/capabilities.ts";
+import { DEFAULT_OPEN_FILES } from "../spec/limits.ts";
 import { ALLOWED, REFUSED, seccompProfile } from "../spec/seccomp.ts";
-import { CAPABILITIES, type ConfigInput, DEFAULT_OPEN_FILES, type OciConfig, ociConfig } from "./config.ts";
+import { type ConfigInput, type OciConfig, ociConfig } from "./config.ts";
 
 const plain: ConfigInput = {
   runtime: "runc",

@@ -1,7 +1,18 @@
 import { type CapabilitySet, PlatformError } from "@aenv/contract";
 import type { Architecture } from "../engine/architecture.ts";
-import { CPU_PERIOD_US, type GroupLimits, groupLimits, type Limits, type Runtime } from "../spec/limits.ts";
-import { DEFAULT_SHM_MB, INIT_PATH, initMount, type OciMount, type SandboxMount, sandboxMount, systemMounts } from "../spec/mounts.ts";
+import { CAPABILITIES } from "../spec/capabilities.ts";
+import { CPU_PERIOD_US, DEFAULT_OPEN_FILES, type GroupLimits, groupLimits, type Limits, type Runtime } from "../spec/limits.ts";
+import {
+  DEFAULT_SHM_MB,
+  INIT_PATH,
+  initMount,
+  MASKED,
+  type OciMount,
+  READ_ONLY,
+  type SandboxMount,
+  sandboxMount,
+  systemMounts,
+} from "../spec/mounts.ts";
 import { type SeccompProfile, seccompProfile } from "../spec/seccomp.ts";
 import { ANNOUNCES } from "./announcement.ts";
 import type { UserMapping } from "./overlay/mapped.ts";
@@ -79,56 +90,8 @@ interface OciResources {
   readonly pids?: { readonly limit: number };
 }
 
-/**
- * What root of a sandbox may do: own and change any file of the sandbox, change users, end processes. Not among them: raw sockets,
- * device nodes, mounts, network settings, the clock.
- */
-const MINIMAL = [
-  "CAP_CHOWN",
-  "CAP_DAC_OVERRIDE",
-  "CAP_FOWNER",
-  "CAP_FSETID",
-  "CAP_KILL",
-  "CAP_NET_BIND_SERVICE",
-  "CAP_SETGID",
-  "CAP_SETUID",
-] as const;
-
-/** `docker`: the default of Docker, which is also the limit of what can be asked for. No mounts, network settings or clock either. */
-export const CAPABILITIES = {
-  minimal: MINIMAL,
-  docker: [...MINIMAL, "CAP_AUDIT_WRITE", "CAP_MKNOD", "CAP_NET_RAW", "CAP_SETFCAP", "CAP_SETPCAP", "CAP_SYS_CHROOT"],
-} as const satisfies Record<CapabilitySet, readonly string[]>;
-
-/** Files of /proc and /sys that describe the machine instead of the sandbox. */
-export const MASKED = [
-  "/proc/acpi",
-  "/proc/asound",
-  "/proc/interrupts",
-  "/proc/kcore",
-  "/proc/keys",
-  "/proc/latency_stats",
-  "/proc/sched_debug",
-  "/proc/scsi",
-  "/proc/timer_list",
-  "/proc/timer_stats",
-  "/sys/devices/virtual/powercap",
-  "/sys/firmware",
-  "/sys/fs/bpf",
-  "/sys/fs/pstore",
-  "/sys/kernel/debug",
-  "/sys/kernel/security",
-  "/sys/kernel/tracing",
-];
-
-/** Files of /proc that change settings of the machine. */
-export const READ_ONLY = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
-
 /** An annotation of crun: this filter is used instead of the profile. Other programs ignore it and compile the profile. */
 const COMPILED_FILTER = "run.oci.seccomp_bpf_data";
-
-/** Below the limit of most services: a runtime without CAP_SYS_RESOURCE cannot raise its own. */
-export const DEFAULT_OPEN_FILES = 16_384;
 
 /**
  * The OCI `config.json` of a sandbox. The init starts every program, with variables that it receives over its connection, so no

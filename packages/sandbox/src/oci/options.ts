@@ -64,9 +64,6 @@ export type OciSettings = OciEngineOptions &
     >
   >;
 
-/** Enough for a build with many compilers, and far below the limit of the machine. */
-export const DEFAULT_PROCESSES = 1_024;
-
 export const DEFAULTS = {
   runtime: "runc",
   users: "own",

@@ -27,3 +27,24 @@ export function capabilitiesRefused(why: string): PlatformError {
     `the sandbox needs the capabilities of Docker (deployConfig.taskSandboxes.capabilities), as sudo, sshd and chroot do, and ${why}`,
   );
 }
+
+/**
+ * What root of a sandbox may do: own and change any file of the sandbox, change users, end processes. Not among them: raw sockets,
+ * device nodes, mounts, network settings, the clock.
+ */
+const MINIMAL = [
+  "CAP_CHOWN",
+  "CAP_DAC_OVERRIDE",
+  "CAP_FOWNER",
+  "CAP_FSETID",
+  "CAP_KILL",
+  "CAP_NET_BIND_SERVICE",
+  "CAP_SETGID",
+  "CAP_SETUID",
+] as const;
+
+/** `docker`: the default of Docker, which is also the limit of what can be asked for. No mounts, network settings or clock either. */
+export const CAPABILITIES = {
+  minimal: MINIMAL,
+  docker: [...MINIMAL, "CAP_AUDIT_WRITE", "CAP_MKNOD", "CAP_NET_RAW", "CAP_SETFCAP", "CAP_SETPCAP", "CAP_SYS_CHROOT"],
+} as const satisfies Record<CapabilitySet, readonly string[]>;

@@ -23,6 +23,12 @@ export interface GroupLimits {
   readonly pids?: number;
 }
 
+/** Enough for a build with many compilers, and far below the limit of the machine. */
+export const DEFAULT_PROCESSES = 1_024;
+
+/** Below the limit of most services: a runtime without CAP_SYS_RESOURCE cannot raise its own. */
+export const DEFAULT_OPEN_FILES = 16_384;
+
 export const CPU_PERIOD_US = 100_000;
 
 /** The kernel refuses a smaller quota. */

@@ -33,6 +33,30 @@ export const INIT_PATH = "/.aenv/init";
 /** Paths that the runtime mounts itself, and whose content the isolation depends on. */
 const RESERVED = ["/proc", "/sys", "/dev", "/.aenv"];
 
+/** Files of /proc and /sys that describe the machine instead of the sandbox. */
+export const MASKED = [
+  "/proc/acpi",
+  "/proc/asound",
+  "/proc/interrupts",
+  "/proc/kcore",
+  "/proc/keys",
+  "/proc/latency_stats",
+  "/proc/sched_debug",
+  "/proc/scsi",
+  "/proc/timer_list",
+  "/proc/timer_stats",
+  "/sys/devices/virtual/powercap",
+  "/sys/firmware",
+  "/sys/fs/bpf",
+  "/sys/fs/pstore",
+  "/sys/kernel/debug",
+  "/sys/kernel/security",
+  "/sys/kernel/tracing",
+];
+
+/** Files of /proc that change settings of the machine. */
+export const READ_ONLY = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+
 /** The file systems that Linux programs expect. `sys`: a new one, an empty folder, or nothing because the root has one. */
 export function systemMounts({
   cgroup,
