@@ -69,6 +69,11 @@ export { listQuotas, type Quota, roomIn } from "./kubernetes/quota.ts";
 export { type RightsRule, requiredRights } from "./kubernetes/rights.ts";
 export { readServiceTemplates, type ServiceTemplates } from "./kubernetes/service/templates.ts";
 export { waitUntilReady } from "./lifecycle/readiness.ts";
+export { MemoryEngine, type MemoryEngineOptions, type MemoryListener, type MemoryProgram } from "./memory/engine.ts";
+export type { MemorySandbox } from "./memory/sandbox.ts";
+export type { RootFiles } from "./oci/container.ts";
+export { OciEngine } from "./oci/engine.ts";
+export type { OciEngineOptions } from "./oci/options.ts";
 export {
   type ProbeResult,
   probeControlGroups,
@@ -81,12 +86,7 @@ export {
   probeSandbox,
   probeSubnet,
   probeUserNamespaces,
-} from "./machine/probes.ts";
-export { MemoryEngine, type MemoryEngineOptions, type MemoryListener, type MemoryProgram } from "./memory/engine.ts";
-export type { MemorySandbox } from "./memory/sandbox.ts";
-export type { RootFiles } from "./oci/container.ts";
-export { OciEngine } from "./oci/engine.ts";
-export type { OciEngineOptions } from "./oci/options.ts";
+} from "./oci/probes.ts";
 export { describeCut } from "./oci/snapshots/connections.ts";
 export { type Budget, type Share, share } from "./pool/share.ts";
 export { type WarmFailure, type WarmKind, WarmPool } from "./pool/warm-pool.ts";

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { probeSubnet } from "../../machine/probes.ts";
+import { probeSubnet } from "../../oci/probes.ts";
 import type { SandboxNetwork } from "../held-network.ts";
 import { namespaceCables, namespacePath } from "../namespaces.ts";
 import { Networks } from "../networks.ts";

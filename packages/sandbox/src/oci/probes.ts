@@ -12,11 +12,11 @@ import { filterProblem } from "../docker/packet-filter.ts";
 import type { SandboxRuntime } from "../engine/engine.ts";
 import { LayerStore } from "../images/layers.ts";
 import { findSubnet } from "../network/home.ts";
-import { ControlGroup, findHierarchy } from "../oci/cgroups/group.ts";
-import { findMapProblem, newUserMapping } from "../oci/overlay/mapped.ts";
-import { mountRoot, removeRoot, rootPath } from "../oci/overlay/root.ts";
-import { openRuntime } from "../oci/runtime/open.ts";
-import { removeGroups, tryRuntime } from "../oci/runtime/trial.ts";
+import { ControlGroup, findHierarchy } from "./cgroups/group.ts";
+import { findMapProblem, newUserMapping } from "./overlay/mapped.ts";
+import { mountRoot, removeRoot, rootPath } from "./overlay/root.ts";
+import { openRuntime } from "./runtime/open.ts";
+import { removeGroups, tryRuntime } from "./runtime/trial.ts";
 
 /** What a probe found. A failed one says why, in a sentence without its subject: "no program 'runc'". */
 export type ProbeResult = { readonly ok: true; readonly detail: string } | { readonly ok: false; readonly reason: string };
