@@ -1,6 +1,7 @@
 export { type BaseRoot, type BaseRootOptions, openBaseRoot } from "./base-root/base-root.ts";
 export { baseRunnerCommand } from "./base-root/files.ts";
 export { DockerEngine, type DockerEngineOptions } from "./docker/engine.ts";
+export { probeDocker, probeDockerEgress } from "./docker/probes.ts";
 export type { Architecture } from "./engine/architecture.ts";
 export {
   type CommandDefaults,
@@ -37,6 +38,7 @@ export type {
   ServiceStatus,
   ServiceStorage,
 } from "./engine/service.ts";
+export { type ProbeResult, probeProgram, probeUserNamespaces } from "./host/probe.ts";
 export { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./host/process-table.ts";
 export { type ImageStore, type ImageStoreOptions, imageName, openImageStore } from "./image-store.ts";
 export type { LayerStore } from "./images/layers.ts";
@@ -71,22 +73,11 @@ export { readServiceTemplates, type ServiceTemplates } from "./kubernetes/servic
 export { waitUntilReady } from "./lifecycle/readiness.ts";
 export { MemoryEngine, type MemoryEngineOptions, type MemoryListener, type MemoryProgram } from "./memory/engine.ts";
 export type { MemorySandbox } from "./memory/sandbox.ts";
+export { probeNetwork, probeSubnet } from "./network/probes.ts";
 export type { RootFiles } from "./oci/container.ts";
 export { OciEngine } from "./oci/engine.ts";
 export type { OciEngineOptions } from "./oci/options.ts";
-export {
-  type ProbeResult,
-  probeControlGroups,
-  probeDocker,
-  probeDockerEgress,
-  probeNetwork,
-  probeOverlay,
-  probeOwnUsers,
-  probeProgram,
-  probeSandbox,
-  probeSubnet,
-  probeUserNamespaces,
-} from "./oci/probes.ts";
+export { probeControlGroups, probeOverlay, probeOwnUsers, probeSandbox } from "./oci/probes.ts";
 export { describeCut } from "./oci/snapshots/connections.ts";
 export { type Budget, type Share, share } from "./pool/share.ts";
 export { type WarmFailure, type WarmKind, WarmPool } from "./pool/warm-pool.ts";

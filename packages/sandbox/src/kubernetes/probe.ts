@@ -1,5 +1,5 @@
 import { messageOf } from "@aenv/contract";
-import type { ProbeResult } from "../oci/probes.ts";
+import type { ProbeResult } from "../host/probe.ts";
 import type { ClusterAccess } from "./api/access.ts";
 import { KubernetesApi, type KubernetesObject } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";

@@ -2,7 +2,9 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describeNeeding, mountUntranslatedDisk, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
-import { probeControlGroups, probeNetwork, probeOverlay, probeOwnUsers, probeProgram, probeSandbox } from "./probes.ts";
+import { probeProgram } from "../host/probe.ts";
+import { probeNetwork } from "../network/probes.ts";
+import { probeControlGroups, probeOverlay, probeOwnUsers, probeSandbox } from "./probes.ts";
 
 describe("the probe of a program", () => {
   it("returns the first line of its output", async () => {

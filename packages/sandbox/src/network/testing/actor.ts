@@ -1,9 +1,9 @@
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { probeSubnet } from "../../oci/probes.ts";
 import type { SandboxNetwork } from "../held-network.ts";
 import { namespaceCables, namespacePath } from "../namespaces.ts";
 import { Networks } from "../networks.ts";
+import { probeSubnet } from "../probes.ts";
 import type { Refusal } from "../refusals.ts";
 import { answerCalls, type Methods } from "./calls.ts";
 
