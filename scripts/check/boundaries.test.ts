@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { checkBoundaries } from "./boundaries.ts";
@@ -154,6 +155,29 @@ describe("checkBoundaries", () => {
         "packages/kit/src/cellar: this room is not in the diagram of ARCHITECTURE.md",
         "ARCHITECTURE.md:8: the arrows from 'kit/serve' form a cycle",
         "ARCHITECTURE.md:8: the arrows from 'kit/mcp' form a cycle",
+      ]);
+    });
+
+    it("fails on a package whose folders are not in the diagram", async () => {
+      const file = { "packages/contract/src/cellar/wine.ts": "export {};\n" };
+      expect(await problemsWith(file)).toEqual(["packages/contract/src/cellar: this room is not in the diagram of ARCHITECTURE.md"]);
+    });
+
+    it.each([
+      ["sandbox", "docker", "oci"],
+      ["rollout", "player", "agents"],
+    ])("fails on a wrong arrow in %s, by the diagram of this repository: %s -> %s", async (name, from, to) => {
+      const planted = `packages/${name}/src/${from}/planted.ts`;
+      using tree = temporaryTree({
+        "ARCHITECTURE.md": await readFile(new URL("../../ARCHITECTURE.md", import.meta.url), "utf8"),
+        "package.json": { workspaces: ["packages/*"] },
+        [`packages/${name}/package.json`]: { name: `@aenv/${name}` },
+        [`packages/${name}/src/${to}/known.ts`]: "export {};\n",
+        [planted]: `import type { A } from "../${to}/known.ts";\n`,
+      });
+      const problems = (await checkBoundaries(tree.path)).map(formatProblem);
+      expect(problems.filter((problem) => problem.startsWith("packages/"))).toEqual([
+        `${planted}:1: ${name}/${from} may not import ${name}/${to} (see the diagram in ARCHITECTURE.md)`,
       ]);
     });
 

@@ -10,7 +10,7 @@ const MAP = "ARCHITECTURE.md";
 /**
  * Checks all imports against the diagram in ARCHITECTURE.md. Fails on an import without an arrow, an import that bypasses a room's
  * exported subpaths, a package that the room does not declare, and a room that is only in the diagram or only on disk. The same
- * for the rooms inside a package, if the diagram names them.
+ * for the rooms inside a package.
  *
  * Tests (`*.test.ts`, `conformance.ts`, `fixtures/`, `testing/`, `interop/`) may import any room through its exported subpaths, and any package:
  * they ship nothing.

@@ -3,16 +3,16 @@ import type { Problem } from "./problem.ts";
 import type { Room, SourceFile } from "./rooms.ts";
 
 /**
- * The rooms inside a package: the folders of its `src`, named `server/hub` in the diagram. A package's inner imports are checked if
- * the diagram names one of its folders. Files directly in `src` wire the inner rooms together, so they may import all of them; an
- * inner room may import those files only by an arrow to the package itself (`server/hub -> server`).
+ * The rooms inside a package: the folders of its `src`, named `server/hub` in the diagram. All folders of the packages in `packages/` are
+ * drawn; those of other workspaces if the diagram names one of them. Files directly in `src` wire the inner rooms together, so they may
+ * import all of them; an inner room may import those files only by an arrow to the package itself (`server/hub -> server`).
  */
-export function hasInnerRooms(diagram: Diagram, room: Room): boolean {
-  return innerNames(diagram, room).length > 0;
+function hasInnerRooms(diagram: Diagram, room: Room): boolean {
+  return room.folder.startsWith("packages/") || innerNames(diagram, room).length > 0;
 }
 
 /** The inner room that a file of the package belongs to: `server/hub`, or `server` for a file directly in `src`. */
-export function innerRoomOf(room: Room, path: string): string {
+function innerRoomOf(room: Room, path: string): string {
   const folder = /^src\/([^/]+)\//.exec(path.slice(room.folder.length + 1))?.[1];
   return folder === undefined ? room.name : `${room.name}/${folder}`;
 }
@@ -28,8 +28,8 @@ export function innerObjection(diagram: Diagram, room: Room, file: SourceFile, t
 
 /** Inner rooms that are only in the diagram or only on disk, and arrows that form a cycle. */
 export function* compareInnerRooms(diagram: Diagram, room: Room, map: string): Generator<Problem> {
+  if (!hasInnerRooms(diagram, room)) return;
   const drawn = innerNames(diagram, room);
-  if (drawn.length === 0) return;
   const folders = new Set(room.files.filter((file) => !file.isTest).map((file) => innerRoomOf(room, file.path)));
   folders.delete(room.name);
   for (const [name, line] of drawn) {
