@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { parseBoundedJson } from "@aenv/kit";
 import { type AtifTrajectory, parseTrajectory } from "../atif/trajectory.ts";
 import { isFile, readText } from "./files.ts";
 
@@ -10,7 +11,7 @@ export async function loadPriorContext(folder: string): Promise<PriorContext | n
   const path = join(folder, "trajectory.json");
   if (!(await isFile(path))) return null;
   try {
-    return { trajectory: parseTrajectory(JSON.parse(await readText(path))) };
+    return { trajectory: parseTrajectory(parseBoundedJson(await readText(path))) };
   } catch (error) {
     return { problem: `its trajectory.json is no trajectory of an agent: ${(error as Error).message}` };
   }
