@@ -1,25 +1,15 @@
-import { type EgressPolicy, PlatformError } from "@aenv/contract";
+import type { EgressPolicy } from "@aenv/contract";
 import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
-import { isSandboxId } from "../lifecycle/sandbox-id.ts";
+import { unsupported } from "../lifecycle/spec-check.ts";
 import { assertCapabilities, type CapabilityLimit, capabilitiesRefused } from "../spec/capabilities.ts";
 import type { ChosenRuntime, Daemon } from "./daemon.ts";
-
-export function assertValid(spec: SandboxSpec): void {
-  const { id } = spec;
-  if (!isSandboxId(id))
-    throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
-  if (spec.command.length === 0 && spec.image === undefined && spec.listening?.kind !== "none")
-    throw new PlatformError("request.invalid", `sandbox '${id}' has neither a command nor an image to run`);
-  if (spec.snapshot !== undefined)
-    throw new PlatformError("sandbox.unsupported", `sandbox '${id}' starts from a snapshot, which the docker engine does not have`);
-}
 
 /** gVisor does not use the daemon's name server. Podman gives the machine an address in every network. */
 export function assertNetworks(id: string, { isPodman }: Daemon, runtime: SandboxRuntime): void {
   if (!isPodman && runtime === "runc") return;
-  throw new PlatformError(
-    "sandbox.unsupported",
-    `sandbox '${id}' cannot share a private network or a volume: that needs Docker and the runtime runc, not ${isPodman ? "Podman" : runtime}`,
+  throw unsupported(
+    id,
+    `cannot share a private network or a volume: that needs Docker and the runtime runc, not ${isPodman ? "Podman" : runtime}`,
   );
 }
 

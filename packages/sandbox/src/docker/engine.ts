@@ -22,16 +22,19 @@ import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { initProgram } from "../init/program.ts";
 import { connectStartingInit } from "../init/ready.ts";
-import { cancelled, EngineWork } from "../lifecycle/engine-work.ts";
+import { EngineWork } from "../lifecycle/engine-work.ts";
 import { LimitWatch } from "../lifecycle/limit-watch.ts";
 import { waitUntilReady } from "../lifecycle/readiness.ts";
+import { assertValid } from "../lifecycle/spec-check.ts";
+import { startFailed } from "../lifecycle/start-errors.ts";
+import { startWithin } from "../lifecycle/start-limits.ts";
 import type { NetworksOptions } from "../network/networks.ts";
 import type { RegistryPolicyOptions } from "../registry/policy.ts";
 import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../spec/capabilities.ts";
 import { mainProgram } from "../spec/program.ts";
 import { DockerApi, isDockerError } from "./api.ts";
 import { type Base, BaseImage } from "./base-image.ts";
-import { assertCapable, assertNetworks, assertValid } from "./checks.ts";
+import { assertCapable, assertNetworks } from "./checks.ts";
 import { containerConfig, containerName, INIT_SOCKET, processesOf, seccompFile, seccompText } from "./container.ts";
 import { DockerContainers, REMOVED } from "./containers.ts";
 import { type Daemon, defaultKind, readDaemon, runtimeFor } from "./daemon.ts";
@@ -49,7 +52,6 @@ import {
   PROGRAM_PORT,
   programOf,
   StartFailure,
-  startFailed,
   startProgram,
 } from "./program-start.ts";
 import { createSocketFolders, type DockerRecord, initSocket, runFolder, socketsFor } from "./record.ts";
@@ -191,17 +193,13 @@ export class DockerEngine implements SandboxEngine {
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    assertValid(spec);
-    try {
-      return await this.#work.start(spec.id, signal, (either) => {
-        const record = this.#newRecord(spec);
-        // Written before the container exists: after a crash in between, the next engine finds the record.
-        this.#records.create(spec.id, record);
-        return this.#start(spec, record, either);
-      });
-    } catch (error) {
-      throw isPlatformError(error) ? error : startFailed(spec, messageOf(error), []);
-    }
+    assertValid(spec, { snapshot: "starts from a snapshot, which the docker engine does not have" });
+    return this.#work.start(spec.id, signal, (either) => {
+      const record = this.#newRecord(spec);
+      // Written before the container exists: after a crash in between, the next engine finds the record.
+      this.#records.create(spec.id, record);
+      return this.#start(spec, record, either);
+    });
   }
 
   async list(): Promise<readonly Sandbox[]> {
@@ -270,42 +268,42 @@ export class DockerEngine implements SandboxEngine {
 
   /** Creates the container, starts the program in it, and waits until it answers. */
   async #run(sandbox: DockerSandbox, spec: SandboxSpec, image: DockerImage, signal: AbortSignal): Promise<void> {
-    const stop = new AbortController();
-    const fail = (reason: string) => stop.abort(new StartFailure(reason));
-    const cancel = () => stop.abort(cancelled(spec.id));
     let status: number | null = null;
-    const timer = setTimeout(() => fail(describeTimeout(sandbox, spec, status)), spec.startTimeoutMs);
-    sandbox.exited.then(({ reason }) => fail(reason));
-    signal.addEventListener("abort", cancel);
-    if (signal.aborted) cancel();
+    const listening = spec.listening ?? APPENDED;
+    const limits = {
+      id: spec.id,
+      signal,
+      timeoutMs: spec.startTimeoutMs,
+      timedOut: async () => {
+        const reason = describeTimeout(sandbox, spec, status);
+        const lines = await sandbox.tail(20).catch(() => []);
+        const last = lines.at(-1);
+        return startFailed(spec.id, `${reason}${last === undefined ? "" : `; it last printed: ${last}`}`, lines);
+      },
+    };
     try {
-      await this.#createContainer(sandbox, spec, image);
-      stop.signal.throwIfAborted();
-      const init = await this.#takeInit(sandbox, stop.signal);
-      await writeEgressHint(init, sandbox.record);
-      const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, stop.signal);
-      await startProgram(init, spec, programOf(spec, image, this.initKey), folder);
-      const listening = spec.listening ?? APPENDED;
-      await sandbox.forward();
-      if (listening.kind !== "none")
+      await startWithin(limits, async (stop, fail) => {
+        sandbox.exited.then(({ reason }) => fail(() => new StartFailure(reason)));
+        await this.#createContainer(sandbox, spec, image);
+        stop.throwIfAborted();
+        const init = await this.#takeInit(sandbox, stop);
+        await writeEgressHint(init, sandbox.record);
+        const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, stop);
+        await startProgram(init, spec, programOf(spec, image, this.initKey), folder);
+        await sandbox.forward();
+        if (listening.kind === "none") return;
         await waitUntilReady(
           () => sandbox.address,
           listening,
-          stop.signal,
+          stop,
           (answered) => {
             status = answered;
           },
         );
+      });
     } catch (error) {
-      const cause = stop.signal.aborted ? stop.signal.reason : error;
-      if (isPlatformError(cause)) throw cause;
-      const lines = await sandbox.tail(20).catch(() => []);
-      const last = cause instanceof StartFailure && cause.message.includes("within") ? lines.at(-1) : undefined;
-      throw startFailed(spec, `${messageOf(cause)}${last === undefined ? "" : `; it last printed: ${last}`}`, lines);
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", cancel);
-      stop.abort();
+      if (isPlatformError(error)) throw error;
+      throw startFailed(spec.id, messageOf(error), await sandbox.tail(20).catch(() => []));
     }
   }
 

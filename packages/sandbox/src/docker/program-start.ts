@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";
-import { CALLERS_LABEL, OWN_CONNECTIONS_KEY, OWN_CONNECTIONS_VARIABLE, PlatformError } from "@aenv/contract";
+import { CALLERS_LABEL, OWN_CONNECTIONS_KEY, OWN_CONNECTIONS_VARIABLE } from "@aenv/contract";
 import type { Listening, SandboxSpec } from "../engine/engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
@@ -66,10 +66,6 @@ export function describeTimeout(
   const request = `GET ${healthPathOf(listening)}`;
   const state = sandbox.isListening ? `the program listens, but did not answer ${request}` : "the program did not listen on its port";
   return `${status === null ? state : `the program answered ${status} to ${request}`} within ${startTimeoutMs} ms`;
-}
-
-export function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {
-  return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
 }
 
 /** `folder` is the path of the program's files in the sandbox. No program: the sandbox only runs commands. */

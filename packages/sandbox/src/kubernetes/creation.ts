@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { PlatformError } from "@aenv/contract";
 import type { SandboxSpec } from "../engine/engine.ts";
+import { existsAlready } from "../lifecycle/start-errors.ts";
 import type { KubernetesApi } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";
 import type { KubernetesEngineOptions } from "./options.ts";
@@ -100,8 +100,4 @@ function newState(spec: SandboxSpec, template: Pod, baseImage: string): PodState
     attempt: randomBytes(9).toString("base64url"),
     startsUntil: Date.now() + spec.startTimeoutMs,
   };
-}
-
-export function existsAlready(id: string): PlatformError {
-  return new PlatformError("sandbox.exists", `a sandbox '${id}' exists already; destroy it first, or choose another id`);
 }

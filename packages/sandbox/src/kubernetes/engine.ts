@@ -7,8 +7,9 @@ import { openHomeId } from "../host/home-id.ts";
 import { initKeyArgument, openInitKey, readInitKey } from "../init/key.ts";
 import { EngineWork } from "../lifecycle/engine-work.ts";
 import type { LimitWatch } from "../lifecycle/limit-watch.ts";
+import { existsAlready } from "../lifecycle/start-errors.ts";
 import { type ApiCounters, KubernetesApi } from "./api/client.ts";
-import { existsAlready, PodCreation } from "./creation.ts";
+import { PodCreation } from "./creation.ts";
 import { claimedNote, createdNote, endedNote, secondEndedNote, startFailedNote, usedNote, waitingNote } from "./events/event.ts";
 import { PodEvents } from "./events/events.ts";
 import { describeEnd } from "./exit-reason.ts";
@@ -38,7 +39,7 @@ import { KubernetesServices } from "./service/services.ts";
 import { readServiceTemplates } from "./service/templates.ts";
 import { startInPod } from "./start.ts";
 import { Sweeps } from "./sweeps.ts";
-import { assertValid } from "./validate.ts";
+import { assertPod } from "./validate.ts";
 
 /** A server that has died is given this much longer than its start may take. */
 const ADOPT_AFTER_MS = 60_000;
@@ -140,8 +141,7 @@ export class KubernetesEngine implements SandboxEngine {
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    assertValid(spec);
-    if (this.#work.isStarting(spec.id)) throw existsAlready(spec.id);
+    assertPod(spec);
     try {
       return await this.#work.start(spec.id, signal, (either) => this.#start(spec, either));
     } finally {

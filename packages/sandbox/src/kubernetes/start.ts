@@ -6,8 +6,8 @@ import type { InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { readArchive } from "../init/folder.ts";
 import { connectStartingInit } from "../init/ready.ts";
-import { cancelled } from "../lifecycle/engine-work.ts";
 import { waitUntilReady } from "../lifecycle/readiness.ts";
+import { startWithin } from "../lifecycle/start-limits.ts";
 import { healthPathOf, outsideOnly, tellAddress } from "../spec/listening.ts";
 import { readDefaults } from "./defaults.ts";
 import { StartFailure } from "./failures.ts";
@@ -47,28 +47,27 @@ const MAX_ARCHIVE_BYTES = 4 * 1024 * 1024;
 /** Waits until the pod runs, starts the program in it, and waits until the program answers. */
 export async function startInPod(start: PodStart): Promise<void> {
   const { spec, signal, open, note } = start;
-  const stop = new AbortController();
   const stage: Stage = { detail: "the pod was not started" };
-  const cancel = () => stop.abort(cancelled(spec.id, stage.detail));
-  const timer = setTimeout(() => stop.abort(new StartFailure(`${stage.detail} within ${spec.startTimeoutMs} ms`)), spec.startTimeoutMs);
-  signal.addEventListener("abort", cancel);
-  if (signal.aborted) cancel();
+  const limits = {
+    id: spec.id,
+    signal,
+    timeoutMs: spec.startTimeoutMs,
+    timedOut: () => new StartFailure(`${stage.detail} within ${spec.startTimeoutMs} ms`),
+    waitsFor: () => stage.detail,
+  };
   const archive = spec.firstFolder === undefined ? undefined : readArchive(spec.firstFolder, MAX_ARCHIVE_BYTES).catch(() => undefined);
   try {
-    const sandbox = open(await untilPlaced(start, stage, stop.signal));
-    sandbox.exited.then(({ reason }) => stop.abort(new StartFailure(reason)));
-    const second = sandbox.second === undefined ? undefined : await startSecond(start, sandbox.second, stage, stop.signal);
-    const own = sandbox.state.hasInit ? await startProgram(start, sandbox, archive, stage, stop.signal) : { cwd: "/", env: {} };
-    const defaults = { ...own, ...(second !== undefined && { second }) };
-    await Promise.all([untilAnswering(spec.listening ?? APPENDED, sandbox, stage, stop.signal), note(sandbox, defaults, stop.signal)]);
+    await startWithin(limits, async (stop, fail) => {
+      const sandbox = open(await untilPlaced(start, stage, stop));
+      sandbox.exited.then(({ reason }) => fail(() => new StartFailure(reason)));
+      const second = sandbox.second === undefined ? undefined : await startSecond(start, sandbox.second, stage, stop);
+      const own = sandbox.state.hasInit ? await startProgram(start, sandbox, archive, stage, stop) : { cwd: "/", env: {} };
+      const defaults = { ...own, ...(second !== undefined && { second }) };
+      await Promise.all([untilAnswering(spec.listening ?? APPENDED, sandbox, stage, stop), note(sandbox, defaults, stop)]);
+    });
   } catch (error) {
-    const cause = stop.signal.aborted ? stop.signal.reason : error;
     // A sandbox that has just ended cuts connections before the cluster reports why.
-    throw stop.signal.aborted || !isPlatformError(error, "sandbox.lost") ? cause : await lostReason(start, stage, error);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", cancel);
-    stop.abort();
+    throw isPlatformError(error, "sandbox.lost") ? await lostReason(start, stage, error) : error;
   }
 }
 

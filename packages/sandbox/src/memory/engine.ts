@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener } from "node:h
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex, Readable } from "node:stream";
-import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import { PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
   type ExportedSnapshot,
@@ -16,7 +16,10 @@ import {
   type SnapshotDescription,
   type SnapshotPart,
 } from "../engine/engine.ts";
+import { EngineWork } from "../lifecycle/engine-work.ts";
 import { probe } from "../lifecycle/readiness.ts";
+import { existsAlready, startFailed } from "../lifecycle/start-errors.ts";
+import { startWithin } from "../lifecycle/start-limits.ts";
 import { MemorySandbox } from "./sandbox.ts";
 import { MemorySnapshots } from "./snapshots.ts";
 
@@ -60,8 +63,8 @@ export class MemoryEngine implements SandboxEngine {
   readonly can: EngineAbilities;
   readonly #start: MemoryProgram;
   readonly #folder = mkdtempSync(join(tmpdir(), "aenv-memory-"));
-  /** Null while it is being created. */
-  readonly #sandboxes = new Map<string, MemorySandbox | null>();
+  readonly #sandboxes = new Map<string, MemorySandbox>();
+  readonly #work = new EngineWork();
   readonly #snapshots: MemorySnapshots;
   #count = 0;
 
@@ -72,38 +75,12 @@ export class MemoryEngine implements SandboxEngine {
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    if (this.#sandboxes.has(spec.id)) throw new PlatformError("sandbox.exists", `a sandbox '${spec.id}' exists already`);
-    if (signal.aborted) throw cancelled(spec.id);
-    const path = join(this.#folder, String(++this.#count));
-    const sandbox = new MemorySandbox(spec, path, this.#snapshots, () => this.#sandboxes.delete(spec.id));
-    this.#sandboxes.set(spec.id, null);
-    const stop = new AbortController();
-    const timer = setTimeout(() => stop.abort(), spec.startTimeoutMs);
-    const cancel = () => stop.abort();
-    signal.addEventListener("abort", cancel);
-    try {
-      const listener = await this.#start(spec, sandbox);
-      const server = createServer((request, response) => void sandbox.untilThawed().then(() => listener(request, response)));
-      if (listener.upgrade !== undefined) server.on("upgrade", listener.upgrade);
-      await sandbox.listen(server);
-      await probe(sandbox.address, stop.signal);
-      this.#sandboxes.set(spec.id, sandbox);
-      return sandbox;
-    } catch (error) {
-      await sandbox.destroy();
-      if (signal.aborted) throw cancelled(spec.id);
-      const reason = stop.signal.aborted ? `it did not answer within ${spec.startTimeoutMs} ms` : messageOf(error);
-      throw isPlatformError(error)
-        ? error
-        : new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { cause: error, details: { reason } });
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", cancel);
-    }
+    if (this.#sandboxes.has(spec.id)) throw existsAlready(spec.id);
+    return this.#work.start(spec.id, signal, (either) => this.#open(spec, either));
   }
 
   async list(): Promise<readonly Sandbox[]> {
-    return [...this.#sandboxes.values()].filter((sandbox): sandbox is MemorySandbox => sandbox !== null && !sandbox.hasExited);
+    return [...this.#sandboxes.values()].filter(({ hasExited }) => !hasExited);
   }
 
   /** How many snapshots are stored. */
@@ -126,17 +103,34 @@ export class MemoryEngine implements SandboxEngine {
   /** Ends a sandbox as if its program had crashed. */
   async crash(id: string, reason: string): Promise<void> {
     const sandbox = this.#sandboxes.get(id);
-    if (sandbox === undefined || sandbox === null) throw new PlatformError("sandbox.lost", `there is no sandbox '${id}'`);
+    if (sandbox === undefined) throw new PlatformError("sandbox.lost", `there is no sandbox '${id}'`);
     await sandbox.exit(reason);
   }
 
   /** Sandboxes in memory cannot outlive their engine, so they are destroyed. */
   async close(): Promise<void> {
-    await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox?.destroy()));
+    await this.#work.close();
+    await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.destroy()));
     await rm(this.#folder, { recursive: true, force: true });
   }
-}
 
-function cancelled(id: string): PlatformError {
-  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`);
+  async #open(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    const path = join(this.#folder, String(++this.#count));
+    const sandbox = new MemorySandbox(spec, path, this.#snapshots, () => this.#sandboxes.delete(spec.id));
+    const timedOut = () => startFailed(spec.id, `it did not answer within ${spec.startTimeoutMs} ms`);
+    try {
+      await startWithin({ id: spec.id, signal, timeoutMs: spec.startTimeoutMs, timedOut }, async (stop) => {
+        const listener = await this.#start(spec, sandbox);
+        const server = createServer((request, response) => void sandbox.untilThawed().then(() => listener(request, response)));
+        if (listener.upgrade !== undefined) server.on("upgrade", listener.upgrade);
+        await sandbox.listen(server);
+        await probe(sandbox.address, stop);
+      });
+      this.#sandboxes.set(spec.id, sandbox);
+      return sandbox;
+    } catch (error) {
+      await sandbox.destroy();
+      throw error;
+    }
+  }
 }

@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import type { Readable } from "node:stream";
-import { isPlatformError, messageOf, PlatformError, TimedSignal } from "@aenv/contract";
+import { messageOf, PlatformError, TimedSignal } from "@aenv/contract";
 import {
   type EngineAbilities,
   type ExportedSnapshot,
@@ -21,8 +21,11 @@ import {
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
+import { EngineWork } from "../lifecycle/engine-work.ts";
 import { LimitWatch } from "../lifecycle/limit-watch.ts";
 import { PeriodicChecks } from "../lifecycle/periodic-checks.ts";
+import { assertValid } from "../lifecycle/spec-check.ts";
+import { startFailed } from "../lifecycle/start-errors.ts";
 import type { Limits } from "../spec/limits.ts";
 import { DEFAULT_PROCESSES } from "../spec/limits.ts";
 import { mainProgram } from "../spec/program.ts";
@@ -37,10 +40,8 @@ import {
   APPENDED,
   addHosts,
   addressOf,
-  assertValid,
-  cancelled,
+  assertProgram,
   makeWorkingDirectory,
-  startFailed,
   startProgram,
   untilReady,
   withAddress,
@@ -98,9 +99,7 @@ export class OciEngine implements SandboxEngine {
   readonly #sandboxes = new Map<string, OciSandbox>();
   /** Adopted, and not listed yet: nobody else would remove one that ends before. */
   readonly #unseen = new Set<OciSandbox>();
-  readonly #starting = new Map<string, Promise<Sandbox>>();
-  readonly #destroying = new Set<Promise<void>>();
-  readonly #closing = new AbortController();
+  readonly #work = new EngineWork();
   // A kernel of gVisor that was killed closes no connections, and one without its files goes on, so their end is not seen otherwise.
   readonly #running = new PeriodicChecks<OciSandbox>(500, (sandbox) => {
     const { record, init } = sandbox.container;
@@ -142,28 +141,18 @@ export class OciEngine implements SandboxEngine {
 
   /** Creates what the pools of containers and networks lack, as is done after each start. Never rejects. */
   async fillPools(): Promise<void> {
-    if (this.#closing.signal.aborted) return;
+    if (this.#work.isClosed) return;
     await Promise.all(this.#pools().map((pool) => pool.fill()));
     await this.#parts?.networks.refill();
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     assertValid(spec);
-    if (this.#closing.signal.aborted)
-      throw new PlatformError("server.draining", `sandbox '${spec.id}' was not created: the engine is closed`);
-    if (signal.aborted) throw cancelled(spec.id);
-    try {
+    assertProgram(spec);
+    return this.#work.start(spec.id, signal, (either) => {
       this.#records.create(spec.id, this.#newRecord(spec));
-      const starting = this.#start(spec, AbortSignal.any([signal, this.#closing.signal]));
-      this.#starting.set(spec.id, starting);
-      return await starting.finally(() => {
-        this.#starting.delete(spec.id);
-        this.#fillSoon();
-      });
-    } catch (error) {
-      if (signal.aborted || this.#closing.signal.aborted) throw cancelled(spec.id);
-      throw isPlatformError(error) ? error : startFailed(spec, messageOf(error), []);
-    }
+      return this.#start(spec, either).finally(() => this.#fillSoon());
+    });
   }
 
   async list(): Promise<readonly Sandbox[]> {
@@ -205,14 +194,11 @@ export class OciEngine implements SandboxEngine {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new Error("the engine is closed"));
     clearInterval(this.#collecting);
     clearInterval(this.#tidying);
     clearTimeout(this.#filling);
-    await Promise.allSettled(this.#starting.values());
+    await this.#work.close();
     await this.#removeUnseen();
-    // A caller may not wait for its destroy; if the server exited in between, files would be left.
-    await Promise.allSettled(this.#destroying);
     const parts = await this.#opened?.catch(() => undefined);
     await Promise.all(this.#pools().map((pool) => pool.close()));
     this.#running.close();
@@ -230,7 +216,7 @@ export class OciEngine implements SandboxEngine {
   #fillSoon(): void {
     this.#filling ??= setTimeout(() => {
       this.#filling = undefined;
-      if (this.#starting.size === 0) void this.fillPools();
+      if (!this.#work.isStartingAny) void this.fillPools();
     }, FILL_AFTER_MS).unref();
   }
 
@@ -386,7 +372,7 @@ export class OciEngine implements SandboxEngine {
       logBytes: this.#options.logBytes,
       release: async () => (await this.#open()).containers.remove(container.record),
       snapshot: (one, fidelity, signal) => this.#snapshot(one, fidelity, signal),
-      destroy: (one) => this.#destroy(one),
+      destroy: (one) => this.#work.end(this.#end(one)),
     });
     this.#running.add(sandbox);
     if (this.#options.onLimit !== undefined) this.#limits.add(sandbox);
@@ -411,7 +397,7 @@ export class OciEngine implements SandboxEngine {
     // A sandbox that only runs commands does not start the program of its image, which often is a shell that would end at once.
     if (listening.kind === "none" && spec.command.length === 0) return;
     const program = mainProgram(withAddress(spec, listening, sandbox.container.record.runtime), sandbox.container.record.files.config);
-    if (program === null) throw startFailed(spec, "neither the image nor the specification names a program", []);
+    if (program === null) throw startFailed(spec.id, "neither the image nor the specification names a program");
     // A snapshot has the folder already, with the changes of its program, also if it was taken on another machine.
     const folder = spec.folder === undefined ? null : await sandbox.addProgramFolder(spec.folder, signal);
     const workingDirectory = folder === null ? program.workingDirectory : posix.join(folder, spec.cwd ?? ".");
@@ -451,12 +437,6 @@ export class OciEngine implements SandboxEngine {
       initPath,
     };
     return takeSnapshot(subject, fidelity, { layers, snapshots, signal });
-  }
-
-  #destroy(sandbox: OciSandbox): Promise<void> {
-    const destroying = this.#end(sandbox).finally(() => this.#destroying.delete(destroying));
-    this.#destroying.add(destroying);
-    return destroying;
   }
 
   async #end(sandbox: OciSandbox): Promise<void> {
@@ -510,7 +490,7 @@ export class OciEngine implements SandboxEngine {
 
   /** False if the sandbox is to be removed. */
   async #adoptOne(id: string, record: SandboxRecord | null, containers: Containers): Promise<boolean> {
-    if (this.#starting.has(id)) return true;
+    if (this.#work.isStarting(id)) return true;
     const held = this.#sandboxes.get(id);
     if (held?.isKept || (held !== undefined && record === null)) return true;
     if (record === null) return false;
@@ -528,7 +508,7 @@ export class OciEngine implements SandboxEngine {
 
   async #openRunning(record: SandboxRecord, address: SandboxAddress, containers: Containers): Promise<OciSandbox | null> {
     const owned = record.container === null ? null : containers.find(record.container);
-    using limit = new TimedSignal(ADOPT_MS, this.#closing.signal);
+    using limit = new TimedSignal(ADOPT_MS, this.#work.closing);
     const container = owned === null ? null : await containers.open(owned, limit.signal);
     return container === null ? null : this.#openSandbox(record, container, address);
   }

@@ -3,7 +3,8 @@ import type { Listening, SandboxAddress, SandboxRuntime, SandboxSpec } from "../
 import { isInitError } from "../init/error.ts";
 import type { RemoteProcess } from "../init/process.ts";
 import { waitUntilReady } from "../lifecycle/readiness.ts";
-import { isSandboxId } from "../lifecycle/sandbox-id.ts";
+import { startFailed } from "../lifecycle/start-errors.ts";
+import { startWithin } from "../lifecycle/start-limits.ts";
 import { outsideOnly, tellAddress } from "../spec/listening.ts";
 import type { mainProgram } from "../spec/program.ts";
 import { type Container, initAddress } from "./container.ts";
@@ -29,8 +30,8 @@ export async function startProgram(
       keep: true,
     });
   } catch (error) {
-    if (isInitError(error, "no_program")) throw startFailed(spec, `program not found: ${error.message}`, []);
-    throw startFailed(spec, messageOf(error), []);
+    if (isInitError(error, "no_program")) throw startFailed(spec.id, `program not found: ${error.message}`);
+    throw startFailed(spec.id, messageOf(error));
   }
 }
 
@@ -44,7 +45,7 @@ export async function makeWorkingDirectory(sandbox: OciSandbox, spec: SandboxSpe
   try {
     await sandbox.container.init.files.mkdir({ path, parents: true });
   } catch (error) {
-    throw startFailed(spec, `the working directory ${path} of its image cannot be created: ${messageOf(error)}`, []);
+    throw startFailed(spec.id, `the working directory ${path} of its image cannot be created: ${messageOf(error)}`);
   }
 }
 
@@ -62,28 +63,25 @@ export async function untilReady(
   listening: Exclude<Listening, { kind: "none" }>,
   signal: AbortSignal,
 ): Promise<void> {
-  const stop = new AbortController();
   let status: number | null = null;
-  const fail = (reason: string) => stop.signal.aborted || stop.abort(startFailed(spec, reason, sandbox.log.tail(20)));
-  const cancel = () => stop.abort(cancelled(spec.id));
-  const timer = setTimeout(() => void describeTimeout(sandbox, listening, spec.startTimeoutMs, status).then(fail), spec.startTimeoutMs);
-  sandbox.exited.then(({ reason }) => fail(reason));
-  signal.addEventListener("abort", cancel);
-  if (signal.aborted) cancel();
-  try {
-    await waitUntilReady(
+  const failed = (reason: string) => startFailed(spec.id, reason, sandbox.log.tail(20));
+  const limits = {
+    id: spec.id,
+    signal,
+    timeoutMs: spec.startTimeoutMs,
+    timedOut: async () => failed(await describeTimeout(sandbox, listening, spec.startTimeoutMs, status)),
+  };
+  await startWithin(limits, (stop, fail) => {
+    sandbox.exited.then(({ reason }) => fail(() => failed(reason)));
+    return waitUntilReady(
       () => sandbox.address,
       listening,
-      stop.signal,
+      stop,
       (answered) => {
         status = answered;
       },
     );
-  } finally {
-    stop.abort();
-    clearTimeout(timer);
-    signal.removeEventListener("abort", cancel);
-  }
+  });
 }
 
 /** The default: the engine appends the address to the command. */
@@ -123,21 +121,8 @@ export function withAddress(spec: SandboxSpec, listening: Listening, runtime: Sa
   }
 }
 
-export function assertValid({ id, command, image, listening }: SandboxSpec): void {
-  if (!isSandboxId(id)) {
-    throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
-  }
-  if (
-    command.length === 0 &&
-    (listening === undefined || listening.kind === "appended" || (image === undefined && listening.kind === "port"))
-  )
+/** An address is not appended to the command of an image. */
+export function assertProgram({ id, command, image, listening = APPENDED }: SandboxSpec): void {
+  if (command.length === 0 && image !== undefined && listening.kind === "appended")
     throw new PlatformError("request.invalid", `sandbox '${id}' has no command to run`);
-}
-
-export function startFailed(spec: SandboxSpec, reason: string, log: readonly string[]): PlatformError {
-  return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
-}
-
-export function cancelled(id: string): PlatformError {
-  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`);
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
+import { messageOf, PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
   noAbilities,
@@ -19,9 +19,12 @@ import { removeFolder } from "../host/remove-tree.ts";
 import { socketFor } from "../host/socket-path.ts";
 import { openInitKey } from "../init/key.ts";
 import { connectStartingInit } from "../init/ready.ts";
+import { EngineWork } from "../lifecycle/engine-work.ts";
 import { PeriodicChecks } from "../lifecycle/periodic-checks.ts";
 import { waitUntilAnswering, waitUntilReady } from "../lifecycle/readiness.ts";
-import { existsAlready, isSandboxId } from "../lifecycle/sandbox-id.ts";
+import { assertValid, unsupported } from "../lifecycle/spec-check.ts";
+import { startFailed } from "../lifecycle/start-errors.ts";
+import { startWithin } from "../lifecycle/start-limits.ts";
 import { healthPathOf } from "../spec/listening.ts";
 import { copyFolder } from "./copy-folder.ts";
 import { readGivenVariables } from "./given-variables.ts";
@@ -68,9 +71,7 @@ export class ProcessEngine implements SandboxEngine {
   #groups: ControlGroups | null;
   readonly #canFindListeners = canFindListeners();
   readonly #sandboxes = new Map<string, ProcessSandbox>();
-  readonly #starting = new Map<string, Promise<Sandbox>>();
-  readonly #destroying = new Set<Promise<void>>();
-  readonly #closing = new AbortController();
+  readonly #work = new EngineWork();
   readonly #ports = new PortReservations();
   readonly initKey?: KeyObject;
   #adopting: Promise<void> | undefined;
@@ -105,20 +106,10 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    assertValid(spec);
-    if (this.#closing.signal.aborted)
-      throw new PlatformError("server.draining", `sandbox '${spec.id}' was not created: the engine is closed`);
-    if (signal.aborted) throw cancelled(spec.id);
-    if (this.#starting.has(spec.id)) throw existsAlready(spec.id);
-    const starting = this.#start(spec, signal);
-    this.#starting.set(spec.id, starting);
-    try {
-      return await starting;
-    } catch (error) {
-      throw isPlatformError(error) ? error : startFailed(spec, messageOf(error), []);
-    } finally {
-      this.#starting.delete(spec.id);
-    }
+    const { id, listening } = spec;
+    assertValid(spec, { image: "needs an image, which the process engine does not have" });
+    if (listening?.kind === "none") throw unsupported(id, "needs isolation, which the process engine does not have");
+    return this.#work.start(id, signal, (either) => this.#start(spec, either));
   }
 
   async list(): Promise<readonly Sandbox[]> {
@@ -130,10 +121,7 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
-    await Promise.allSettled(this.#starting.values());
-    // A caller may not wait for its destroy; if the server exited in between, files would be left.
-    await Promise.allSettled(this.#destroying);
+    await this.#work.close();
     this.#adopted.close();
     this.#growing.close();
   }
@@ -199,7 +187,7 @@ export class ProcessEngine implements SandboxEngine {
     if (this.initKey === undefined) return;
     const variables = { ...ownVariables(folder, this.#options), ...markerVariable(folder, record) };
     const { groupError } = await launchInit(folder, record, this.initKey, variables, group);
-    if (groupError !== null) throw startFailed(record, `its init could not be moved into its control group: ${groupError}`, []);
+    if (groupError !== null) throw startFailed(record.id, `its init could not be moved into its control group: ${groupError}`);
   }
 
   #onEnded(sandbox: ProcessSandbox, exit: ProcessEnd["exit"]): void {
@@ -209,22 +197,17 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   async #untilReady(sandbox: ProcessSandbox, spec: SandboxSpec, startingInit: Promise<void>, signal: AbortSignal): Promise<void> {
-    const stop = new AbortController();
-    const fail = (reason: string) => stop.signal.aborted || stop.abort(startFailed(spec, reason, sandbox.log.tail(20)));
-    const cancel = () => stop.abort(cancelled(spec.id));
-    const timer = setTimeout(() => fail(describeTimeout(sandbox, spec)), spec.startTimeoutMs);
-    sandbox.exited.then(({ reason }) => fail(reason));
-    signal.addEventListener("abort", cancel);
-    this.#closing.signal.addEventListener("abort", cancel);
-    if (signal.aborted || this.#closing.signal.aborted) cancel();
-    try {
-      await Promise.all([this.#untilAnswering(sandbox, spec, stop.signal), startingInit.then(() => this.#untilInit(sandbox, stop.signal))]);
-    } finally {
-      stop.abort();
-      clearTimeout(timer);
-      signal.removeEventListener("abort", cancel);
-      this.#closing.signal.removeEventListener("abort", cancel);
-    }
+    const failed = (reason: string) => startFailed(spec.id, reason, sandbox.log.tail(20));
+    const limits = {
+      id: spec.id,
+      signal,
+      timeoutMs: spec.startTimeoutMs,
+      timedOut: () => failed(describeTimeout(sandbox, spec)),
+    };
+    await startWithin(limits, (stop, fail) => {
+      sandbox.exited.then(({ reason }) => fail(() => failed(reason)));
+      return Promise.all([this.#untilAnswering(sandbox, spec, stop), startingInit.then(() => this.#untilInit(sandbox, stop))]);
+    });
   }
 
   async #untilAnswering(sandbox: ProcessSandbox, { listening }: SandboxSpec, signal: AbortSignal): Promise<void> {
@@ -264,7 +247,7 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   #openSandbox(folder: SandboxFolder, record: SandboxRecord & { process: ProcessIdentity }): ProcessSandbox {
-    const sandbox = new ProcessSandbox(folder, record, record.process, this.#options.logBytes, (one) => this.#destroy(one));
+    const sandbox = new ProcessSandbox(folder, record, record.process, this.#options.logBytes, (one) => this.#work.end(this.#end(one)));
     sandbox.commandDefaults = {
       cwd: folder.work,
       env: { ...ownVariables(folder, this.#options), ...markerVariable(folder, record) },
@@ -302,12 +285,6 @@ export class ProcessEngine implements SandboxEngine {
     if (!sandbox.hasExited) this.#growing.add(sandbox);
   }
 
-  #destroy(sandbox: ProcessSandbox): Promise<void> {
-    const destroying = this.#end(sandbox).finally(() => this.#destroying.delete(destroying));
-    this.#destroying.add(destroying);
-    return destroying;
-  }
-
   async #end(sandbox: ProcessSandbox): Promise<void> {
     sandbox.setExitReason("the sandbox was destroyed");
     // A frozen program would not see the signal that asks it to end.
@@ -337,7 +314,7 @@ export class ProcessEngine implements SandboxEngine {
       const held = this.#sandboxes.get(id);
       // An ended sandbox is destroyed by the process that created it, unless that process has ended too.
       if (held !== undefined && (isRunning(this.#table, held.process) || isRunning(this.#table, held.record.maker))) continue;
-      if (this.#starting.has(id)) continue;
+      if (this.#work.isStarting(id)) continue;
       const folder = new SandboxFolder(join(this.#folder, id));
       const record = folder.read();
       if (isAlive(record, this.#table)) {
@@ -400,15 +377,6 @@ function isAlive(record: SandboxRecord | null, table: ProcessTable): record is S
   return record?.isReady === true && record.process !== null && isRunning(table, record.process);
 }
 
-function assertValid({ id, command, image, listening }: SandboxSpec): void {
-  if (!isSandboxId(id)) {
-    throw new PlatformError("request.invalid", `'${id}' is not a valid sandbox id: use up to 128 letters, digits, '.', '_' and '-'`);
-  }
-  if (image !== undefined || listening?.kind === "none")
-    throw new PlatformError("sandbox.unsupported", `sandbox '${id}' needs an image or isolation, which the process engine does not have`);
-  if (command.length === 0) throw new PlatformError("request.invalid", `sandbox '${id}' has no command to run`);
-}
-
 function describeTimeout({ record, log }: ProcessSandbox, { startTimeoutMs, listening = { kind: "appended" } }: SandboxSpec): string {
   const state =
     record.port !== undefined
@@ -418,12 +386,4 @@ function describeTimeout({ record, log }: ProcessSandbox, { startTimeoutMs, list
         : "the program did not listen on its socket";
   const last = log.tail(1)[0];
   return `${state} within ${startTimeoutMs} ms${last === undefined ? "" : `; it last printed: ${last}`}`;
-}
-
-function startFailed(spec: Pick<SandboxSpec, "id">, reason: string, log: readonly string[]): PlatformError {
-  return new PlatformError("sandbox.start_failed", `sandbox '${spec.id}' did not start: ${reason}`, { details: { reason, log } });
-}
-
-function cancelled(id: string): PlatformError {
-  return new PlatformError("request.cancelled", `sandbox '${id}' was not created: the request was cancelled`);
 }

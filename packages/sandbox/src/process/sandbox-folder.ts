@@ -5,7 +5,8 @@ import { basename, dirname, join } from "node:path";
 import { isSandboxGroup } from "../host/control-groups.ts";
 import type { ProcessIdentity } from "../host/process-table.ts";
 import { removeFolder } from "../host/remove-tree.ts";
-import { existsAlready, isSandboxId } from "../lifecycle/sandbox-id.ts";
+import { isSandboxId } from "../lifecycle/spec-check.ts";
+import { existsAlready } from "../lifecycle/start-errors.ts";
 
 /** The content of a sandbox's `sandbox.json`. */
 export interface SandboxRecord {
