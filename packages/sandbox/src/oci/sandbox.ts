@@ -2,6 +2,7 @@ import { appendFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
 import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit, SandboxSnapshot, SnapshotFidelity } from "../engine/engine.ts";
+import { once } from "../host/once.ts";
 import type { ProcessIdentity } from "../host/process-table.ts";
 import { SandboxLog } from "../host/sandbox-log.ts";
 import { isInitError } from "../init/error.ts";
@@ -10,6 +11,7 @@ import type { ProcessEnding, RemoteProcess } from "../init/process.ts";
 import type { KnownLimits, LimitUse } from "../lifecycle/limit-watch.ts";
 import { type Container, INIT_PORT, initAddress } from "./container.ts";
 import { describeEnding } from "./ending.ts";
+import { nextState, type SandboxEvent, type SandboxState, STARTED } from "./sandbox-state.ts";
 
 /** What a restarted server needs to know about a sandbox, besides its container. It has no variables: they may be secrets. */
 export interface SandboxRecord {
@@ -59,28 +61,22 @@ export class OciSandbox implements Sandbox {
   readonly initAddress: SandboxAddress;
   readonly labels: Readonly<Record<string, string>>;
   readonly pid: number;
-  readonly exited: Promise<SandboxExit>;
   readonly log: SandboxLog;
   readonly container: Container;
   record: SandboxRecord;
   readonly #logPath: string;
   readonly #logBytes: number;
   readonly #snapshot: SandboxParts["snapshot"];
-  readonly #destroy: (sandbox: OciSandbox) => Promise<void>;
   #lastSnapshot: Promise<unknown> = Promise.resolve();
   #logged = 0;
   #measuredCpuMs = 0;
   #quietMeasurements = 0;
-  #isDetached = false;
-  #isKept = false;
-  #isEnding = false;
-  #hasLostFiles = false;
-  #exit: SandboxExit | null = null;
-  #resolveExit: (exit: SandboxExit) => void = () => undefined;
-  #exitReason: string | null = null;
-  readonly #release: () => Promise<void>;
-  #releasing: Promise<void> | undefined;
-  #destroying: Promise<void> | undefined;
+  #state: SandboxState = STARTED;
+  readonly #exiting = Promise.withResolvers<SandboxExit>();
+  readonly exited = this.#exiting.promise;
+  /** Removes the container. The log stays until `destroy`. */
+  readonly release: () => Promise<void>;
+  readonly destroy: () => Promise<void>;
 
   constructor({ record, container, address, logPath, logBytes, release, snapshot, destroy }: SandboxParts) {
     this.id = record.id;
@@ -93,19 +89,16 @@ export class OciSandbox implements Sandbox {
     this.log = new SandboxLog(logPath, logBytes);
     this.#logPath = logPath;
     this.#logBytes = logBytes;
-    this.#release = release;
+    this.release = once(release);
     this.#snapshot = snapshot;
-    this.#destroy = destroy;
+    this.destroy = once(() => destroy(this));
     // Followers watch it.
     appendFileSync(logPath, "", { mode: 0o600 });
-    void container.init.closed.then(() => (this.#isDetached ? undefined : this.#end(null)));
-    this.exited = new Promise((resolve) => {
-      this.#resolveExit = resolve;
-    });
+    void container.init.closed.then(() => this.#change({ kind: "connection closed" }));
   }
 
   get hasExited(): boolean {
-    return this.#exit !== null;
+    return this.#state.kind === "exited";
   }
 
   get commandDefaults(): CommandDefaults {
@@ -121,24 +114,24 @@ export class OciSandbox implements Sandbox {
       stream.on("data", (data: Buffer) => this.#print(data));
       stream.on("error", () => undefined); // reported by `exited`
     }
-    this.#isKept = true;
+    this.keep();
     program.exited.then(
-      (ending) => this.#end(ending),
+      (ending) => this.#change({ kind: "program ended" }, ending),
       (error: unknown) => {
         // Another server process has taken over.
-        if (isInitError(error, "replaced")) this.#isKept = false;
+        if (isInitError(error, "replaced")) this.#change({ kind: "taken over" });
       },
     );
   }
 
   /** Stores its output and removes it when it has ended; otherwise another server process does. */
   get isKept(): boolean {
-    return this.#isKept;
+    return this.#state.isKept;
   }
 
   /** Without a main program, there is no output, and the sandbox ends with its init. */
   keep(): void {
-    this.#isKept = true;
+    this.#change({ kind: "kept" });
   }
 
   /** Changes the record; the caller stores it. */
@@ -147,42 +140,31 @@ export class OciSandbox implements Sandbox {
     return this.record;
   }
 
-  /** Removes the container. The log stays until `destroy`. */
-  release(): Promise<void> {
-    this.#releasing ??= this.#release().catch((error: unknown) => {
-      this.#releasing = undefined;
-      throw error;
-    });
-    return this.#releasing;
-  }
-
   /** Closes the connection to the init; the sandbox goes on, and what it has printed so far is in the log. */
   async leave(): Promise<void> {
-    this.#isDetached = true;
+    this.#change({ kind: "left" });
     await this.container.init.end();
   }
 
   /** The same at once, for a sandbox that is removed. */
   async detach(): Promise<void> {
-    this.#isDetached = true;
+    this.#change({ kind: "left" });
     await this.container.init.close();
   }
 
   /** The process that serves its files has ended: what runs in it cannot go on. */
   endWithoutFiles(): void {
-    this.#hasLostFiles = true;
+    this.#change({ kind: "files lost" });
     void this.container.init.close();
   }
 
   /** Known before the sandbox ends. The first one counts. */
   setExitReason(reason: string): void {
-    this.#exitReason ??= reason;
+    this.#change({ kind: "reason known", reason });
   }
 
   markExited(reason: string): void {
-    if (this.#exit !== null) return;
-    this.#exit = { at: new Date(), reason: this.#exitReason ?? reason };
-    this.#resolveExit(this.#exit);
+    this.#change({ kind: "exited", reason, at: new Date() });
   }
 
   async tail(lines: number): Promise<string[]> {
@@ -281,12 +263,12 @@ export class OciSandbox implements Sandbox {
     return taking;
   }
 
-  destroy(): Promise<void> {
-    this.#destroying ??= this.#destroy(this).catch((error: unknown) => {
-      this.#destroying = undefined;
-      throw error;
-    });
-    return this.#destroying;
+  #change(event: SandboxEvent, ending: ProcessEnding | null = null): void {
+    const before = this.#state.kind;
+    this.#state = nextState(this.#state, event);
+    if (this.#state.kind === before) return;
+    if (this.#state.kind === "ending") void this.#end(ending);
+    if (this.#state.kind === "exited") this.#exiting.resolve(this.#state.exit);
   }
 
   #print(data: Buffer): void {
@@ -303,14 +285,13 @@ export class OciSandbox implements Sandbox {
 
   /** By the end of the main program, or of the whole sandbox. */
   async #end(ending: ProcessEnding | null): Promise<void> {
-    if (this.#isEnding) return;
-    this.#isEnding = true;
-    if (!this.#isKept) return this.markExited("the sandbox has ended; another server process keeps the reason");
+    if (!this.isKept) return this.markExited("the sandbox has ended; another server process keeps the reason");
     const usage = await this.container.group.usage();
     // Children that outlive the program are ended too.
     await this.container.group.kill().catch(() => undefined);
     const lines = this.log.tail(REASON_LINES);
-    this.markExited(describeEnding({ ending, hasLostFiles: this.#hasLostFiles, usage, lines, ...this.record.limits }));
+    const hasLostFiles = this.#state.kind === "ending" && this.#state.hasLostFiles;
+    this.markExited(describeEnding({ ending, hasLostFiles, usage, lines, ...this.record.limits }));
     // What fails now is done by `destroy`.
     await this.release().catch(() => undefined);
   }
