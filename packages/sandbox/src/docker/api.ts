@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { messageOf, PlatformError, parseBoundedJson, readBoundedText } from "@aenv/contract";
 import { Agent, type Dispatcher } from "undici";
+import { once } from "../host/once.ts";
 
 /** An error that the daemon answered. */
 export class DockerError extends Error {
@@ -45,7 +46,7 @@ const ANSWER_MS = 120_000;
 export class DockerApi {
   readonly socket: string;
   readonly #agent: Agent;
-  #version: Promise<string> | undefined;
+  readonly #version = once(() => this.#negotiate());
 
   constructor(socket: string) {
     this.socket = socket;
@@ -70,11 +71,7 @@ export class DockerApi {
 
   /** The body of the answer as it arrives. */
   async stream(method: Dispatcher.HttpMethod, path: string, options: RequestOptions = {}): Promise<Dispatcher.ResponseData["body"]> {
-    this.#version ??= this.#negotiate().catch((error: unknown) => {
-      this.#version = undefined;
-      throw error;
-    });
-    return this.#send(method, `/v${await this.#version}${path}`, options);
+    return this.#send(method, `/v${await this.#version()}${path}`, options);
   }
 
   async close(): Promise<void> {

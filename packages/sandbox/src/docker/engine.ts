@@ -15,6 +15,7 @@ import {
 } from "../engine/engine.ts";
 import { openHomeId } from "../host/home-id.ts";
 import { waitForLaunchers } from "../host/launcher.ts";
+import { joined, once } from "../host/once.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
 import { removeFolder } from "../host/remove-tree.ts";
@@ -28,6 +29,7 @@ import { waitUntilReady } from "../lifecycle/readiness.ts";
 import { assertValid } from "../lifecycle/spec-check.ts";
 import { startFailed } from "../lifecycle/start-errors.ts";
 import { startWithin } from "../lifecycle/start-limits.ts";
+import { Unseen } from "../lifecycle/unseen.ts";
 import type { NetworksOptions } from "../network/networks.ts";
 import type { RegistryPolicyOptions } from "../registry/policy.ts";
 import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../spec/capabilities.ts";
@@ -121,12 +123,14 @@ export class DockerEngine implements SandboxEngine {
     limitsOf: ({ record: { memoryMb, processes = null } }) => ({ memoryMb, processes, diskMb: null }),
     report: (reached) => this.#options.onLimit?.(reached),
   });
-  #daemon: Promise<Daemon> | undefined;
+  readonly #openDaemon = once(async () => {
+    this.#knownDaemon = await readDaemon(this.#api);
+    return this.#knownDaemon;
+  });
   /** Null until the first call, with which a server begins. */
   #knownDaemon: Daemon | null = null;
-  #adopting: Promise<void> | undefined;
-  /** Adopted, and not listed yet: nobody else would remove one that ends before. */
-  readonly #unseen = new Set<DockerSandbox>();
+  readonly #adopt = joined(() => this.#adoptAll());
+  readonly #unseen = new Unseen<DockerSandbox>();
 
   constructor(options: DockerEngineOptions) {
     if (process.platform !== "linux")
@@ -205,13 +209,10 @@ export class DockerEngine implements SandboxEngine {
   async list(): Promise<readonly Sandbox[]> {
     // They run, but this engine no longer serves their addresses.
     if (this.#work.isClosed) return [];
-    this.#adopting ??= this.#adopt().finally(() => {
-      this.#adopting = undefined;
-    });
-    await this.#adopting;
-    await this.#removeUnseen();
+    await this.#adopt();
+    await this.#unseen.removeEnded();
     const listed = [...this.#sandboxes.values()].filter(({ record, hasExited }) => record.isReady && !hasExited);
-    for (const sandbox of listed) this.#unseen.delete(sandbox);
+    this.#unseen.areListed(listed);
     return listed;
   }
 
@@ -367,20 +368,6 @@ export class DockerEngine implements SandboxEngine {
     return init;
   }
 
-  #openDaemon(): Promise<Daemon> {
-    this.#daemon ??= readDaemon(this.#api).then(
-      (daemon) => {
-        this.#knownDaemon = daemon;
-        return daemon;
-      },
-      (error: unknown) => {
-        this.#daemon = undefined;
-        throw error;
-      },
-    );
-    return this.#daemon;
-  }
-
   #openSandbox(record: DockerRecord): DockerSandbox {
     const name = containerName(this.#homeId, record.id);
     const sandbox = new DockerSandbox(record, name, this.#api, this.initKey, {
@@ -455,7 +442,7 @@ export class DockerEngine implements SandboxEngine {
   }
 
   /** Adopts running containers of earlier server processes, and removes what else they left. */
-  async #adopt(): Promise<void> {
+  async #adoptAll(): Promise<void> {
     await Promise.all([this.#exits.listening(), this.#openDaemon()]);
     // Before the folders are read: a container without a folder is then none that is just being created.
     const running = await this.#containers.list();
@@ -484,12 +471,6 @@ export class DockerEngine implements SandboxEngine {
     // What cannot be removed now is tried again at the next call.
     await Promise.allSettled(removals);
     await this.#egress.removeLeft();
-  }
-
-  /** What cannot be removed now is tried again at the next call. */
-  async #removeUnseen(): Promise<void> {
-    const ended = [...this.#unseen].filter(({ hasExited }) => hasExited);
-    await Promise.allSettled(ended.map((sandbox) => sandbox.destroy().then(() => this.#unseen.delete(sandbox))));
   }
 
   /** Programs that a killed server was running, such as `nft`, end first, so that nothing is created after this. */

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
 import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine/engine.ts";
 import { LastLines } from "../host/last-lines.ts";
+import { once } from "../host/once.ts";
 import { connectInit, type InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
@@ -43,8 +44,9 @@ export class DockerSandbox implements Sandbox {
   #exit: SandboxExit | null = null;
   #exitReason: string | null = null;
   readonly #exiting = Promise.withResolvers<SandboxExit>();
-  #destroying: Promise<void> | undefined;
   #lastChange: Promise<unknown> = Promise.resolve();
+  // A change that is in progress may create what is to be removed.
+  readonly destroy = once(() => this.#lastChange.then(() => this.#actions.destroy(this)));
 
   constructor(record: DockerRecord, name: string, api: DockerApi, key: KeyObject, actions: SandboxActions) {
     this.id = record.id;
@@ -167,17 +169,6 @@ export class DockerSandbox implements Sandbox {
     const stats = await this.#api.call("GET", `${this.path}/stats`, { query: { stream: "false", "one-shot": "true" } });
     const { cpu_usage: usage } = stats.cpu_stats as { cpu_usage: { total_usage: number } };
     return usage.total_usage / 1e6;
-  }
-
-  destroy(): Promise<void> {
-    // A change that is in progress may create what is to be removed.
-    this.#destroying ??= this.#lastChange
-      .then(() => this.#actions.destroy(this))
-      .catch((error: unknown) => {
-        this.#destroying = undefined;
-        throw error;
-      });
-    return this.#destroying;
   }
 
   async #change(action: "pause" | "unpause", done: string): Promise<void> {

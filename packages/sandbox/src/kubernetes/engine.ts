@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
 import type { EngineAbilities, Sandbox, SandboxEngine, SandboxSpec, SandboxSubject } from "../engine/engine.ts";
 import { openHomeId } from "../host/home-id.ts";
+import { once } from "../host/once.ts";
 import { initKeyArgument, openInitKey, readInitKey } from "../init/key.ts";
 import { EngineWork } from "../lifecycle/engine-work.ts";
 import type { LimitWatch } from "../lifecycle/limit-watch.ts";
@@ -69,7 +70,7 @@ export class KubernetesEngine implements SandboxEngine {
   readonly #sweeps: Sweeps;
   readonly #events: PodEvents;
   readonly #claims = { claimed: 0, created: 0 };
-  #policy: Promise<void> | undefined;
+  readonly #ensurePolicy = once(() => ensureNoEgress(this.#api, this.#options.namespace));
 
   constructor(options: KubernetesEngineOptions) {
     this.#options = options;
@@ -279,14 +280,6 @@ export class KubernetesEngine implements SandboxEngine {
     sandbox.useDefaults(defaults);
     const metadata = { annotations: readyAnnotation(defaults), uid: sandbox.uid };
     this.#pods.put(await this.#api.patch<Pod>(this.#pods.path(sandbox.podName), { metadata }, signal));
-  }
-
-  #ensurePolicy(): Promise<void> {
-    this.#policy ??= ensureNoEgress(this.#api, this.#options.namespace).catch((error: unknown) => {
-      this.#policy = undefined;
-      throw error;
-    });
-    return this.#policy;
   }
 
   #openSandbox(pod: Pod, ip: string): KubernetesSandbox {

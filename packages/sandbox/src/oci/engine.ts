@@ -18,6 +18,7 @@ import {
   type SnapshotFidelity,
   type SnapshotPart,
 } from "../engine/engine.ts";
+import { joined, once } from "../host/once.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
@@ -26,6 +27,7 @@ import { LimitWatch } from "../lifecycle/limit-watch.ts";
 import { PeriodicChecks } from "../lifecycle/periodic-checks.ts";
 import { assertValid } from "../lifecycle/spec-check.ts";
 import { startFailed } from "../lifecycle/start-errors.ts";
+import { Unseen } from "../lifecycle/unseen.ts";
 import type { Limits } from "../spec/limits.ts";
 import { DEFAULT_PROCESSES } from "../spec/limits.ts";
 import { mainProgram } from "../spec/program.ts";
@@ -97,8 +99,7 @@ export class OciEngine implements SandboxEngine {
   readonly #self: ProcessIdentity;
   readonly #runtimes = new Map<SandboxRuntime, Promise<OciRuntime>>();
   readonly #sandboxes = new Map<string, OciSandbox>();
-  /** Adopted, and not listed yet: nobody else would remove one that ends before. */
-  readonly #unseen = new Set<OciSandbox>();
+  readonly #unseen = new Unseen<OciSandbox>();
   readonly #work = new EngineWork();
   // A kernel of gVisor that was killed closes no connections, and one without its files goes on, so their end is not seen otherwise.
   readonly #running = new PeriodicChecks<OciSandbox>(500, (sandbox) => {
@@ -120,8 +121,9 @@ export class OciEngine implements SandboxEngine {
   #parts: Parts | undefined;
   #filling: NodeJS.Timeout | undefined;
   #opened: Promise<Parts> | undefined;
-  #adopting: Promise<void> | undefined;
-  #firstAdoption: Promise<void> | undefined;
+  readonly #adopt = joined(() => this.#adoptAll());
+  /** Before the first container is created, so that what earlier engines left is told apart from what this one creates. */
+  readonly #adoptFirst = once(() => this.#adopt());
   #collecting: NodeJS.Timeout | undefined;
   #tidying: NodeJS.Timeout | undefined;
 
@@ -157,9 +159,9 @@ export class OciEngine implements SandboxEngine {
 
   async list(): Promise<readonly Sandbox[]> {
     await this.#adopt();
-    await this.#removeUnseen();
+    await this.#unseen.removeEnded();
     const listed = [...this.#sandboxes.values()].filter(({ hasExited }) => !hasExited);
-    for (const sandbox of listed) this.#unseen.delete(sandbox);
+    this.#unseen.areListed(listed);
     return listed;
   }
 
@@ -198,7 +200,7 @@ export class OciEngine implements SandboxEngine {
     clearInterval(this.#tidying);
     clearTimeout(this.#filling);
     await this.#work.close();
-    await this.#removeUnseen();
+    await this.#unseen.removeEnded();
     const parts = await this.#opened?.catch(() => undefined);
     await Promise.all(this.#pools().map((pool) => pool.close()));
     this.#running.close();
@@ -218,22 +220,6 @@ export class OciEngine implements SandboxEngine {
       this.#filling = undefined;
       if (!this.#work.isStartingAny) void this.fillPools();
     }, FILL_AFTER_MS).unref();
-  }
-
-  #adopt(): Promise<void> {
-    this.#adopting ??= this.#adoptAll().finally(() => {
-      this.#adopting = undefined;
-    });
-    return this.#adopting;
-  }
-
-  /** Before the first container is created, so that what earlier engines left is told apart from what this one creates. */
-  #adoptFirst(): Promise<void> {
-    this.#firstAdoption ??= this.#adopt().catch((error: unknown) => {
-      this.#firstAdoption = undefined;
-      throw error;
-    });
-    return this.#firstAdoption;
   }
 
   #open(): Promise<Parts> {
@@ -480,12 +466,6 @@ export class OciEngine implements SandboxEngine {
       if (sandbox.hasExited && !sandbox.isKept && !ids.includes(sandbox.id)) this.#sandboxes.delete(sandbox.id);
     await this.#records.removeParts(this.#processes);
     await containers.collect(used);
-  }
-
-  /** What cannot be removed now is tried again at the next call. */
-  async #removeUnseen(): Promise<void> {
-    const ended = [...this.#unseen].filter(({ hasExited }) => hasExited);
-    await Promise.allSettled(ended.map((sandbox) => sandbox.destroy().then(() => this.#unseen.delete(sandbox))));
   }
 
   /** False if the sandbox is to be removed. */

@@ -14,6 +14,7 @@ import {
 } from "../engine/engine.ts";
 import { ControlGroups, createGroup, endGroup, removeGroup } from "../host/control-groups.ts";
 import type { ProcessEnd } from "../host/exit-reason.ts";
+import { joined } from "../host/once.ts";
 import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { removeFolder } from "../host/remove-tree.ts";
 import { socketFor } from "../host/socket-path.ts";
@@ -74,7 +75,7 @@ export class ProcessEngine implements SandboxEngine {
   readonly #work = new EngineWork();
   readonly #ports = new PortReservations();
   readonly initKey?: KeyObject;
-  #adopting: Promise<void> | undefined;
+  readonly #adopt = joined(() => this.#adoptAll());
   // Children of this process report their exit; adopted sandboxes have to be polled.
   readonly #adopted = new PeriodicChecks<ProcessSandbox>(250, (sandbox) => this.#checkAlive(sandbox));
   readonly #growing = new PeriodicChecks<ProcessSandbox>(1_000, (sandbox) => this.#measure(sandbox));
@@ -113,10 +114,7 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   async list(): Promise<readonly Sandbox[]> {
-    this.#adopting ??= this.#adopt().finally(() => {
-      this.#adopting = undefined;
-    });
-    await this.#adopting;
+    await this.#adopt();
     return [...this.#sandboxes.values()].filter((sandbox) => !sandbox.hasExited && isRunning(this.#table, sandbox.process));
   }
 
@@ -303,7 +301,7 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   /** Adopts running sandboxes of earlier server processes, and removes what else they left. */
-  async #adopt(): Promise<void> {
+  async #adoptAll(): Promise<void> {
     // Before the records: a record is written before its group is created, and removed after it.
     const groups = this.#groups?.list() ?? [];
     const { ids, parts } = readSandboxes(this.#folder);

@@ -1,6 +1,7 @@
 import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine/engine.ts";
 import { cpuMsOf, setFrozen } from "../host/control-groups.ts";
 import { describeExit, type ProcessEnd } from "../host/exit-reason.ts";
+import { once } from "../host/once.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { SandboxLog } from "../host/sandbox-log.ts";
 import { initAddressOf } from "./init.ts";
@@ -29,8 +30,7 @@ export class ProcessSandbox implements Sandbox {
   #exit: SandboxExit | null = null;
   #resolveExit: (exit: SandboxExit) => void = () => undefined;
   #exitReason: string | null = null;
-  readonly #destroy: (sandbox: ProcessSandbox) => Promise<void>;
-  #destroying: Promise<void> | undefined;
+  readonly destroy: () => Promise<void>;
 
   constructor(
     folder: SandboxFolder,
@@ -52,7 +52,7 @@ export class ProcessSandbox implements Sandbox {
     this.record = record;
     this.process = process;
     this.log = new SandboxLog(folder.log, logBytes);
-    this.#destroy = destroy;
+    this.destroy = once(() => destroy(this));
     this.exited = new Promise((resolve) => {
       this.#resolveExit = resolve;
     });
@@ -117,14 +117,6 @@ export class ProcessSandbox implements Sandbox {
   /** Its programs see the files of this machine. */
   addFolder(folder: string): Promise<string> {
     return Promise.resolve(folder);
-  }
-
-  destroy(): Promise<void> {
-    this.#destroying ??= this.#destroy(this).catch((error: unknown) => {
-      this.#destroying = undefined;
-      throw error;
-    });
-    return this.#destroying;
   }
 }
 
