@@ -6,19 +6,28 @@ import { isRunning, type ProcessIdentity, type ProcessTable } from "./process-ta
 import { removeFolder } from "./remove-tree.ts";
 import { readReplacedFile, replaceFile } from "./replaced-file.ts";
 
-const RECORD = "record.json";
 /** Prefix of folders that are being created or removed; the process that does so is part of the name. */
 const PART = ".part-";
+
+export interface RecordsOptions<T extends { readonly format: number }> {
+  readonly noun: string;
+  readonly format: T["format"];
+  readonly self: ProcessIdentity;
+  /** The name of the record in its folder. */
+  readonly file?: string;
+}
 
 /** Folders with one record each. A record is written before anything that it describes exists, and removed after it. */
 export class Records<T extends { readonly format: number }> {
   readonly #folder: string;
   readonly #format: T["format"];
   readonly #noun: string;
+  readonly #file: string;
   readonly #self: ProcessIdentity;
 
-  constructor(folder: string, { noun, format, self }: { noun: string; format: T["format"]; self: ProcessIdentity }) {
+  constructor(folder: string, { noun, format, self, file = "record.json" }: RecordsOptions<T>) {
     this.#self = self;
+    this.#file = file;
     this.#folder = folder;
     this.#noun = noun;
     this.#format = format;
@@ -29,11 +38,11 @@ export class Records<T extends { readonly format: number }> {
     return join(this.#folder, id);
   }
 
-  /** The folder appears with its record or not at all. Throws `sandbox.exists` if the id is in use. */
-  create(id: string, record: T): void {
+  /** The folder appears with its record and these folders, or not at all. Throws `sandbox.exists` if the id is in use. */
+  create(id: string, record: T, folders: readonly string[] = []): void {
     const part = this.#part();
-    mkdirSync(part, { mode: 0o700 });
-    writeFileSync(join(part, RECORD), JSON.stringify(record), { mode: 0o600 });
+    for (const folder of ["", ...folders]) mkdirSync(join(part, folder), { mode: 0o700 });
+    writeFileSync(join(part, this.#file), JSON.stringify(record), { mode: 0o600 });
     try {
       renameSync(part, this.folderOf(id));
     } catch (cause) {
@@ -46,13 +55,13 @@ export class Records<T extends { readonly format: number }> {
   }
 
   write(id: string, record: T): void {
-    replaceFile(join(this.folderOf(id), RECORD), JSON.stringify(record));
+    replaceFile(join(this.folderOf(id), this.#file), JSON.stringify(record));
   }
 
   /** Null if it is missing, damaged or of another format. */
   find(id: string): T | null {
     try {
-      const record = JSON.parse(readReplacedFile(join(this.folderOf(id), RECORD)) ?? "null") as T | null;
+      const record = JSON.parse(readReplacedFile(join(this.folderOf(id), this.#file)) ?? "null") as T | null;
       return record?.format === this.#format ? record : null;
     } catch {
       return null;

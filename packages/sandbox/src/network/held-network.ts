@@ -5,7 +5,7 @@ import { nft } from "./commands.ts";
 import type { Home } from "./home.ts";
 import { NameServer } from "./name-server.ts";
 import { decideName, isAllowedName, type NameAddress, type NameDecision } from "./names.ts";
-import type { NetworkRecord, Records } from "./records.ts";
+import type { NetworkRecord, RecordFiles } from "./records.ts";
 import type { Refusal } from "./refusals.ts";
 import { enableForwarding } from "./routes.ts";
 import { policyRules, resolvedRules } from "./rules.ts";
@@ -34,7 +34,7 @@ const MAX_KNOWN_NAMES = 1_000;
 
 interface Surroundings {
   readonly home: Home;
-  readonly records: Records<NetworkRecord>;
+  readonly records: RecordFiles<NetworkRecord>;
   readonly resolve: (name: string) => Promise<readonly NameAddress[]>;
   readonly onRefused: (refusal: Refusal) => void;
   readonly remove: () => Promise<void>;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { formatIpv4Network, type Ipv4Network, overlapsIpv4, PlatformError, parseIpv4Network } from "@aenv/contract";
-import type { Records } from "./records.ts";
+import type { RecordFiles } from "./records.ts";
 import { addBlackhole, listRoutes, type Route, removeBlackhole } from "./routes.ts";
 import type { HomeRules } from "./rules.ts";
 import { freeSubnets, parseSubnet, prefixOf } from "./subnet.ts";
@@ -26,7 +26,7 @@ const NAME_PORTS = 10_000;
 export async function claimHome(
   home: string,
   wanted: string | undefined,
-  records: Records<StoredHome>,
+  records: RecordFiles<StoredHome>,
   isInUse: () => Promise<boolean>,
 ): Promise<Home> {
   const { prefix, metric, namePort } = numbersOf(home);

@@ -9,7 +9,7 @@ import { command, nft } from "./commands.ts";
 import { HeldNetwork, type SandboxNetwork } from "./held-network.ts";
 import { claimHome, forgetHome, type Home, type StoredHome } from "./home.ts";
 import type { NameAddress } from "./names.ts";
-import { type NetworkRecord, Records } from "./records.ts";
+import { type NetworkRecord, RecordFiles } from "./records.ts";
 import { parseRefused, type Refusal, Refusals } from "./refusals.ts";
 import { restoreForwarding } from "./routes.ts";
 import { addressRules, homeRules, removalRules } from "./rules.ts";
@@ -37,8 +37,8 @@ const POLL_MS = 5_000;
 /** The networks of the sandboxes of a home: each has one cable to this machine, and rules for it. */
 export class Networks {
   readonly #home: Home;
-  readonly #records: Records<NetworkRecord>;
-  readonly #processes: Records<ProcessIdentity>;
+  readonly #records: RecordFiles<NetworkRecord>;
+  readonly #processes: RecordFiles<ProcessIdentity>;
   readonly #self: ProcessIdentity;
   readonly #options: NetworksOptions;
   readonly #resolve: (name: string) => Promise<readonly NameAddress[]>;
@@ -53,8 +53,8 @@ export class Networks {
 
   static async open(options: NetworksOptions): Promise<Networks> {
     const { folder } = options;
-    const records = new Records<NetworkRecord>(folder);
-    const processes = new Records<ProcessIdentity>(join(folder, "processes"));
+    const records = new RecordFiles<NetworkRecord>(folder);
+    const processes = new RecordFiles<ProcessIdentity>(join(folder, "processes"));
     await records.open();
     await processes.open();
     const self = identityOf(processTable, process.pid);
@@ -62,7 +62,7 @@ export class Networks {
     await processes.replace(String(self.pid), self);
     await waitForLaunchers(await endedIn(processes));
     const isInUse = async () => (await records.names(prefixOf(options.home))).length > 0;
-    const home = await claimHome(options.home, options.subnet, new Records<StoredHome>(folder), isInUse);
+    const home = await claimHome(options.home, options.subnet, new RecordFiles<StoredHome>(folder), isInUse);
     await nft(homeRules(home));
     const networks = new Networks(home, records, processes, self, options);
     await networks.#sweep();
@@ -71,8 +71,8 @@ export class Networks {
 
   private constructor(
     home: Home,
-    records: Records<NetworkRecord>,
-    processes: Records<ProcessIdentity>,
+    records: RecordFiles<NetworkRecord>,
+    processes: RecordFiles<ProcessIdentity>,
     self: ProcessIdentity,
     options: NetworksOptions,
   ) {
@@ -260,7 +260,7 @@ export class Networks {
 
 const processTable = openProcessTable();
 
-async function endedIn(processes: Records<ProcessIdentity>): Promise<ProcessIdentity[]> {
+async function endedIn(processes: RecordFiles<ProcessIdentity>): Promise<ProcessIdentity[]> {
   const known = await Promise.all((await processes.names("")).map((name) => processes.find(name)));
   return known.filter((one) => one !== null).filter((one) => !isRunning(processTable, one));
 }

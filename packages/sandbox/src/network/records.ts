@@ -15,7 +15,7 @@ export interface NetworkRecord {
 }
 
 /** One JSON file per name; several processes of a home share the folder. A file is complete from the moment it exists. */
-export class Records<T> {
+export class RecordFiles<T> {
   readonly #folder: string;
 
   constructor(folder: string) {

@@ -16,7 +16,6 @@ import { ControlGroups, createGroup, endGroup, removeGroup } from "../host/contr
 import type { ProcessEnd } from "../host/exit-reason.ts";
 import { joined } from "../host/once.ts";
 import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
-import { removeFolder } from "../host/remove-tree.ts";
 import { socketFor } from "../host/socket-path.ts";
 import { openInitKey } from "../init/key.ts";
 import { connectStartingInit } from "../init/ready.ts";
@@ -35,7 +34,7 @@ import { PortReservations } from "./port-reservations.ts";
 import { canFindListeners, connectPort, findListener, type SandboxProcesses } from "./ports.ts";
 import { defaultPath, markerOf, markerVariable, ownVariables, programOf, startProgram } from "./program.ts";
 import { ProcessSandbox } from "./sandbox.ts";
-import { readSandboxes, SandboxFolder, type SandboxRecord } from "./sandbox-folder.ts";
+import { type SandboxFolder, SandboxFolders, type SandboxRecord } from "./sandbox-folder.ts";
 
 export interface ProcessEngineOptions {
   /** Sandboxes are kept in its subfolder `sandboxes`. */
@@ -66,7 +65,7 @@ export interface ProcessEngineOptions {
 export class ProcessEngine implements SandboxEngine {
   readonly name = "process";
   readonly #options: Required<Omit<ProcessEngineOptions, "home">>;
-  readonly #folder: string;
+  readonly #folders: SandboxFolders;
   readonly #table: ProcessTable = openProcessTable();
   readonly #self: ProcessIdentity;
   #groups: ControlGroups | null;
@@ -88,11 +87,12 @@ export class ProcessEngine implements SandboxEngine {
       );
     }
     mkdirSync(join(home, "sandboxes"), { recursive: true });
-    this.#folder = realpathSync(join(home, "sandboxes"));
+    const folder = realpathSync(join(home, "sandboxes"));
     this.#options = { ...defaults, path: defaultPath(), runtimeFolder: tmpdir(), ...options };
     if (this.#options.useInit) this.initKey = openInitKey(home);
     this.#self = { pid: process.pid, start: this.#table.find(process.pid)?.start ?? "" };
-    this.#groups = this.#options.useControlGroups ? ControlGroups.open(this.#folder) : null;
+    this.#folders = new SandboxFolders(folder, this.#self);
+    this.#groups = this.#options.useControlGroups ? ControlGroups.open(folder) : null;
   }
 
   get can(): EngineAbilities {
@@ -142,10 +142,10 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   async #start(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    const folder = new SandboxFolder(join(this.#folder, spec.id));
+    const folder = this.#folders.folderOf(spec.id);
     const blank = this.#newRecord(spec, folder);
     // Written before the process exists: after a crash in between, the next engine finds the record.
-    await folder.create(blank);
+    await this.#folders.create(blank);
     let started = blank;
     const { listening } = spec;
     let port: number | null = null;
@@ -161,14 +161,14 @@ export class ProcessEngine implements SandboxEngine {
       started = { ...record, process };
       const sandbox = this.#openSandbox(folder, { ...record, process, isReady: true });
       void program.ended.then((exit) => this.#onEnded(sandbox, exit));
-      await folder.write(started);
+      this.#folders.write(started);
       const isGrouped = group !== undefined && program.groupError === null;
       if (!isGrouped) await this.#leaveGroup(record.group, program.groupError);
       const startingInit = this.#startInit(folder, record, isGrouped ? group : undefined);
       launching = startingInit.catch(() => undefined);
       await this.#untilReady(sandbox, spec, startingInit, signal);
       if (!isGrouped) sandbox.clearGroup();
-      await folder.write(sandbox.record);
+      this.#folders.write(sandbox.record);
       this.#register(sandbox);
       return sandbox;
     } catch (error) {
@@ -291,7 +291,7 @@ export class ProcessEngine implements SandboxEngine {
     sandbox.markExited(null);
     try {
       if (sandbox.record.group !== null) await removeGroup(sandbox.record.group);
-      await sandbox.folder.remove(sandbox.record, this.#self);
+      await this.#folders.remove(sandbox.id, sandbox.record);
     } catch (cause) {
       throw new PlatformError("sandbox.destroy_failed", `the files of sandbox '${sandbox.id}' cannot be removed: ${messageOf(cause)}`, {
         cause,
@@ -304,17 +304,16 @@ export class ProcessEngine implements SandboxEngine {
   async #adoptAll(): Promise<void> {
     // Before the records: a record is written before its group is created, and removed after it.
     const groups = this.#groups?.list() ?? [];
-    const { ids, parts } = readSandboxes(this.#folder);
-    const removals: Promise<void>[] = [];
+    const ids = this.#folders.ids();
+    const removals: Promise<void>[] = [this.#folders.removeParts(this.#table)];
     for (const { id, path } of groups) if (!ids.includes(id)) removals.push(endGroup(path));
-    for (const { path, by } of parts) if (!isRunning(this.#table, by)) removals.push(removeFolder(path));
     for (const id of ids) {
       const held = this.#sandboxes.get(id);
       // An ended sandbox is destroyed by the process that created it, unless that process has ended too.
       if (held !== undefined && (isRunning(this.#table, held.process) || isRunning(this.#table, held.record.maker))) continue;
       if (this.#work.isStarting(id)) continue;
-      const folder = new SandboxFolder(join(this.#folder, id));
-      const record = folder.read();
+      const folder = this.#folders.folderOf(id);
+      const record = this.#folders.find(id);
       if (isAlive(record, this.#table)) {
         const sandbox = this.#openSandbox(folder, record);
         this.#register(sandbox);
@@ -335,7 +334,7 @@ export class ProcessEngine implements SandboxEngine {
     const target = killTarget(folder, record);
     await killAll(target, this.#table, 0);
     if (target.group !== null) await removeGroup(target.group);
-    await folder.remove(record, this.#self);
+    await this.#folders.remove(basename(folder.path), record);
   }
 
   #checkAlive(sandbox: ProcessSandbox): void {

@@ -1,12 +1,10 @@
-import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { isSandboxGroup } from "../host/control-groups.ts";
-import type { ProcessIdentity } from "../host/process-table.ts";
+import type { ProcessIdentity, ProcessTable } from "../host/process-table.ts";
+import { Records } from "../host/records.ts";
 import { removeFolder } from "../host/remove-tree.ts";
 import { isSandboxId } from "../lifecycle/spec-check.ts";
-import { existsAlready } from "../lifecycle/start-errors.ts";
 
 /** The content of a sandbox's `sandbox.json`. */
 export interface SandboxRecord {
@@ -34,10 +32,6 @@ export interface SandboxRecord {
   readonly isReady: boolean;
 }
 
-const RECORD = "sandbox.json";
-/** Prefix of folders that are being created or removed; the process that does so is part of the name. */
-const PART = ".part-";
-
 /** The folder of one sandbox: its record, its log, and a working and a temporary directory for the program. */
 export class SandboxFolder {
   readonly path: string;
@@ -57,68 +51,51 @@ export class SandboxFolder {
   get temporary(): string {
     return join(this.path, "tmp");
   }
+}
 
-  /** Atomic: the folder appears complete or not at all. Fails if a sandbox with this id exists. */
-  async create(record: SandboxRecord): Promise<void> {
-    const part = partName(dirname(this.path), record.maker);
-    await mkdir(join(part, "work"), { recursive: true, mode: 0o700 });
-    await mkdir(join(part, "tmp"), { mode: 0o700 });
-    await writeFile(join(part, RECORD), JSON.stringify(record));
-    try {
-      await rename(part, this.path);
-    } catch (cause) {
-      await rm(part, { recursive: true, force: true });
-      if (!["ENOTEMPTY", "EEXIST"].includes((cause as NodeJS.ErrnoException).code ?? "")) throw cause;
-      throw existsAlready(record.id, cause);
-    }
-    if (dirname(record.socket) !== this.path) await mkdir(dirname(record.socket), { mode: 0o700 });
+/** The folders of all sandboxes of a home. */
+export class SandboxFolders {
+  readonly #records: Records<SandboxRecord>;
+
+  constructor(path: string, self: ProcessIdentity) {
+    this.#records = new Records(path, { noun: "sandbox", format: 2, self, file: "sandbox.json" });
   }
 
-  async write(record: SandboxRecord): Promise<void> {
-    const part = join(this.path, `${RECORD}.part`);
-    await writeFile(part, JSON.stringify(record));
-    await rename(part, join(this.path, RECORD));
+  folderOf(id: string): SandboxFolder {
+    return new SandboxFolder(this.#records.folderOf(id));
+  }
+
+  async create(record: SandboxRecord): Promise<void> {
+    this.#records.create(record.id, record, ["work", "tmp"]);
+    if (this.#isElsewhere(record)) await mkdir(dirname(record.socket), { mode: 0o700 });
+  }
+
+  write(record: SandboxRecord): void {
+    this.#records.write(record.id, record);
   }
 
   /** Null if it is missing, damaged or of another format. */
-  read(): SandboxRecord | null {
-    try {
-      const record = JSON.parse(readFileSync(join(this.path, RECORD), "utf8"));
-      if (record?.format !== 2) return null;
-      return { ...record, group: isSandboxGroup(record.group, basename(this.path)) ? record.group : null };
-    } catch {
-      return null;
-    }
+  find(id: string): SandboxRecord | null {
+    const record = this.#records.find(id);
+    return record && { ...record, group: isSandboxGroup(record.group, id) ? record.group : null };
   }
 
-  /** Renames the folder first, so that the sandbox disappears at once, then deletes the files. */
-  async remove(record: SandboxRecord | null, remover: ProcessIdentity): Promise<void> {
-    if (record !== null && dirname(record.socket) !== this.path) await removeFolder(dirname(record.socket));
-    const part = partName(dirname(this.path), remover);
-    try {
-      await rename(this.path, part);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-      throw error;
-    }
-    await removeFolder(part);
+  ids(): string[] {
+    return this.#records.ids().filter(isSandboxId);
   }
-}
 
-/** The ids of all sandboxes in the folder, and the folders that are being created or removed, with the process that does so. */
-export function readSandboxes(sandboxes: string): { ids: string[]; parts: { path: string; by: ProcessIdentity }[] } {
-  const ids: string[] = [];
-  const parts: { path: string; by: ProcessIdentity }[] = [];
-  for (const entry of readdirSync(sandboxes, { withFileTypes: true })) {
-    if (!entry.isDirectory()) continue;
-    if (isSandboxId(entry.name)) ids.push(entry.name);
-    if (!entry.name.startsWith(PART)) continue;
-    const [pid, start = ""] = entry.name.slice(PART.length).split("_");
-    parts.push({ path: join(sandboxes, entry.name), by: { pid: Number(pid), start } });
+  /** The sandbox disappears at once, before its files are deleted. */
+  async remove(id: string, record: SandboxRecord | null): Promise<void> {
+    if (record !== null && this.#isElsewhere(record)) await removeFolder(dirname(record.socket));
+    await this.#records.remove(id);
   }
-  return { ids, parts };
-}
 
-function partName(sandboxes: string, { pid, start }: ProcessIdentity): string {
-  return join(sandboxes, `${PART}${pid}_${start}_${randomBytes(6).toString("hex")}`);
+  /** Removes what processes left that were killed while they created or removed a folder. */
+  removeParts(processes: ProcessTable): Promise<void> {
+    return this.#records.removeParts(processes);
+  }
+
+  #isElsewhere({ id, socket }: SandboxRecord): boolean {
+    return dirname(socket) !== this.#records.folderOf(id);
+  }
 }
