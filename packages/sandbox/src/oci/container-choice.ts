@@ -33,7 +33,7 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
   const capabilities = snapshot?.memory?.capabilities ?? spec.capabilities;
   // Both are reported before an image is pulled.
   await source.runtime(runtime);
-  await containers.assertCapabilities(runtime, capabilities);
+  await containers.roots.assertCapabilities(runtime, capabilities);
   const limited = async <T extends PreparedContainer>(pool: ContainerPool<T>, waiting: T): Promise<T> => {
     try {
       await waiting.group.create(groupLimits(limits, runtime));

@@ -1,18 +1,16 @@
 import type { KeyObject } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CapabilitySet, isPlatformError, PlatformError } from "@aenv/contract";
+import { PlatformError } from "@aenv/contract";
 import type { Architecture } from "../engine/architecture.ts";
 import type { SandboxRuntime } from "../engine/engine.ts";
 import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
-import type { LayerStore } from "../images/layers.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";
 import { namespacePath } from "../network/namespaces.ts";
 import type { Networks } from "../network/networks.ts";
-import { assertCapabilities, type CapabilityLimit } from "../spec/capabilities.ts";
 import { groupLimits, type Limits } from "../spec/limits.ts";
 import type { SandboxMount } from "../spec/mounts.ts";
 import { allDone } from "./all-done.ts";
@@ -29,43 +27,25 @@ import {
   hasLostFiles,
   homeKey,
   INIT_PORT,
-  mappedFolder,
   newContainerId,
   type PreparedContainer,
   type RootFiles,
 } from "./container.ts";
-import { type Connectable, connect, connectNew, connectStarting, generationFile, networkFiles } from "./container-connection.ts";
+import { type Connectable, connect, connectNew, connectStarting } from "./container-connection.ts";
 import { removeLeftovers, removeSharedFolders } from "./container-leftovers.ts";
-import { findMapProblem, newUserMapping, type RootUser } from "./overlay/mapped.ts";
-import {
-  mountRoot,
-  type OverlayRoot,
-  prepareRoot,
-  type RootContent,
-  removeRoot,
-  replaceRoot,
-  restackRoot,
-  rootPath,
-  type UpperStorage,
-} from "./overlay/root.ts";
+import { ContainerRoots, type ContainerRootsOptions, setsUserIds } from "./container-roots.ts";
+import { newUserMapping, type RootUser } from "./overlay/mapped.ts";
+import { removeRoot, restackRoot, rootPath, type UpperStorage } from "./overlay/root.ts";
 import type { OciRuntime, StartedSandbox } from "./runtime/runtime.ts";
 
-export interface ContainersOptions {
-  /** The folder of the engine. */
-  readonly folder: string;
+export interface ContainersOptions extends Omit<ContainerRootsOptions, "homeKey" | "folderOf"> {
   readonly key: KeyObject;
   readonly initPath: string;
-  readonly layers: LayerStore;
   readonly networks: Networks;
   readonly hierarchy: Hierarchy;
   readonly architecture: Architecture;
   readonly processes: ProcessTable;
   readonly self: ProcessIdentity;
-  /** `own`: users of sandboxes with runc are not those of the machine, if its kernel can translate the owners of files. */
-  readonly users: "own" | "machine";
-  readonly capabilityLimit: CapabilityLimit;
-  /** Receives what the operator should know. */
-  readonly log?: ((line: string) => void) | undefined;
   readonly runtime: (name: SandboxRuntime) => Promise<OciRuntime>;
 }
 
@@ -77,23 +57,18 @@ type Way = "run" | "prepare" | { readonly checkpoint: string };
 
 /** Containers: an overlay root, a network, a control group, and the init as process 1, which starts everything else. */
 export class Containers {
+  readonly roots: ContainerRoots;
   readonly #options: ContainersOptions;
   readonly #records: Records<ContainerRecord>;
   readonly #homeKey: string;
   readonly #self: ProcessIdentity;
-  #mapProblem: Promise<string | null> | undefined;
-  #hasWarnedOfMounts = false;
 
   constructor(options: ContainersOptions) {
     this.#options = options;
     this.#homeKey = homeKey(options.folder);
     this.#self = options.self;
     this.#records = new Records(join(options.folder, "containers"), { noun: "container", format: 1, self: options.self });
-  }
-
-  /** Throws if sandboxes with this runtime may not have these capabilities here. */
-  assertCapabilities(runtime: SandboxRuntime, capabilities: CapabilitySet | undefined): Promise<void> {
-    return assertCapabilities(capabilities, this.#options.capabilityLimit, () => this.#findMapProblem(runtime));
+    this.roots = new ContainerRoots({ ...options, homeKey: this.#homeKey, folderOf: (id) => this.#records.folderOf(id) });
   }
 
   /** Resolves when the init is connected. */
@@ -139,7 +114,7 @@ export class Containers {
   ): Promise<StartedContainer> {
     const id = newContainerId(this.#homeKey);
     // gVisor stores the changes of a root by itself, and limits them.
-    const users = (await this.#findMapProblem(runtime)) === null && runtime === "runc" ? newUserMapping() : null;
+    const users = (await this.roots.findMapProblem(runtime)) === null && runtime === "runc" ? newUserMapping() : null;
     const storage: UpperStorage = diskMb === undefined || runtime === "runsc" ? { kind: "folder" } : { kind: "disk", sizeMb: diskMb };
     const record: ContainerRecord = {
       format: 1,
@@ -262,7 +237,7 @@ export class Containers {
     const record = this.current(container);
     const { id, files } = record;
     this.#records.write(id, { ...record, isRestacking: true });
-    const restacked = await restackRoot(this.rootOf(record), layers, { pid: container.process.pid, holder: id });
+    const restacked = await restackRoot(this.roots.of(record), layers, { pid: container.process.pid, holder: id });
     if (restacked === null) {
       this.#records.write(id, record);
       return null;
@@ -312,10 +287,9 @@ export class Containers {
   }
 
   async #replaceRoot(record: ContainerRecord, network: SandboxNetwork, user: RootUser): Promise<boolean> {
-    const { layers } = this.#options;
-    await layers.use(record.id, record.files.layers);
+    await this.#options.layers.use(record.id, record.files.layers);
     this.#records.write(record.id, record);
-    return replaceRoot(this.rootOf(record), layers, user, this.#contentOf(record, network));
+    return this.roots.replace(record, network, user);
   }
 
   async discard({ init, record }: Container): Promise<void> {
@@ -343,7 +317,7 @@ export class Containers {
     await group.kill();
     await (await this.#options.runtime(record.runtime)).remove(id);
     await group.remove();
-    await allDone([removeRoot(this.rootOf(record)), network === null ? null : this.#options.networks.remove(network)]);
+    await allDone([removeRoot(this.roots.of(record)), network === null ? null : this.#options.networks.remove(network)]);
     await this.#options.layers.release(id);
     await this.#records.remove(id);
   }
@@ -380,7 +354,7 @@ export class Containers {
     // Throws for a limit that is not valid, before anything is created.
     const inGroup = groupLimits(limits, record.runtime);
     await this.#options.layers.use(record.id, record.files.layers);
-    const mounted = async () => this.#prepareRoot(record, mounts, await network, unmapped);
+    const mounted = async () => this.roots.prepare(record, mounts, await network, unmapped);
     const grouped = async () => {
       await this.groupOf(record).create(inGroup);
       void expectMove(this.#options.hierarchy);
@@ -389,62 +363,9 @@ export class Containers {
     return root;
   }
 
-  /** Without its own users, if the file system of a mounted folder cannot translate owners. */
-  async #prepareRoot(
-    record: ContainerRecord,
-    mounts: readonly SandboxMount[],
-    network: SandboxNetwork,
-    unmapped: () => Promise<ContainerRecord>,
-  ): Promise<object | undefined> {
-    const { layers } = this.#options;
-    const root = this.rootOf(record);
-    const plain: RootContent = { ...this.#contentOf(record, network), network: null, binds: [] };
-    if (record.users == null) return prepareRoot(root, layers, plain);
-    const binds = [...(record.files.mounts ?? []), ...mounts].flatMap((mount) => (mount.kind === "bind" ? [mount] : []));
-    const content = { ...plain, network: namespacePath(network.name), binds };
-    // Saves the start of a process.
-    if (binds.length === 0) return prepareRoot(root, layers, content);
-    try {
-      await mountRoot(root, layers, content);
-    } catch (error) {
-      if (!isPlatformError(error, "sandbox.unsupported")) throw error;
-      await assertCapabilities(record.capabilities, this.#options.capabilityLimit, async () => error.message);
-      await removeRoot(root);
-      const folders = binds.map(({ source }) => source).join(", ");
-      if (!this.#hasWarnedOfMounts)
-        this.#warn(`users of sandboxes with a mounted folder (${folders}) are users of this machine, and root is root: ${error.message}`);
-      this.#hasWarnedOfMounts = true;
-      await mountRoot(this.rootOf(await unmapped()), layers, plain);
-    }
-    return undefined;
-  }
-
-  #contentOf({ id, runtime }: ContainerRecord, network: SandboxNetwork) {
-    const hasMemory = runtime === "runsc";
-    return { files: [...networkFiles(id, network), ...(hasMemory ? [generationFile(0)] : [])], keepsTemporary: hasMemory };
-  }
-
   /** Of a process that may have ended already. */
   #identityOf(pid: number): ProcessIdentity {
     return identityOf(this.#options.processes, pid) ?? { pid, start: "" };
-  }
-
-  /** Why users of sandboxes are those of the machine; null if they are not. */
-  async #findMapProblem(runtime: SandboxRuntime): Promise<string | null> {
-    // Its users are those of gVisor's kernel.
-    if (runtime === "runsc") return null;
-    const { users, folder, layers } = this.#options;
-    if (users === "machine") return "its setting sandboxUsers is 'machine'";
-    this.#mapProblem ??= findMapProblem(folder, layers.folder).then((problem) => {
-      if (problem !== null)
-        this.#warn(`users of sandboxes with runc are users of this machine, and root is root behind all other walls: ${problem}`);
-      return problem;
-    });
-    return this.#mapProblem;
-  }
-
-  #warn(problem: string): void {
-    this.#options.log?.(`${problem}. For users of their own, use Linux 5.19 or newer with ext4, XFS or btrfs, or the runtime runsc`);
   }
 
   async #configOf(record: ContainerRecord, network: SandboxNetwork, limits: Limits, mounts: readonly SandboxMount[]): Promise<object> {
@@ -455,7 +376,7 @@ export class Containers {
       runtime: record.runtime,
       architecture,
       hostname: record.id,
-      rootPath: rootPath(this.rootOf(record)),
+      rootPath: rootPath(this.roots.of(record)),
       initPath: record.initPath,
       // All addresses: a fork of this sandbox has another one.
       initArguments: ["--listen", `tcp:0.0.0.0:${INIT_PORT}`, "--key", initKeyArgument(key)],
@@ -475,16 +396,4 @@ export class Containers {
   #connectable(current: () => ContainerRecord, network: SandboxNetwork): Connectable {
     return { current, network, key: this.#options.key, isRunning: (record) => this.isRunning(record) };
   }
-
-  rootOf(record: ContainerRecord): OverlayRoot {
-    const { id, storage, users } = record;
-    const mapped = users == null ? null : { ...users, path: join(mappedFolder(this.#homeKey), id) };
-    const folder = join(this.#records.folderOf(id), "root");
-    return { folder, layers: record.files.layers, storage, mapped, setsUserIds: setsUserIds(record) };
-  }
-}
-
-/** Whether set-user-id programs change the user. */
-function setsUserIds({ capabilities = "minimal" }: ContainerRecord): boolean {
-  return capabilities !== "minimal";
 }

@@ -413,7 +413,7 @@ export class OciEngine implements SandboxEngine {
     const { runtime, diskMb, shmMb = null, capabilities = "minimal", initPath } = container.record;
     const subject = {
       container,
-      root: () => containers.rootOf(containers.current(container.record)),
+      root: () => containers.roots.of(containers.current(container.record)),
       restack: () => containers.restack(container.record),
       runtime: await this.#runtime(runtime),
       program: record.program,
