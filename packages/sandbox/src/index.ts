@@ -1,6 +1,7 @@
 export { type BaseRoot, type BaseRootOptions, openBaseRoot } from "./base-root/base-root.ts";
 export { baseRunnerCommand } from "./base-root/files.ts";
-export { DockerEngine, type DockerEngineOptions } from "./docker/engine.ts";
+export { DockerEngine } from "./docker/engine.ts";
+export type { DockerEngineOptions } from "./docker/options.ts";
 export { probeDocker, probeDockerEgress } from "./docker/probes.ts";
 export type { Architecture } from "./engine/architecture.ts";
 export {

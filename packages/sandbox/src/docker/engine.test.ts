@@ -20,7 +20,8 @@ import { metricOf } from "../network/home.ts";
 import { prefixOf } from "../network/subnet.ts";
 import { DockerApi } from "./api.ts";
 import { HOME_LABEL, SANDBOX_LABEL } from "./container.ts";
-import { DockerEngine, type DockerEngineOptions } from "./engine.ts";
+import { DockerEngine } from "./engine.ts";
+import type { DockerEngineOptions } from "./options.ts";
 import type { DockerSandbox } from "./sandbox.ts";
 
 const { signal } = new AbortController();

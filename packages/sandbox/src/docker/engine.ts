@@ -1,13 +1,10 @@
 import type { KeyObject } from "node:crypto";
-import { existsSync, mkdirSync, realpathSync, renameSync, rmdirSync } from "node:fs";
+import { mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
-import { type EgressPolicy, isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import type { Architecture } from "../engine/architecture.ts";
+import { type EgressPolicy, messageOf, PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
   noAbilities,
-  type ReachedLimit,
-  type RefusedConnection,
   type Sandbox,
   type SandboxEngine,
   type SandboxRuntime,
@@ -19,72 +16,28 @@ import { joined, once } from "../host/once.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
 import { removeFolder } from "../host/remove-tree.ts";
-import type { InitConnection } from "../init/connection.ts";
-import { initKeyArgument, openInitKey } from "../init/key.ts";
-import { initProgram } from "../init/program.ts";
-import { connectStartingInit } from "../init/ready.ts";
+import { openInitKey } from "../init/key.ts";
 import { EngineWork } from "../lifecycle/engine-work.ts";
 import { LimitWatch } from "../lifecycle/limit-watch.ts";
-import { waitUntilReady } from "../lifecycle/readiness.ts";
 import { assertValid } from "../lifecycle/spec-check.ts";
-import { startFailed } from "../lifecycle/start-errors.ts";
-import { startWithin } from "../lifecycle/start-limits.ts";
 import { Unseen } from "../lifecycle/unseen.ts";
-import type { NetworksOptions } from "../network/networks.ts";
-import type { RegistryPolicyOptions } from "../registry/policy.ts";
-import { type CapabilityLimit, DEFAULT_CAPABILITY_LIMIT } from "../spec/capabilities.ts";
 import { mainProgram } from "../spec/program.ts";
-import { DockerApi, isDockerError } from "./api.ts";
-import { type Base, BaseImage } from "./base-image.ts";
-import { assertCapable, assertNetworks } from "./checks.ts";
-import { containerConfig, containerName, INIT_SOCKET, processesOf, seccompFile, seccompText } from "./container.ts";
+import { DockerApi } from "./api.ts";
+import { BaseImage } from "./base-image.ts";
+import { containerName, processesOf } from "./container.ts";
 import { DockerContainers, REMOVED } from "./containers.ts";
-import { type Daemon, defaultKind, readDaemon, runtimeFor } from "./daemon.ts";
+import { type Daemon, defaultKind, readDaemon } from "./daemon.ts";
 import { DockerEgress } from "./egress.ts";
-import { writeEgressHint } from "./egress-hint.ts";
 import { ContainerExits } from "./exits.ts";
-import { type DockerImage, DockerImages } from "./images.ts";
+import { DockerImages } from "./images.ts";
 import { DockerNetworks } from "./networks.ts";
+import type { DockerEngineOptions } from "./options.ts";
 import { filterProblem } from "./packet-filter.ts";
-import {
-  APPENDED,
-  checksCallers,
-  describeTimeout,
-  maxUserProcesses,
-  PROGRAM_PORT,
-  programOf,
-  StartFailure,
-  startProgram,
-} from "./program-start.ts";
-import { createSocketFolders, type DockerRecord, initSocket, runFolder, socketsFor } from "./record.ts";
+import { APPENDED, checksCallers, PROGRAM_PORT } from "./program-start.ts";
+import { createSocketFolders, type DockerRecord, socketsFor } from "./record.ts";
 import { DockerSandbox } from "./sandbox.ts";
 import { DockerShares } from "./shares.ts";
-
-export interface DockerEngineOptions extends RegistryPolicyOptions {
-  /** Everything is kept in its subfolder `docker`, except the key of inits. */
-  readonly home: string;
-  /** The socket of Docker or Podman on this machine. */
-  readonly socket?: string;
-  /** For sandboxes whose specification names none; otherwise the daemon's default. */
-  readonly runtime?: SandboxRuntime;
-  readonly base?: Base;
-  /** What sandboxes may ask for; `mapped` by default: if the daemon maps their users, or its runtime is gVisor. */
-  readonly capabilityLimit?: CapabilityLimit;
-  /** Folders of this machine that every sandbox can read at the same path, if they exist. */
-  readonly folders?: readonly string[];
-  /** Credentials of registries, in the format of `docker login`. */
-  readonly authFile?: string;
-  /** Addresses of sandboxes whose outgoing connections are restricted, such as `172.30.0.0/16`. The default is a free network in 10.64.0.0/10. */
-  readonly subnet?: string;
-  /** The IPv4 addresses of a name that a sandbox looks up; the default asks the name servers of this machine. */
-  readonly resolve?: NetworksOptions["resolve"];
-  /** Called for outgoing connections that were refused: each destination of a sandbox once a minute, and few of one sandbox. */
-  readonly onRefused?: (refused: RefusedConnection) => void;
-  /** Called for limits that a sandbox reached while it went on: each once in ten minutes. */
-  readonly onLimit?: (reached: ReachedLimit) => void;
-  /** Receives the progress of pulls, and what the operator should know. */
-  readonly log?: (line: string) => void;
-}
+import { type ContainerSite, startInContainer } from "./start.ts";
 
 const DEFAULT_SOCKET = "/var/run/docker.sock";
 const LIMITS_EVERY_MS = 10_000;
@@ -110,6 +63,7 @@ export class DockerEngine implements SandboxEngine {
   readonly #egress: DockerEgress;
   readonly #shares: DockerShares;
   readonly #exits: ContainerExits;
+  readonly #site: ContainerSite;
   readonly #table: ProcessTable = openProcessTable();
   readonly #self: ProcessIdentity;
   /** Also those that are being started. */
@@ -182,6 +136,17 @@ export class DockerEngine implements SandboxEngine {
       write: (sandbox, change) => this.#write(sandbox, change),
     });
     this.#shares = new DockerShares(this.#api, this.#homeId, this.#networks);
+    this.#site = {
+      api: this.#api,
+      homeId: this.#homeId,
+      folder: this.#folder,
+      key: this.initKey,
+      options,
+      egress: this.#egress,
+      networks: this.#networks,
+      volumes: this.#shares.volumes,
+      daemon: this.#openDaemon,
+    };
     this.#exits = new ContainerExits(this.#api, this.#homeId, {
       onExit: (id) => this.#observe(this.#sandboxes.get(id)),
       onGap: () => {
@@ -255,7 +220,7 @@ export class DockerEngine implements SandboxEngine {
       const { workingDirectory: cwd, user } = image.config;
       const commandDefaults = { cwd, env: variables, ...(user !== "" && { user }) };
       sandbox.record = { ...record, ...(checksCallers(spec, image) && { checksCallers: true }), commandDefaults };
-      await this.#run(sandbox, spec, image, signal);
+      await startInContainer({ sandbox, spec, image, site: this.#site, signal });
       sandbox.record = { ...sandbox.record, isReady: true };
       this.#records.write(spec.id, sandbox.record);
       return sandbox;
@@ -265,107 +230,6 @@ export class DockerEngine implements SandboxEngine {
       sandbox.markExited("the sandbox did not start");
       throw error;
     }
-  }
-
-  /** Creates the container, starts the program in it, and waits until it answers. */
-  async #run(sandbox: DockerSandbox, spec: SandboxSpec, image: DockerImage, signal: AbortSignal): Promise<void> {
-    let status: number | null = null;
-    const listening = spec.listening ?? APPENDED;
-    const limits = {
-      id: spec.id,
-      signal,
-      timeoutMs: spec.startTimeoutMs,
-      timedOut: async () => {
-        const reason = describeTimeout(sandbox, spec, status);
-        const lines = await sandbox.tail(20).catch(() => []);
-        const last = lines.at(-1);
-        return startFailed(spec.id, `${reason}${last === undefined ? "" : `; it last printed: ${last}`}`, lines);
-      },
-    };
-    try {
-      await startWithin(limits, async (stop, fail) => {
-        sandbox.exited.then(({ reason }) => fail(() => new StartFailure(reason)));
-        await this.#createContainer(sandbox, spec, image);
-        stop.throwIfAborted();
-        const init = await this.#takeInit(sandbox, stop);
-        await writeEgressHint(init, sandbox.record);
-        const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, stop);
-        await startProgram(init, spec, programOf(spec, image, this.initKey), folder);
-        await sandbox.forward();
-        if (listening.kind === "none") return;
-        await waitUntilReady(
-          () => sandbox.address,
-          listening,
-          stop,
-          (answered) => {
-            status = answered;
-          },
-        );
-      });
-    } catch (error) {
-      if (isPlatformError(error)) throw error;
-      throw startFailed(spec.id, messageOf(error), await sandbox.tail(20).catch(() => []));
-    }
-  }
-
-  /** Not cancelled half-way: the daemon would create the container anyway, after this process had looked for it. */
-  async #createContainer(sandbox: DockerSandbox, spec: SandboxSpec, image: DockerImage): Promise<void> {
-    const architecture = process.arch as Architecture;
-    const daemon = await this.#openDaemon();
-    const runtime = runtimeFor(spec.runtime ?? this.#options.runtime, daemon);
-    daemon.assertLimits(spec);
-    const { capabilityLimit = DEFAULT_CAPABILITY_LIMIT } = this.#options;
-    await assertCapable(spec, capabilityLimit, daemon, runtime);
-    if (spec.networks !== undefined || spec.volumes !== undefined) assertNetworks(spec.id, daemon, runtime.runtime);
-    sandbox.record = { ...sandbox.record, runtime: runtime.runtime };
-    const { egress = "none", networks: [first, ...others] = [] } = spec;
-    const out = await this.#egress.prepare(sandbox, egress, daemon);
-    const config = containerConfig({
-      homeId: this.#homeId,
-      spec,
-      image: image.id,
-      ...runtime,
-      initPath: await initProgram(architecture),
-      initKey: initKeyArgument(this.initKey),
-      runFolder: runFolder(sandbox.record),
-      folders: (this.#options.folders ?? []).filter((folder) => existsSync(folder)),
-      network: first === undefined ? out.network : await this.#networks.createPrivate(first.id),
-      nameServers: out.nameServers,
-      volumeName: (id) => this.#shares.volumes.nameOf(id),
-      seccomp: daemon.isPodman ? seccompFile(this.#folder, architecture) : seccompText(architecture),
-      ...(daemon.isPodman && { userProcesses: maxUserProcesses() }),
-    });
-    const name = containerName(this.#homeId, spec.id);
-    for (const { id } of spec.volumes ?? []) await this.#shares.volumes.create(id, spec.diskMb);
-    try {
-      await this.#api.call("POST", "/containers/create", { query: { name }, body: config });
-      // A container is created with one network.
-      for (const { id, aliases } of others) await this.#networks.connect(await this.#networks.createPrivate(id), name, aliases);
-      if (first !== undefined && out.network !== null) await this.#networks.connect(out.network, name);
-      await this.#api.call("POST", `${sandbox.path}/start`);
-      await this.#egress.begin(sandbox, egress);
-    } catch (error) {
-      if (spec.diskMb !== undefined && isDockerError(error) && /storage-opt/i.test(error.message))
-        throw new PlatformError(
-          "sandbox.unsupported",
-          `the disk of sandbox '${spec.id}' cannot be limited: ${error.message}; change the storage of the Docker daemon, or remove the limit`,
-        );
-      throw error;
-    }
-  }
-
-  /**
-   * Connects to the init and moves its socket out of the folder that the container sees, which is then removed. No program runs yet,
-   * so none can have replaced the socket, and none can later write to a folder of this machine.
-   */
-  async #takeInit(sandbox: DockerSandbox, signal: AbortSignal): Promise<InitConnection> {
-    const inside = runFolder(sandbox.record);
-    const path = join(inside, INIT_SOCKET);
-    const init = await connectStartingInit({ kind: "unix", path }, this.initKey, signal);
-    sandbox.useConnection(init);
-    renameSync(path, initSocket(sandbox.record));
-    rmdirSync(inside);
-    return init;
   }
 
   #openSandbox(record: DockerRecord): DockerSandbox {
