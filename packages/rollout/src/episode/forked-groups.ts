@@ -3,7 +3,7 @@ import { digestOf } from "../journal/digest.ts";
 import { isProgram, type Player, type TurnAgent } from "../player/agent.ts";
 import { AgentError, ModelError } from "../player/failure.ts";
 import { Episode } from "./episode.ts";
-import { EpisodeDeadline, type EpisodeSpec, type Lease, type PlayOptions, playFrom } from "./play.ts";
+import { EpisodeDeadline, type EpisodeSpec, type Lease, type PlayOptions, playEpisode } from "./play.ts";
 
 /** What the forks of a group have in common: an episode that was played to a step and waits there. */
 interface Trunk {
@@ -13,6 +13,11 @@ interface Trunk {
   /** Set if the episode ended before the step; its forks have nothing to play then. */
   readonly reason: StopReason | null;
   readonly parent: NonNullable<Trajectory["parent"]>;
+}
+
+interface Fork extends Lease {
+  readonly trunk: Trunk;
+  readonly episode: Episode;
 }
 
 /**
@@ -42,31 +47,13 @@ export class ForkedGroups implements AsyncDisposable {
 
   /** Plays one sample of a group. Never throws: what goes wrong is the episode's outcome. */
   async play(spec: EpisodeSpec): Promise<Trajectory> {
-    const group = groupOf(spec);
-    let trunk: Trunk | null = null;
-    let fork: Episode | undefined;
-    const beginning = {
-      acquire: async (signal: AbortSignal) => {
-        const growing = this.#trunkOf(group, spec);
-        trunk = await growing;
-        const { lease, episode } = trunk;
-        try {
-          [fork] = await episode.fork(1, signal);
-        } catch (error) {
-          // The instance may be gone. Other samples, and the next attempt of this one, get a new trunk, if they have none yet.
-          if (!signal.aborted && this.#trunks.get(group) === growing) await this.#drop(group);
-          throw error;
-        }
-        const { instance } = fork as Episode;
-        return { ...lease, instance, release: () => instance.release() };
-      },
-      beginEpisode: async () => fork as Episode,
-      play: async (episode: Episode) => trunk?.reason ?? episode.play((trunk as Trunk).player.copy(seedOf(spec))),
-      get parent() {
-        return trunk?.parent ?? null;
-      },
-    };
-    return playFrom(beginning, spec, this.#options);
+    const { rewardArgs } = this.#options;
+    return playEpisode(spec, this.#options, {
+      start: (signal) => this.#fork(spec, signal),
+      reset: async ({ episode }: Fork) => episode,
+      play: async (episode, { trunk: { reason, player } }: Fork) => reason ?? episode.play(player.copy(seedOf(spec))),
+      score: (episode) => episode.score(rewardArgs),
+    });
   }
 
   /** A sample has its last outcome. The trunk is not needed any more when all of its group have. */
@@ -81,6 +68,21 @@ export class ForkedGroups implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#trunks.keys()].map((group) => this.#drop(group)));
+  }
+
+  async #fork(spec: EpisodeSpec, signal: AbortSignal): Promise<Fork> {
+    const group = groupOf(spec);
+    const growing = this.#trunkOf(group, spec);
+    const trunk = await growing;
+    try {
+      const [episode] = (await trunk.episode.fork(1, signal)) as [Episode];
+      const { instance } = episode;
+      return { ...trunk.lease, trunk, episode, instance, parent: trunk.parent, release: () => instance.release() };
+    } catch (error) {
+      // The instance may be gone. Other samples, and the next attempt of this one, get a new trunk, if they have none yet.
+      if (!signal.aborted && this.#trunks.get(group) === growing) await this.#drop(group);
+      throw error;
+    }
   }
 
   #trunkOf(group: string, spec: EpisodeSpec): Promise<Trunk> {

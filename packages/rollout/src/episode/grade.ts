@@ -1,6 +1,5 @@
 import type { Trajectory } from "@aenv/contract";
-import { Episode } from "./episode.ts";
-import { type EpisodeSpec, type PlayOptions, playFrom } from "./play.ts";
+import { type EpisodeSpec, type PlayOptions, playEpisode, usualStages } from "./play.ts";
 
 /** Arguments of a reward; null for an answer that is worth nothing without being graded. */
 export type GradedArguments = Readonly<Record<string, unknown>> | null;
@@ -11,22 +10,13 @@ export type GradedArguments = Readonly<Record<string, unknown>> | null;
  */
 export function gradeEpisode(spec: EpisodeSpec, args: GradedArguments, options: PlayOptions): Promise<Trajectory> {
   const withoutTask = { ...spec, task: { id: null, split: null, index: null } };
-  const { limits, recordsDigests, now } = options;
-  return playFrom(
-    {
-      acquire: async (signal) => {
-        const lease = await options.acquire(withoutTask, signal);
-        return { ...lease, task: spec.task };
-      },
-      beginEpisode: (_, { seed }, __, instance, signal) =>
-        Episode.begin({ instance, task: null, seed, limits, signal, recordsDigests, now }),
-      play: async () => "done",
-      score: (episode) => (args === null ? Promise.resolve(WORTHLESS) : episode.score(args)),
-      parent: null,
-    },
-    spec,
-    options,
-  );
+  const { start, reset } = usualStages(withoutTask, options);
+  return playEpisode(spec, options, {
+    start: async (signal) => ({ ...(await start(signal)), task: spec.task }),
+    reset: (lease, signal) => reset({ ...lease, task: withoutTask.task }, signal),
+    play: async () => "done",
+    score: (episode) => (args === null ? Promise.resolve(WORTHLESS) : episode.score(args)),
+  });
 }
 
 const WORTHLESS = { kind: "scored", reward: 0, components: {} } as const;

@@ -39,6 +39,8 @@ export interface Lease {
   readonly provenance: Pick<Provenance, "environment" | "environment_digest" | "engine" | "isolation" | "server_version">;
   /** The task, if the spec does not name it by its id. */
   readonly task?: Trajectory["task"];
+  /** What was played before, if the instance is a fork. */
+  readonly parent?: Trajectory["parent"];
   /** Gives it back; one that is not to be used again is ended. Never throws. */
   release(isReusable: boolean): Promise<void>;
 }
@@ -68,32 +70,30 @@ export interface PlayOptions {
   readonly date: () => Date;
 }
 
-/** How an episode comes to its turns: on an instance of its own, or as a fork of another episode. */
-export interface Beginning {
-  acquire(signal: AbortSignal): Promise<Lease>;
-  readonly beginEpisode: typeof beginEpisode;
+/** What is done in each stage of an episode: on an instance of its own, or in a fork of another episode. */
+export interface Stages {
+  start(signal: AbortSignal): Promise<Lease>;
+  reset(lease: Lease, signal: AbortSignal): Promise<Episode>;
   play(episode: Episode, lease: Lease): Promise<StopReason>;
-  /** Instead of the reward of what was played. */
-  score?(episode: Episode): Promise<Outcome>;
-  /** What comes before a fork; null for an episode that is none. */
-  readonly parent: Trajectory["parent"];
+  score(episode: Episode): Promise<Outcome>;
 }
 
-/** Plays one episode from start to end. Never throws: what goes wrong is the episode's outcome. */
-export function playEpisode(spec: EpisodeSpec, options: PlayOptions): Promise<Trajectory> {
-  const beginning: Beginning = {
-    acquire: (signal) => options.acquire(spec, signal),
-    beginEpisode,
+/** The stages of an episode that is played from its task on, on an instance of its own. */
+export function usualStages(spec: EpisodeSpec, options: PlayOptions): Stages {
+  const { limits, recordsDigests, now, rewardArgs } = options;
+  return {
+    start: (signal) => options.acquire(spec, signal),
+    reset: ({ instance, task = spec.task }, signal) =>
+      Episode.begin({ instance, task: task.inline ?? task.id, seed: spec.seed, limits, signal, recordsDigests, now }),
     play: (episode, lease) => playTurns(episode, spec, options, lease),
-    parent: null,
+    score: (episode) => episode.score(rewardArgs),
   };
-  return playFrom(beginning, spec, options);
 }
 
-/** The same for an episode that begins in its own way. */
-export async function playFrom(beginning: Beginning, spec: EpisodeSpec, options: PlayOptions): Promise<Trajectory> {
+/** Plays one attempt of an episode from start to end. Never throws: what goes wrong is the episode's outcome. */
+export async function playEpisode(spec: EpisodeSpec, options: PlayOptions, stages = usualStages(spec, options)): Promise<Trajectory> {
   for (;;) {
-    const played = await playOnce(beginning, spec, options);
+    const played = await playOnce(spec, options, stages);
     if (played !== null) return played;
     await options.capacity?.wait(options.cancel);
   }
@@ -105,8 +105,7 @@ export function agentDigestOf({ name, settings }: Pick<Agent, "name" | "settings
 }
 
 /** Null if the server has no room for the episode, which is then worth waiting for. */
-async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOptions): Promise<Trajectory | null> {
-  const { beginEpisode } = beginning;
+async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages): Promise<Trajectory | null> {
   const { agent, now } = options;
   const from = now();
   const started = options.date().toISOString();
@@ -120,15 +119,15 @@ async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOp
   let reason: StopReason = "error";
   let outcome: Outcome;
   try {
-    lease = await beginning.acquire(signal);
+    lease = await stages.start(signal);
     startMs = elapsedMs(from, now());
     stage = "reset";
-    episode = await beginEpisode(lease.task ?? spec.task, spec, options, lease.instance, signal);
+    episode = await stages.reset(lease, signal);
     stage = "play";
     playing = options.capacity?.begin();
-    reason = await beginning.play(episode, lease);
+    reason = await stages.play(episode, lease);
     stage = "score";
-    outcome = await (beginning.score?.(episode) ?? episode.score(options.rewardArgs));
+    outcome = await stages.score(episode);
   } catch (error) {
     if (isWorthWaiting(error, stage, options)) {
       await lease?.release(false);
@@ -143,7 +142,7 @@ async function playOnce(beginning: Beginning, spec: EpisodeSpec, options: PlayOp
   await options.onArtifacts?.(spec, artifacts.files);
   const record = episode?.record;
   const tools = episode?.tools ?? [];
-  const { parent } = beginning;
+  const parent = lease?.parent ?? null;
   // What came before a fork was paid for once: the first of the group counts it.
   const ownTurns = (record?.turns ?? []).slice(spec.group?.index === 0 ? 0 : (parent?.turns ?? 0));
   return {
@@ -199,17 +198,6 @@ function isWorthWaiting(error: unknown, stage: EpisodeStage, { capacity, cancel,
 /** The id of a task that is not listed is the environment's choice. */
 function namedTask(task: Trajectory["task"], episode: Episode | null): Trajectory["task"] {
   return task.inline === undefined ? task : { ...task, id: episode?.task?.id ?? null };
-}
-
-function beginEpisode(
-  { inline, id }: Trajectory["task"],
-  { seed }: EpisodeSpec,
-  options: PlayOptions,
-  instance: EpisodeInstance,
-  signal: AbortSignal,
-): Promise<Episode> {
-  const { limits, recordsDigests, now } = options;
-  return Episode.begin({ instance, task: inline ?? id, seed, limits, signal, recordsDigests, now });
 }
 
 async function playTurns(
