@@ -96,17 +96,17 @@ export function provenanceOf(
   limits: Limits,
   model: string | null,
 ): Omit<Provenance, "tools_digest" | "engine" | "isolation" | "server_version"> {
+  return { ...originOf(source, model), agent: agent.name, agent_digest: agentDigestOf(agent, limits) };
+}
+
+function originOf(source: Source, model: string | null) {
   return {
     environment: source.environment,
     environment_digest: source.digest,
-    agent: agent.name,
-    agent_digest: agentDigestOf(agent, limits),
-    ...originOf(source, model),
+    config_digest: sourceConfigDigestOf(source),
+    model,
+    client_version: ownPackage().version,
   };
-}
-
-function originOf(source: Source, model: string | null): PlayOptions["provenance"] {
-  return { config_digest: sourceConfigDigestOf(source), model, client_version: ownPackage().version };
 }
 
 export function sourceConfigDigestOf({ deployConfig, options }: Source): string {

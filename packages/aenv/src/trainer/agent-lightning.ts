@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { messageOf, type Outcome, type Trajectory } from "@aenv/contract";
+import { playAttempts } from "@aenv/rollout";
 import * as z from "zod";
 import { TrainerError, type TrainerHttp } from "./http.ts";
 
@@ -105,18 +106,14 @@ async function controlOne(wanted: z.infer<typeof rollout>, options: ControllerOp
     return;
   }
   const { task, seed } = parsed.data;
-  let outcome: Outcome;
-  for (let attempt = 0; ; attempt++) {
+  const { attempt, outcome } = await playAttempts({ retries, cancel: stop }, async (attempt) => {
     // The trainer reads the model's answers of the last attempt only, so that those of a failed one are not trained on.
     if (attempt > 0) await patch(api, id, { last_attempt_id: String(attempt) });
     const modelUrl = `${api.url}/proxy/rollout/${encodeURIComponent(id)}/attempt/${attempt}/mode/${is_train ? "train" : "val"}/openai/v1`;
-    ({ outcome } = await play({ id, attempt, task, seed, modelUrl, timeoutMs: config.timeout_seconds * 1_000 }, stop));
-    if (outcome.kind === "scored" || !outcome.retryable || attempt >= retries || stop.aborted) {
-      await report(api, id, attempt, outcome);
-      onEnded({ id, task, outcome });
-      return;
-    }
-  }
+    return play({ id, attempt, task, seed, modelUrl, timeoutMs: config.timeout_seconds * 1_000 }, stop);
+  });
+  await report(api, id, attempt, outcome);
+  onEnded({ id, task, outcome });
 }
 
 async function report(api: TrainerHttp, id: string, attempt: number, outcome: Outcome): Promise<void> {

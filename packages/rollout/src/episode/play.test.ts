@@ -201,6 +201,14 @@ describe("an episode", () => {
     expect(released).toEqual([false, false]);
   });
 
+  it("names its environment also if it got no instance", async () => {
+    const acquire = () => Promise.reject(new Error("the server is gone"));
+    const provenance = { environment: "echo@1.0.0", environment_digest: "sha256:1", model: null, client_version: "0" };
+    const { outcome, provenance: known } = await play(oracleAgent(), { acquire, provenance });
+    expect(outcome).toMatchObject({ kind: "unscored", stage: "start" });
+    expect(known).toMatchObject({ environment: "echo@1.0.0", environment_digest: "sha256:1", engine: null });
+  });
+
   it("is unscored when its task is unknown, and a retry would not help", async () => {
     expect(await play(noopAgent(), { task: "no-such-task" })).toMatchObject({
       outcome: { kind: "unscored", cause: "environment", stage: "reset", retryable: false },

@@ -57,9 +57,9 @@ export interface PlayOptions {
   /** Arguments of the reward, which the trainer chooses. */
   readonly rewardArgs?: Readonly<Record<string, unknown>> | undefined;
   readonly acquire: (spec: EpisodeSpec, signal: AbortSignal) => Promise<Lease>;
-  /** What only the caller knows of where an episode comes from. */
-  readonly provenance: Omit<Provenance, keyof Lease["provenance"] | `${string}_digest` | "agent" | "agent_settings"> &
-    Pick<Provenance, "config_digest">;
+  /** What only the caller knows of where an episode comes from. Without an instance, the environment is the one that is named here. */
+  readonly provenance: Pick<Provenance, "model" | "client_version" | "config_digest"> &
+    Partial<Pick<Provenance, "environment" | "environment_digest">>;
   readonly costOf: (turns: readonly Turn[]) => number | null;
   /** Where episodes wait for which the server has no room; without it they fail. */
   readonly capacity?: Capacity;
@@ -174,14 +174,19 @@ async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages)
       ...(episode?.timing ?? { reset_ms: 0, model_ms: 0, tools_ms: 0, score_ms: 0 }),
     },
     provenance: {
+      environment: "",
+      environment_digest: null,
+      engine: null,
+      isolation: null,
+      server_version: null,
       ...options.provenance,
+      ...lease?.provenance,
       agent: agent.name,
       agent_digest: agentDigestOf(agent, options.limits),
       agent_settings: agent.settings,
-      ...(lease?.provenance ?? { environment: "", environment_digest: null, engine: null, isolation: null, server_version: null }),
       tools_digest: tools.length === 0 ? null : digestOf(tools),
       reward_digest: episode?.rewardDigest ?? null,
-    } as Provenance,
+    },
     metadata: {
       ...spec.metadata,
       ...(artifacts.error !== null && { artifacts_error: artifacts.error }),

@@ -1,5 +1,5 @@
 import type { Trajectory, UnscoredCause } from "@aenv/contract";
-import type { Spent } from "../stats/earlier-attempts.ts";
+import { type Spent, withEarlierAttempts } from "../stats/earlier-attempts.ts";
 
 /** How often an episode is played again. */
 export interface RetryPolicy {
@@ -7,34 +7,27 @@ export interface RetryPolicy {
   readonly retries: number;
   /** Other numbers for some causes. */
   readonly retriesOf?: Readonly<Partial<Record<UnscoredCause, number>>>;
+  /** True for attempts that use nothing of their own: then nothing is added up. */
+  readonly areAttemptsFree?: boolean;
   readonly cancel: AbortSignal;
 }
 
-export interface Attempts {
-  readonly last: Trajectory;
-  /** What the attempts before the last one used. */
-  readonly earlier: readonly Spent[];
-}
-
-/** Plays an episode until it is scored, or must not be retried. Null if `play` gives null: the episode is no longer the caller's. */
-export function playAttempts(policy: RetryPolicy, play: (attempt: number) => Promise<Trajectory>): Promise<Attempts>;
-export function playAttempts(
-  policy: RetryPolicy,
-  play: (attempt: number) => Promise<Trajectory | null>,
-  first: number,
-): Promise<Attempts | null>;
-export async function playAttempts(
-  { retries, retriesOf = {}, cancel }: RetryPolicy,
-  play: (attempt: number) => Promise<Trajectory | null>,
+/**
+ * Plays an episode until it is scored, or must not be retried. The last attempt is returned, with what those before it used. Null if
+ * `play` gives null: the episode is no longer the caller's.
+ */
+export async function playAttempts<T extends Trajectory | null>(
+  { retries, retriesOf = {}, areAttemptsFree = false, cancel }: RetryPolicy,
+  play: (attempt: number) => Promise<T>,
   first = 0,
-): Promise<Attempts | null> {
+): Promise<T> {
   const earlier: Spent[] = [];
   for (let attempt = first; ; attempt++) {
     const last = await play(attempt);
-    if (last === null) return null;
+    if (last === null) return last;
     const { outcome, usage, cost } = last;
     const isLast = outcome.kind === "scored" || !outcome.retryable || attempt >= (retriesOf[outcome.cause] ?? retries);
-    if (isLast || cancel.aborted) return { last, earlier };
-    earlier.push({ usage, cost });
+    if (isLast || cancel.aborted) return withEarlierAttempts(last, earlier);
+    if (!areAttemptsFree) earlier.push({ usage, cost });
   }
 }

@@ -6,8 +6,8 @@ export interface ConcurrencyOptions {
 }
 
 /**
- * Lets as many episodes run at once as the model's endpoint and the server can take: half as many after each sign that one of them is
- * busy, and one more after each round of episodes without such a sign.
+ * Runs as many episodes at once as the model's endpoint and the server can take: half as many after each sign that one of them is busy,
+ * and one more after each round of episodes without such a sign.
  */
 export class Concurrency {
   readonly #max: number;
@@ -41,6 +41,35 @@ export class Concurrency {
     this.#endedSinceChange++;
     if (this.#limit < this.#max && this.#endedSinceChange >= this.#limit) this.#change(this.#limit + 1);
     this.#wake();
+  }
+
+  /**
+   * Plays the episodes of a plan until one fails to be recorded or `cancel` aborts, and waits for those that have begun. Only what runs
+   * now is held, however long the plan is.
+   */
+  async forEach<T>(plan: AsyncIterable<T>, cancel: AbortSignal, play: (one: T) => Promise<void>): Promise<void> {
+    const running = new Set<Promise<void>>();
+    const failures: unknown[] = [];
+    try {
+      for await (const planned of plan) {
+        await this.begin();
+        if (cancel.aborted || failures.length > 0) {
+          this.end();
+          break;
+        }
+        const one = play(planned)
+          .catch((error: unknown) => void failures.push(error))
+          .finally(() => {
+            running.delete(one);
+            this.end();
+          });
+        running.add(one);
+      }
+    } finally {
+      // Also if the plan cannot be read any further: what is played has instances, and its trajectory is written.
+      await Promise.all(running);
+    }
+    if (failures.length > 0) throw failures[0];
   }
 
   /** One of the two is busy until then; signs that come before are of the same moment and count once. */

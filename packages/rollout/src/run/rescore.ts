@@ -4,7 +4,6 @@ import { EpisodeDeadline, type Lease } from "../episode/play.ts";
 import { unscoredBy } from "../player/failure.ts";
 import { type Divergence, divergenceText } from "../replay/replay.ts";
 import { canBeRescored, rescore } from "../replay/rescore.ts";
-import { playAttempts } from "./attempts.ts";
 import type { RunFolder } from "./folder.ts";
 import type { PlannedEpisode } from "./plan.ts";
 import { playRun, type RunOptions, type RunResult } from "./run.ts";
@@ -59,21 +58,16 @@ export async function rescoreRun(options: RescoreRunOptions): Promise<RunResult>
     folder,
     settings,
     concurrency,
-    // Tried again below: an attempt to rescore uses no model, and what the trajectory has cost counts once.
-    retries: 0,
+    retries,
+    // An attempt to rescore uses no model, and what the trajectory has cost counts once.
+    areAttemptsFree: true,
     cancel,
     ...(onProgress && { onProgress }),
     episodes: { total, plan: plan() },
     onDone: ({ id }) => void waiting.delete(id),
-    play: async ({ id }) => {
+    play: async ({ id, run, attempt }) => {
       const trajectory = waiting.get(id) as Trajectory;
-      const own = { id, run: folder.name, ...familyOf(trajectory, folder.name) };
-      const { last } = await playAttempts({ retries, cancel }, async (attempt) => ({
-        ...(await rescoreOne(trajectory, options)),
-        ...own,
-        attempt,
-      }));
-      return last;
+      return { ...(await rescoreOne(trajectory, options)), id, run, attempt, ...familyOf(trajectory, folder.name) };
     },
   });
 }

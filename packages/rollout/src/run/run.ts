@@ -1,20 +1,17 @@
 import { performance } from "node:perf_hooks";
-import type { Trajectory, UnscoredCause } from "@aenv/contract";
+import type { Trajectory } from "@aenv/contract";
 import type { EpisodeSpec } from "../episode/play.ts";
 import { type EpisodeScore, type RunSummary, scoreOf, summarise } from "../stats/summary.ts";
+import { playAttempts, type RetryPolicy } from "./attempts.ts";
 import { Concurrency } from "./concurrency.ts";
 import type { RunFolder } from "./folder.ts";
 import { type PlannedEpisode, planEpisodes, planSize } from "./plan.ts";
-import { runEpisodes } from "./runner.ts";
 import type { RunSettings } from "./settings.ts";
 
-export interface RunOptions {
+export interface RunOptions extends RetryPolicy {
   readonly folder: RunFolder;
   readonly settings: RunSettings;
   readonly concurrency: number;
-  readonly retries: number;
-  /** Other numbers of retries for some causes. */
-  readonly retriesOf?: Readonly<Partial<Record<UnscoredCause, number>>>;
   /** Whether episodes that ended unscored in an earlier call are played again. */
   readonly playsUnscoredAgain?: boolean;
   /** The episodes, if they are not those that the settings plan. */
@@ -25,7 +22,6 @@ export interface RunOptions {
   /** Called with the trajectory of every episode, those of earlier calls first, before `onDone`. */
   readonly onEpisode?: (trajectory: Trajectory) => Promise<void>;
   readonly onProgress?: (progress: RunProgress) => void;
-  readonly cancel: AbortSignal;
   /** Gives the signs of a busy server or model to what decides how many episodes run at once. */
   readonly onBusy?: (listener: (pauseMs: number) => void) => void;
 }
@@ -52,18 +48,19 @@ export interface RunResult {
 }
 
 /**
- * Plays a run, or goes on with one: episodes whose trajectory is in the folder are not played again. Each trajectory is written as soon
- * as its episode has ended.
+ * Plays a run, or goes on with one: episodes whose trajectory is in the folder are not played again. Each episode gives
+ * one trajectory, that of its last attempt, which is written as soon as the episode has ended.
  */
 export async function playRun(options: RunOptions): Promise<RunResult> {
-  const { folder, settings, retries, retriesOf = {}, play, onDone, onEpisode, onProgress, cancel } = options;
+  const { folder, settings, play, onDone, onEpisode, onProgress, cancel } = options;
+  const { name: run } = folder;
   using _ = folder.begin(settings);
   if (options.playsUnscoredAgain === true) await folder.forget(({ outcome }) => outcome.kind === "unscored");
   if (settings.fork_at !== undefined) await folder.forgetPartialGroups();
   if (onEpisode !== undefined) for await (const earlier of folder.trajectories()) await onEpisode(earlier);
   const played = new Set<string>();
   const scores: EpisodeScore[] = [];
-  const { total, plan } = options.episodes ?? { total: planSize(settings), plan: planEpisodes({ run: folder.name, ...settings }) };
+  const { total, plan } = options.episodes ?? { total: planSize(settings), plan: planEpisodes({ run, ...settings }) };
   const concurrency = new Concurrency({ max: options.concurrency });
   options.onBusy?.((pauseMs) => concurrency.noteBusy(performance.now(), pauseMs));
   await using writer = await folder.openTrajectories((stored) => {
@@ -78,20 +75,16 @@ export async function playRun(options: RunOptions): Promise<RunResult> {
     onProgress?.({ total, done: scores.length, running, limit: concurrency.limit, last, scores });
   };
   progress(null);
-  await runEpisodes(unplayed(plan, played, onDone), {
-    run: folder.name,
-    concurrency,
-    retries,
-    retriesOf,
-    play,
-    cancel,
-    onEpisode: async (trajectory, planned) => {
-      await writer.add(trajectory);
-      scores.push(scoreOf(trajectory));
-      await onEpisode?.(trajectory);
-      await onDone?.(planned);
-      progress(trajectory);
-    },
+  await concurrency.forEach(unplayed(plan, played, onDone), cancel, async (planned) => {
+    const { id, task, group, seed } = planned;
+    const trajectory = await playAttempts(options, (attempt) => play({ id, run, attempt, task, group, seed, metadata: {} }));
+    // A cancelled episode is left to a later call.
+    if (cancel.aborted && trajectory.outcome.kind === "unscored") return;
+    await writer.add(trajectory);
+    scores.push(scoreOf(trajectory));
+    await onEpisode?.(trajectory);
+    await onDone?.(planned);
+    progress(trajectory);
   });
   await writer.close();
   const summary = summarise(scores, { passReward: settings.pass_reward });

@@ -5,7 +5,7 @@ export type Spent = Pick<Trajectory, "usage" | "cost">;
 type SpentInAll = Spent & Pick<Trajectory, "earlier_attempts">;
 
 /** The trajectory of an attempt, with what the attempts before it used: they were paid for, and only the last one is kept. */
-export function withEarlierAttempts(last: Trajectory, earlier: readonly Spent[]): Trajectory {
+export function withEarlierAttempts<T extends object>(last: T, earlier: readonly Spent[]): T {
   if (earlier.length === 0) return last;
   const known = earlier.flatMap(({ cost }) => (cost === null ? [] : [cost]));
   const attempts: EarlierAttempts = {
