@@ -59,7 +59,7 @@ export const allowedReads: readonly ReadAllowance[] = [
       "packages/aenv/src/call/arguments.ts": ["return JSON.parse(text);"],
       "packages/aenv/src/commands/config/key.ts": ["return JSON.parse(text);"],
       "packages/aenv/src/image/artifact.ts": ["JSON.parse(text)"],
-      "packages/aenv/src/rollout/agent-options.ts": ["return JSON.parse(text);"],
+      "packages/aenv/src/rollout/chosen-agent.ts": ["return JSON.parse(text);"],
       "packages/kit/src/load/load.ts": ["value = JSON.parse(text);"],
       "packages/sandbox/src/registry/credentials.ts": ["JSON.parse(text) as { readonly auths"],
     },

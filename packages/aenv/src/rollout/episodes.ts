@@ -12,7 +12,7 @@ import {
   RecordingServer,
 } from "@aenv/rollout";
 import { ownPackage } from "../project/own-package.ts";
-import type { ChosenAgent } from "./agent-options.ts";
+import type { ChosenAgent } from "./chosen-agent.ts";
 import type { Source } from "./source.ts";
 
 export interface EpisodesOptions {

@@ -14,7 +14,7 @@ import {
 } from "@aenv/rollout";
 import type { Terminal } from "../terminal/terminal.ts";
 import { warn } from "../terminal/warning.ts";
-import type { ChosenAgent } from "./agent-options.ts";
+import type { ChosenAgent } from "./chosen-agent.ts";
 import { Episodes } from "./episodes.ts";
 import { LiveView } from "./live-view.ts";
 import type { Source } from "./source.ts";

@@ -5,7 +5,7 @@ import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { facts } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { chooseAgent } from "./agent-options.ts";
+import { chooseAgent } from "./chosen-agent.ts";
 import { limitsOf } from "./limit-options.ts";
 import { BusySigns, playShown, type RunToPlay } from "./played-run.ts";
 import { pricesOf } from "./price-options.ts";
