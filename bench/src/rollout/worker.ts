@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { headers as names, type Trajectory } from "@aenv/contract";
 import {
+  Concurrency,
   InstancePool,
   playEpisode,
   playOptions,
@@ -40,8 +41,7 @@ function connect(given: Queries["open"]): void {
 /** Episodes as `aenv rollout` plays them, into a run folder. */
 async function play({ episodes, concurrency }: Queries["play"]): Promise<Spent> {
   const { ref, controlUrl, dataUrl } = open;
-  const provenance = { environment: ref, environment_digest: null, engine: null, isolation: null, server_version: null };
-  await using instances = new InstancePool({ environment: ref, options: { controlUrl, dataUrl }, provenance });
+  await using instances = new InstancePool({ environment: ref, options: { controlUrl, dataUrl }, environmentDigest: null });
   const cancel = new AbortController().signal;
   await prepare(instances, concurrency, cancel);
   const options = playOptions({
@@ -54,7 +54,7 @@ async function play({ episodes, concurrency }: Queries["play"]): Promise<Spent> 
   });
   const folder = new RunFolder(home, `run-${runs++}`);
   lastFolder = folder;
-  const common = { folder, settings: settingsOf(episodes), concurrency, retries: 0, cancel };
+  const common = { folder, settings: settingsOf(episodes), concurrency: new Concurrency({ max: concurrency }), retries: 0, cancel };
   return await spentBy(async () => {
     const { summary } = await playRun({ ...common, play: (spec) => playEpisode(spec, options) });
     if (summary.scored !== episodes || summary.reward?.mean !== CALLS) throw new Error(`wrong rewards: ${JSON.stringify(summary.reward)}`);

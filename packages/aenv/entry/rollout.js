@@ -7,6 +7,7 @@ export const {
   AgentError,
   ArtifactFiles,
   Capacity,
+  Concurrency,
   Episode,
   EpisodeDeadline,
   ForkedGroups,

@@ -50,6 +50,7 @@ export { canBeRescored, type RescoreResult, rescore } from "./replay/rescore.ts"
 export { comparable } from "./replay/same.ts";
 export { ArtifactFiles } from "./run/artifact-files.ts";
 export { playAttempts } from "./run/attempts.ts";
+export { Concurrency } from "./run/concurrency.ts";
 export { configDigestOf } from "./run/config-digest.ts";
 export { type Drift, driftOf } from "./run/drift.ts";
 export { listRuns, RunFolder } from "./run/folder.ts";

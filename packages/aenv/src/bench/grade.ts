@@ -1,7 +1,7 @@
 import type { BenchModule, Grading, Prediction } from "@aenv/kit";
 import { digestOf, noopAgent, type RunSettings, withoutSecrets } from "@aenv/rollout";
 import type { Benchmark } from "../project/benchmarks.ts";
-import { BusySigns, playShown } from "../rollout/played-run.ts";
+import { playShown } from "../rollout/played-run.ts";
 import { howOf, report, runFolderOf } from "../rollout/rollout.ts";
 import type { RunOptions } from "../rollout/rollout-options.ts";
 import { openSource, type Source } from "../rollout/source.ts";
@@ -29,7 +29,7 @@ interface Graded {
 export async function gradePredictions({ benchmark, module, dataset }: Graded, options: GradeOptions, terminal: Terminal): Promise<void> {
   const predictions = await readPredictions(gradingOf(module, benchmark), dataset, options);
   const byTask = new Map(predictions.map((prediction) => [prediction.taskId, prediction]));
-  const stop = terminal.stopSignal();
+  const cancel = terminal.stopSignal();
   await using source = await openSource(benchmark.folder, { ...options, dataDir: dataset.dataDir }, terminal);
   const { engine = "process", out } = options;
   const taskIds = predictions.filter(({ arguments: graded }) => graded !== null).map(({ taskId }) => taskId);
@@ -46,11 +46,9 @@ export async function gradePredictions({ benchmark, module, dataset }: Graded, o
       folder,
       settings,
       source,
-      chosen: { agent, upstream: null, modelName: settings.model, [Symbol.asyncDispose]: async () => {} },
-      busy: new BusySigns(),
+      chosen: { agent, upstream: null, modelName: settings.model },
       ...howOf(options),
-      prices: null,
-      stop,
+      cancel,
       answerOf: ({ task }) => byTask.get(task.id ?? "")?.arguments ?? null,
       ...(listener && { onEpisode: listener.onEpisode }),
     },

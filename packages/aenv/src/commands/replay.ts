@@ -8,7 +8,8 @@ import { integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
 import { deadlineOption } from "../rollout/deadline-option.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
-import { addSourceOptions, openSource, type Source, type SourceOptions, sourceOfRun } from "../rollout/source.ts";
+import { openRunSource } from "../rollout/run-source.ts";
+import { addSourceOptions, type Source, type SourceOptions } from "../rollout/source.ts";
 import { excerpts } from "../terminal/excerpts.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
@@ -55,13 +56,8 @@ async function replayRun(named: string, wanted: string | undefined, options: Opt
   const run = getRun(named, options, terminal);
   const settings = run.settings() as RunSettings;
   const isWanted = ({ id }: Trajectory) => wanted === undefined || id === wanted || id === `${run.name}/${wanted}`;
-  const variables = { ...settings.variables, ...options.var };
-  const environment = options.environment ?? sourceOfRun(settings, options, terminal.cwd);
-  await using source = await openSource(
-    environment,
-    { ...options, ...(await dataOfRun(settings, options, terminal)), var: variables },
-    terminal,
-  );
+  const data = await dataOfRun(settings, options, terminal);
+  await using source = await openRunSource(settings, options.environment, { ...options, ...data }, terminal);
   if (settings.environment_digest !== null && source.digest !== settings.environment_digest) {
     warn(terminal, `${source.environment} is not the code that the run was played with: its digest is ${source.digest}`);
   }

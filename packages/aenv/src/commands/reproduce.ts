@@ -23,9 +23,11 @@ import { agentOfRun } from "../rollout/agent-of-run.ts";
 import { chooseAgent } from "../rollout/chosen-agent.ts";
 import { deadlineOption } from "../rollout/deadline-option.ts";
 import { provenanceOf } from "../rollout/episodes.ts";
-import { BusySigns, playShown } from "../rollout/played-run.ts";
+import { playShown } from "../rollout/played-run.ts";
+import { howOf } from "../rollout/rollout.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
-import { addSourceOptions, openSource, type Source, type SourceOptions, sourceOfRun } from "../rollout/source.ts";
+import { openRunSource, settingsOn } from "../rollout/run-source.ts";
+import { addSourceOptions, type Source, type SourceOptions } from "../rollout/source.ts";
 import { meanText } from "../rollout/summary-view.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter, type Printer } from "../terminal/printer.ts";
@@ -83,27 +85,17 @@ async function reproduce(named: string, options: Options, terminal: Terminal): P
     });
   }
   const first = await firstWhole(run);
-  const busy = new BusySigns();
+  const how = howOf(options);
   const { agent, program } = agentOfRun(old);
   const endpoint = {
     ...(options.baseUrl !== undefined && { baseUrl: options.baseUrl }),
     ...(options.modelKey !== undefined && { modelKey: options.modelKey }),
   };
-  await using chosen = await chooseAgent({ ...agent, ...endpoint, runs: options.runs }, program, terminal, busy.notify);
-  const environment = options.environment ?? sourceOfRun(old, options, terminal.cwd);
-  await using source = await openSource(
-    environment,
-    { ...options, ...(await dataOfRun(old, options, terminal)), var: { ...old.variables, ...options.var } },
-    terminal,
-  );
-  const { folder: _, ...kept } = old;
-  const settings: RunSettings = {
-    ...kept,
-    environment: source.environment,
-    environment_digest: source.digest,
-    agent: { name: chosen.agent.name, settings: { ...chosen.agent.settings } },
-    ...(source.folder !== null && { folder: source.folder }),
-  };
+  await using chosen = await chooseAgent({ ...agent, ...endpoint, runs: options.runs }, program, terminal, how.concurrency.noteBusy);
+  const data = await dataOfRun(old, options, terminal);
+  await using source = await openRunSource(old, options.environment, { ...options, ...data }, terminal);
+  const { name, settings: agentSettings } = chosen.agent;
+  const settings: RunSettings = { ...settingsOn(source, old), agent: { name, settings: { ...agentSettings } } };
   const drift = [...driftOf(first.provenance, await provenanceNow(first, source, settings, stop)), ...seedDrift(run.name, first, settings)];
   const isDrifted = drift.some(({ isEssential }) => isEssential);
   printer.print(driftText(drift, printer.output));
@@ -117,9 +109,7 @@ async function reproduce(named: string, options: Options, terminal: Terminal): P
   }
 
   const folder = options.run === undefined ? nextFolder(run) : new RunFolder(run.parent, options.run);
-  const { concurrency, retries, deadline: deadlineMs } = options;
-  const how = { concurrency, retries, retriesOf: {}, playsUnscoredAgain: false, deadlineMs, prices: null, stop };
-  const { isComplete, summary } = await playShown({ folder, settings, source, chosen, busy, ...how }, terminal);
+  const { isComplete, summary } = await playShown({ folder, settings, source, chosen, ...how, cancel: stop }, terminal);
   if (!isComplete) throw new Failure("stopped", { exit: "cancelled", hint: "The same command goes on." });
   const place = relative(terminal.cwd, folder.path);
   const compared = await compareRuns(run, folder);

@@ -1,6 +1,7 @@
 import { relative } from "node:path";
 import type { Outcome } from "@aenv/contract";
 import {
+  Concurrency,
   canBeRescored,
   digestOf,
   divergenceText,
@@ -21,7 +22,8 @@ import { deadlineOption } from "../rollout/deadline-option.ts";
 import { sourceConfigDigestOf } from "../rollout/episodes.ts";
 import { LiveView } from "../rollout/live-view.ts";
 import { addRunsOption, getRun, type RunsOptions } from "../rollout/run-option.ts";
-import { addSourceOptions, openSource, type SourceOptions } from "../rollout/source.ts";
+import { openRunSource, settingsOn } from "../rollout/run-source.ts";
+import { addSourceOptions, type SourceOptions } from "../rollout/source.ts";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { countText, facts, table } from "../terminal/table.ts";
@@ -66,36 +68,22 @@ async function rescore(named: string, options: Options, terminal: Terminal): Pro
   const stop = terminal.stopSignal();
   const from = getRun(named, options, terminal);
   const old = from.settings() as RunSettings;
-  const variables = { ...old.variables, ...options.var };
-  await using source = await openSource(
-    options.rewardFrom,
-    { ...options, ...(await dataOfRun(old, options, terminal)), var: variables },
-    terminal,
-  );
-  const { folder: _, ...kept } = old;
-  const settings: RunSettings = {
-    ...kept,
-    environment: source.environment,
-    environment_digest: source.digest,
-    variables: withoutSecrets(variables),
-    rescored_from: from.name,
-    ...(source.folder !== null && { folder: source.folder }),
-  };
+  const data = await dataOfRun(old, options, terminal);
+  await using source = await openRunSource(old, options.rewardFrom, { ...options, ...data }, terminal);
+  const variables = withoutSecrets({ ...old.variables, ...options.var });
+  const settings: RunSettings = { ...settingsOn(source, old), variables, rescored_from: from.name };
   const folder = new RunFolder(from.parent, options.run ?? nameOf(from.name, settings));
-  const provenance = {
+  await using instances = new InstancePool({
     environment: source.environment,
-    environment_digest: source.digest,
-    engine: null,
-    isolation: null,
-    server_version: null,
-  };
-  await using instances = new InstancePool({ environment: source.environment, options: source.options, provenance });
+    environmentDigest: source.digest,
+    options: source.options,
+  });
   const view = new LiveView(terminal);
   const { isComplete, summary } = await rescoreRun({
     from,
     folder,
     settings,
-    concurrency: options.concurrency,
+    concurrency: new Concurrency({ max: options.concurrency }),
     retries: options.retries,
     deadlineMs: options.deadline,
     acquire: (trajectory, signal) => instances.acquire(trajectory, signal, options.deadline),

@@ -35,7 +35,7 @@ export async function chooseAgent(
   options: AgentOptions & { readonly runs?: string },
   command: readonly string[],
   terminal: Terminal,
-  onBusy: (pauseMs: number) => void,
+  onBusy?: (pauseMs: number) => void,
 ): Promise<ChosenAgent> {
   const none = { upstream: null, modelName: null, [Symbol.asyncDispose]: async () => {} };
   const upstream =
@@ -68,7 +68,7 @@ export async function chooseAgent(
     case "terminal":
     case "anthropic": {
       if (upstream === null) throw missing(`the agent '${options.agent}' needs a model`, "--model NAME");
-      const http = new ModelHttp({ retries: MODEL_RETRIES, timeoutMs: MODEL_TIMEOUT_MS, onBusy });
+      const http = new ModelHttp({ retries: MODEL_RETRIES, timeoutMs: MODEL_TIMEOUT_MS, ...(onBusy && { onBusy }) });
       const model: Model = {
         api: apiOf(options),
         baseUrl: upstream.baseUrl,

@@ -23,7 +23,7 @@ export interface EpisodesOptions {
   /** Whether agents are programs, which need a server that records what they do. */
   readonly hasPrograms?: boolean;
   readonly prices?: Prices | null;
-  readonly onBusy: (pauseMs: number) => void;
+  readonly onBusy?: (pauseMs: number) => void;
   readonly onArtifacts?: PlayOptions["onArtifacts"];
 }
 
@@ -47,20 +47,11 @@ export class Episodes implements AsyncDisposable {
   }
 
   static async open(options: EpisodesOptions): Promise<Episodes> {
-    const { source, onBusy, hasPrograms = false } = options;
-    const provenance = {
-      environment: source.environment,
-      environment_digest: source.digest,
-      engine: null,
-      isolation: null,
-      server_version: null,
-    };
-    const recorder = hasPrograms ? await RecordingServer.open({ onBusy }) : null;
-    return new Episodes(
-      options,
-      new InstancePool({ environment: source.environment, options: source.options, provenance, onBusy }),
-      recorder,
-    );
+    const { source, hasPrograms = false, onBusy } = options;
+    const busy = onBusy && { onBusy };
+    const recorder = hasPrograms ? await RecordingServer.open({ ...busy }) : null;
+    const { environment, digest: environmentDigest } = source;
+    return new Episodes(options, new InstancePool({ environment, environmentDigest, options: source.options, ...busy }), recorder);
   }
 
   /** The options with which this player plays one of them. */

@@ -1,17 +1,18 @@
 import { relative, resolve } from "node:path";
 import type { Task } from "@aenv/contract";
-import { RunFolder, type RunResult, type RunSettings, runNameOf, withoutSecrets } from "@aenv/rollout";
+import { Concurrency, RunFolder, type RunResult, type RunSettings, runNameOf, withoutSecrets } from "@aenv/rollout";
 import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { facts } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { chooseAgent } from "./chosen-agent.ts";
 import { limitsOf } from "./limit-options.ts";
-import { BusySigns, playShown, type RunToPlay } from "./played-run.ts";
+import { playShown, type RunToPlay } from "./played-run.ts";
 import { pricesOf } from "./price-options.ts";
 import type { RolloutOptions, RunOptions } from "./rollout-options.ts";
-import { listTasks, openSource, type Source } from "./source.ts";
+import { openSource, type Source } from "./source.ts";
 import { summaryText } from "./summary-view.ts";
+import { listTasks } from "./task-choice.ts";
 
 /** What a command does with a run besides playing it. */
 export interface RunExtras {
@@ -37,9 +38,9 @@ export async function playRollout(
   terminal: Terminal,
   extras: RunExtras = {},
 ): Promise<void> {
-  const stop = terminal.stopSignal();
-  const busy = new BusySigns();
-  await using chosen = await chooseAgent(options, program, terminal, busy.notify);
+  const cancel = terminal.stopSignal();
+  const how = howOf(options);
+  await using chosen = await chooseAgent(options, program, terminal, how.concurrency.noteBusy);
   const prices = pricesOf(options, chosen.modelName, terminal);
   await using source = await openSource(named, options, terminal);
   const tasks = await listTasks(source, options, terminal);
@@ -47,8 +48,7 @@ export async function playRollout(
   const settings = { ...settingsOf(source, chosen.agent, chosen.modelName, tasks, options), ...extras.settings };
   const folder = runFolderOf(settings, options, terminal);
   const listener = await extras.open?.(folder, settings);
-  const { onEpisode } = listener ?? {};
-  const run = { folder, settings, source, chosen, busy, ...howOf(options), prices, stop, ...(onEpisode && { onEpisode }) };
+  const run = { folder, settings, source, chosen, ...how, prices, cancel, ...(listener && { onEpisode: listener.onEpisode }) };
   const result = await playShown(run, terminal);
   await report(result, folder, options, terminal, await listener?.end());
 }
@@ -58,9 +58,14 @@ export function runFolderOf(settings: RunSettings, { runs, run }: Pick<RunOption
 }
 
 /** How the episodes of a run are played. */
-export function howOf(options: RunOptions): Pick<RunToPlay, "concurrency" | "retries" | "retriesOf" | "playsUnscoredAgain" | "deadlineMs"> {
-  const { concurrency, retries, retriesOf = {}, deadline: deadlineMs, retryUnscored: playsUnscoredAgain = false } = options;
-  return { concurrency, retries, retriesOf, playsUnscoredAgain, deadlineMs };
+export function howOf({
+  concurrency: max,
+  retries,
+  retriesOf = {},
+  deadline: deadlineMs,
+  retryUnscored: playsUnscoredAgain = false,
+}: Pick<RunOptions, "concurrency" | "retries" | "retriesOf" | "deadline" | "retryUnscored">) {
+  return { concurrency: new Concurrency({ max }), retries, retriesOf, playsUnscoredAgain, deadlineMs };
 }
 
 /** Prints the numbers of a run. Throws if it was stopped, or if too many of its episodes are unscored. */

@@ -1,20 +1,16 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { isObject, isPlatformError, splitRef, type Task } from "@aenv/contract";
-import type { RunSettings } from "@aenv/rollout";
-import { Environment, type EnvironmentOptions } from "@aenv/sdk";
+import { isObject, splitRef } from "@aenv/contract";
+import type { EnvironmentOptions } from "@aenv/sdk";
 import type { Command } from "commander";
 import { collectPair } from "../options/pairs.ts";
 import { callServer, openPlatform, type PlatformOptions } from "../platform/platform.ts";
 import { findBuiltIn } from "../project/benchmarks.ts";
 import { dataDir } from "../project/data-dir.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
-import { findProject, readProject } from "../project/project.ts";
+import { findProject } from "../project/project.ts";
 import { Failure } from "../terminal/failure.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { addEngineOption, type EngineOptions } from "./engine-option.ts";
-import { assertChosen, type TaskChoice } from "./task-choice.ts";
 
 /** Where the instances of a run come from. */
 export interface Source extends AsyncDisposable {
@@ -93,44 +89,6 @@ export async function openSource(named: string, options: SourceOptions, terminal
     isEmbedded: false,
     [Symbol.asyncDispose]: async () => {},
   };
-}
-
-/**
- * What `openSource` takes for the environment of a run: a built-in one of this version by its name, the folder that it was played from,
- * else `name@version`.
- */
-export function sourceOfRun({ environment, folder }: RunSettings, { systemUrl }: SourceOptions, cwd: string): string {
-  if (systemUrl !== undefined) return environment;
-  if (folder !== undefined) {
-    if (existsSync(join(folder, "config.json"))) return folder;
-    throw new Failure(`the run was played from ${folder}, which is not there any more`, {
-      exit: "usage",
-      hint: `Give the environment's folder, or a server that has ${environment} with --system-url.`,
-    });
-  }
-  const { name, version } = splitRef(environment);
-  const builtIn = findBuiltIn(name);
-  return builtIn !== null && readProject(builtIn, cwd).config.version === version ? builtIn : environment;
-}
-
-/** The tasks to be played: all, those of one split, or the named ones. Throws if there are none of that split or name. */
-export async function listTasks(source: Source, { split, task }: TaskChoice, terminal: Terminal): Promise<Task[]> {
-  const list = (filter: { readonly split?: string }) =>
-    callServer(terminal, "Listing the tasks", () =>
-      Environment.use(source.environment, source.options, (env) => env.tasks(filter).catch(noTasks)),
-    );
-  const tasks = await list(split === undefined ? {} : { split });
-  const chosen = task === undefined ? tasks : tasks.filter(({ id }) => task.includes(id));
-  const isComplete = task === undefined ? split === undefined || tasks.length > 0 : task.every((id) => chosen.some((one) => one.id === id));
-  if (!isComplete)
-    assertChosen(source.environment, split === undefined ? tasks : await list({}), { ...(split && { split }), ...(task && { task }) });
-  return chosen;
-}
-
-/** The original's servers have no route for tasks. */
-function noTasks(error: unknown): Task[] {
-  if (isPlatformError(error, "instance.unsupported")) return [];
-  throw error;
 }
 
 /** The digest of the bundle, or the name of the image, which may have a digest in it. */

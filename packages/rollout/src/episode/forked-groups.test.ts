@@ -8,6 +8,7 @@ import { instancesOn, playOptionsOf, runSettingsOf } from "../fixtures/run.ts";
 import { readJournal } from "../journal/journal.ts";
 import type { TurnAgent } from "../player/agent.ts";
 import { replay } from "../replay/replay.ts";
+import { Concurrency } from "../run/concurrency.ts";
 import { RunFolder } from "../run/folder.ts";
 import { playRun, type RunOptions } from "../run/run.ts";
 import { Episode } from "./episode.ts";
@@ -45,7 +46,7 @@ describe("forks on a platform", () => {
     const settings = runSettingsOf(environment, agent, { tasks, samples: 3, fork_at: forkAt });
     await using forks = new ForkedGroups(playOptionsOf(agent, instances, { costOf: (turns) => turns.length, ...of }), forkAt);
     const folder = new RunFolder(tree.path, name);
-    const common = { folder, settings, concurrency: 4, retries: 1, cancel: never };
+    const common = { folder, settings, concurrency: new Concurrency({ max: 4 }), retries: 1, cancel: never };
     const onDone: RunOptions["onDone"] = (planned) => forks.done(planned);
     const result = await playRun({ ...common, onDone, ...own, play: (spec) => forks.play(spec) });
     const trajectories: Trajectory[] = [];
@@ -136,7 +137,7 @@ describe("forks on a platform", () => {
       if (++done === 2) stop.abort();
     };
     const first = await run("cut", randomAgent({ calls: 3 }), 1, {
-      concurrency: 1,
+      concurrency: new Concurrency({ max: 1 }),
       cancel: stop.signal,
       onDone,
       of: { cancel: stop.signal },

@@ -16,11 +16,10 @@ describe("instances of a run", () => {
   afterAll(() => platform?.close());
 
   function open(options: { readonly ttl?: string } = {}): InstancePool {
-    const provenance = { environment, environment_digest: null, engine: null, isolation: null, server_version: null };
     return new InstancePool({
       environment,
       options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl, ...options },
-      provenance,
+      environmentDigest: null,
     });
   }
   const listed = async () => (await platform.demand("GET", "/env-instance/*/list")) as { id: string; ttl: string }[];

@@ -7,7 +7,7 @@ export interface InstancePoolOptions {
   readonly environment: string;
   /** Without `ttl`, an instance lives as long as it is used, and as much longer as an episode may take. */
   readonly options: EnvironmentOptions;
-  readonly provenance: Lease["provenance"];
+  readonly environmentDigest: string | null;
   /** Called when the server says that it is busy, with the pause it asks for. */
   readonly onBusy?: (pauseMs: number) => void;
 }
@@ -44,7 +44,7 @@ export class InstancePool implements AsyncDisposable {
     const instance = (attempt === 0 ? idle : undefined) ?? (await this.#create(spec, signal, episodeMs));
     return {
       instance,
-      provenance: { ...this.#options.provenance, ...runtimeOf(instance) },
+      provenance: this.#provenanceOf(instance),
       release: async (isReusable) => {
         if (isReusable) this.#idle.push(instance);
         else await this.#release(instance);
@@ -85,6 +85,12 @@ export class InstancePool implements AsyncDisposable {
     }
   }
 
+  #provenanceOf({ runtime }: Environment): Lease["provenance"] {
+    const { environment, environmentDigest } = this.#options;
+    const { engine = null, isolation = null, serverVersion = null } = runtime ?? {};
+    return { environment, environment_digest: environmentDigest, engine, isolation, server_version: serverVersion };
+  }
+
   #release(instance: Environment): Promise<void> {
     const releasing = instance.release().finally(() => this.#releasing.delete(releasing));
     this.#releasing.add(releasing);
@@ -95,16 +101,6 @@ export class InstancePool implements AsyncDisposable {
 /** In milliseconds. Without a time to live, an instance does not end by itself. */
 function lifetimeOf(ttl: string): number {
   return (ttl === "" ? 0 : parseDuration(ttl)) || Number.POSITIVE_INFINITY;
-}
-
-/** What the server says of an instance; what it does not say stays as the run's options have it. */
-function runtimeOf({ runtime }: Environment): Partial<Lease["provenance"]> {
-  const { engine, isolation, serverVersion } = runtime ?? {};
-  return {
-    ...(typeof engine === "string" && { engine }),
-    ...(typeof isolation === "string" && { isolation }),
-    ...(typeof serverVersion === "string" && { server_version: serverVersion }),
-  };
 }
 
 function pauseOf(seconds: unknown): number {

@@ -95,8 +95,11 @@ beforeAll(async () => {
   recorder = await RecordingServer.open();
   platform = await startPlatform();
   environment = await publish(platform, projects.echo, { deployConfig: { isolation: "shared" } });
-  const provenance = { environment, environment_digest: null, engine: "process", isolation: "shared", server_version: "0" };
-  instances = new InstancePool({ environment, options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl }, provenance });
+  instances = new InstancePool({
+    environment,
+    options: { systemUrl: platform.controlUrl, dataUrl: platform.dataUrl },
+    environmentDigest: null,
+  });
 });
 afterAll(async () => {
   await instances?.close();

@@ -4,10 +4,10 @@ import { Concurrency } from "./concurrency.ts";
 describe("concurrency", () => {
   it("halves when the endpoint is busy, once for all signs of one moment", () => {
     const concurrency = new Concurrency({ max: 64 });
-    concurrency.noteBusy(0, 100);
-    concurrency.noteBusy(500, 100);
+    concurrency.noteBusy(100, 0);
+    concurrency.noteBusy(100, 500);
     expect(concurrency.limit).toBe(32);
-    concurrency.noteBusy(2_000, 100);
+    concurrency.noteBusy(100, 2_000);
     expect(concurrency.limit).toBe(16);
   });
 
@@ -22,7 +22,7 @@ describe("concurrency", () => {
 
   it("never goes below one", () => {
     const concurrency = new Concurrency({ max: 2 });
-    for (let at = 0; at < 10; at++) concurrency.noteBusy(at * 10_000, 0);
+    for (let at = 0; at < 10; at++) concurrency.noteBusy(0, at * 10_000);
     expect(concurrency.limit).toBe(1);
   });
 

@@ -72,12 +72,12 @@ export class Concurrency {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** One of the two is busy until then; signs that come before are of the same moment and count once. */
-  noteBusy(now: number, pauseMs: number): void {
+  /** The endpoint or the server asks for a pause. Further signs until its end are of the same moment and count once. */
+  readonly noteBusy = (pauseMs: number, now = performance.now()): void => {
     if (now < this.#busyUntil) return;
     this.#busyUntil = now + Math.max(pauseMs, 1_000);
     this.#change(Math.max(1, Math.floor(this.#limit / 2)));
-  }
+  };
 
   #change(limit: number): void {
     this.#limit = limit;

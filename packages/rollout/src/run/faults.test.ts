@@ -12,6 +12,7 @@ import { playEpisode } from "../episode/play.ts";
 import { deaths, FaultyEngine } from "../fixtures/faulty-engine.ts";
 import { instancesOn, playOptionsOf, runSettingsOf } from "../fixtures/run.ts";
 import { ModelHttp } from "../models/http.ts";
+import { Concurrency } from "./concurrency.ts";
 import { RunFolder } from "./folder.ts";
 import { playRun } from "./run.ts";
 
@@ -73,7 +74,7 @@ it(`accounts for each of ${TASKS * SAMPLES} episodes exactly once while one in t
   const result = await playRun({
     folder,
     settings,
-    concurrency: 64,
+    concurrency: new Concurrency({ max: 64 }),
     retries: 1,
     cancel,
     play: async (spec) => {

@@ -7,6 +7,7 @@ import { oracleAgent } from "../agents/scripted.ts";
 import { playEpisode } from "../episode/play.ts";
 import { instancesOn, playOptionsOf, runSettingsOf } from "../fixtures/run.ts";
 import type { Agent } from "../player/agent.ts";
+import { Concurrency } from "./concurrency.ts";
 import { RunFolder } from "./folder.ts";
 import { playRun } from "./run.ts";
 
@@ -31,7 +32,7 @@ describe("a run on a platform", () => {
     const settings = runSettingsOf(environment, agent, { tasks: [{ id: "greet" }, { id: "be-brief" }, { id: "recall" }], samples });
     const folder = new RunFolder(join(tree.path, "runs"), name);
     const play = (spec: Parameters<typeof playEpisode>[0]) => playEpisode(spec, options);
-    const result = await playRun({ folder, settings, concurrency: 8, retries: 0, play, cancel });
+    const result = await playRun({ folder, settings, concurrency: new Concurrency({ max: 8 }), retries: 0, play, cancel });
     const trajectories: Trajectory[] = [];
     for await (const one of folder.trajectories()) trajectories.push(one);
     return { ...result, trajectories };

@@ -7,6 +7,7 @@ import { expect, it } from "vitest";
 import { oracleAgent } from "../agents/scripted.ts";
 import { type Lease, playEpisode } from "../episode/play.ts";
 import { playOptionsOf, runSettingsOf } from "../fixtures/run.ts";
+import { Concurrency } from "./concurrency.ts";
 import { RunFolder } from "./folder.ts";
 import { rescoreRun } from "./rescore.ts";
 import { playRun } from "./run.ts";
@@ -24,7 +25,7 @@ it("a run that is rescored has cost what it had, also if it takes more than one 
   const agent = oracleAgent();
   const options = playOptionsOf(agent, { acquire }, { costOf: () => 0.5 });
   const settings = runSettingsOf("echo@1.0.0", agent, { tasks: [{ id: "greet" }], samples: 1 });
-  const common = { settings, concurrency: 1, cancel };
+  const common = { settings, concurrency: new Concurrency({ max: 1 }), cancel };
   const from = new RunFolder(tree.path, "played");
   await playRun({ ...common, folder: from, retries: 0, play: (spec) => playEpisode(spec, options) });
 

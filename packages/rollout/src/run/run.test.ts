@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { seededRandom } from "../agents/random-value.ts";
 import type { EpisodeSpec } from "../episode/play.ts";
 import { newTrajectory } from "../fixtures/trajectory.ts";
+import { Concurrency } from "./concurrency.ts";
 import { listRuns, RunFolder } from "./folder.ts";
 import { planEpisodes } from "./plan.ts";
 import { playRun, type RunOptions } from "./run.ts";
@@ -45,7 +46,7 @@ describe("a run", () => {
 
   function options(own: Partial<RunOptions> = {}): RunOptions {
     const folder = new RunFolder(tree.path, "run");
-    return { folder, settings, concurrency: 3, retries: 0, play, cancel: new AbortController().signal, ...own };
+    return { folder, settings, concurrency: new Concurrency({ max: 3 }), retries: 0, play, cancel: new AbortController().signal, ...own };
   }
 
   async function stored(): Promise<Trajectory[]> {
@@ -74,7 +75,12 @@ describe("a run", () => {
 
   it("begins with the first sample of every task", async () => {
     const order: string[] = [];
-    await playRun(options({ concurrency: 1, play: (spec) => play(spec).finally(() => order.push(`${spec.task.id}${spec.group?.index}`)) }));
+    await playRun(
+      options({
+        concurrency: new Concurrency({ max: 1 }),
+        play: (spec) => play(spec).finally(() => order.push(`${spec.task.id}${spec.group?.index}`)),
+      }),
+    );
     expect(order).toEqual(["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2", "a3", "b3", "c3"]);
   });
 

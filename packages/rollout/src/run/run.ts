@@ -1,9 +1,8 @@
-import { performance } from "node:perf_hooks";
 import type { Trajectory } from "@aenv/contract";
 import type { EpisodeSpec } from "../episode/play.ts";
 import { type EpisodeScore, type RunSummary, scoreOf, summarise } from "../stats/summary.ts";
 import { playAttempts, type RetryPolicy } from "./attempts.ts";
-import { Concurrency } from "./concurrency.ts";
+import type { Concurrency } from "./concurrency.ts";
 import type { RunFolder } from "./folder.ts";
 import { type PlannedEpisode, planEpisodes, planSize } from "./plan.ts";
 import type { RunSettings } from "./settings.ts";
@@ -11,7 +10,7 @@ import type { RunSettings } from "./settings.ts";
 export interface RunOptions extends RetryPolicy {
   readonly folder: RunFolder;
   readonly settings: RunSettings;
-  readonly concurrency: number;
+  readonly concurrency: Concurrency;
   /** Whether episodes that ended unscored in an earlier call are played again. */
   readonly playsUnscoredAgain?: boolean;
   /** The episodes, if they are not those that the settings plan. */
@@ -22,8 +21,6 @@ export interface RunOptions extends RetryPolicy {
   /** Called with the trajectory of every episode, those of earlier calls first, before `onDone`. */
   readonly onEpisode?: (trajectory: Trajectory) => Promise<void>;
   readonly onProgress?: (progress: RunProgress) => void;
-  /** Gives the signs of a busy server or model to what decides how many episodes run at once. */
-  readonly onBusy?: (listener: (pauseMs: number) => void) => void;
 }
 
 /** What a view of a run shows while it runs. */
@@ -52,7 +49,7 @@ export interface RunResult {
  * one trajectory, that of its last attempt, which is written as soon as the episode has ended.
  */
 export async function playRun(options: RunOptions): Promise<RunResult> {
-  const { folder, settings, play, onDone, onEpisode, onProgress, cancel } = options;
+  const { folder, settings, concurrency, play, onDone, onEpisode, onProgress, cancel } = options;
   const { name: run } = folder;
   using _ = folder.begin(settings);
   if (options.playsUnscoredAgain === true) await folder.forget(({ outcome }) => outcome.kind === "unscored");
@@ -61,8 +58,6 @@ export async function playRun(options: RunOptions): Promise<RunResult> {
   const played = new Set<string>();
   const scores: EpisodeScore[] = [];
   const { total, plan } = options.episodes ?? { total: planSize(settings), plan: planEpisodes({ run, ...settings }) };
-  const concurrency = new Concurrency({ max: options.concurrency });
-  options.onBusy?.((pauseMs) => concurrency.noteBusy(performance.now(), pauseMs));
   await using writer = await folder.openTrajectories((stored) => {
     const one = stored as unknown as Trajectory;
     played.add(one.id);

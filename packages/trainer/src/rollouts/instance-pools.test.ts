@@ -11,7 +11,7 @@ it("ends the instances of a token that was revoked", async () => {
   const loopback = new Loopback(delegates, () => platform);
   const { token, row } = await access.tokens.create({ owner: "ada", roles: ["trainer"] });
   const caller = await access.identify(`Bearer ${token}`);
-  const pools = new InstancePools({ loopback, serverVersion: "0", serverId: "s" });
+  const pools = new InstancePools({ loopback, serverId: "s" });
   using pool = pools.hold({ caller, environment, environmentDigest: null, variables: {} }, 60_000);
   const task = { id: null, split: null, index: null };
   const episode = { id: "e", run: null, attempt: 0, task, group: null, seed: 1, metadata: {} };

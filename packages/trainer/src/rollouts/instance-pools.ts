@@ -8,7 +8,6 @@ import { TaskList } from "../sessions/task-list.ts";
 
 export interface PoolsOptions {
   readonly loopback: Loopback;
-  readonly serverVersion: string;
   readonly serverId: string;
 }
 
@@ -106,13 +105,7 @@ class Pool {
         ttl: `${ttlMinutes}m`,
         labels: { [SERVER_LABEL]: options.serverId, [POOL_LABEL]: this.#id },
       },
-      provenance: {
-        environment,
-        environment_digest: environmentDigest,
-        engine: null,
-        isolation: null,
-        server_version: options.serverVersion,
-      },
+      environmentDigest,
     });
   }
 

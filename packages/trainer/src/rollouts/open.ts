@@ -24,7 +24,7 @@ export function openRollouts(options: OpenRolloutsOptions): Rollouts {
   const entries = config.rolloutModels.length > 0 ? config.rolloutModels : defaultModels(!isLoopback(config.host));
   const policy = new ModelPolicy(entries, ownPorts);
   const http = new ModelHttp({ retries: MODEL_RETRIES, timeoutMs: MODEL_TIMEOUT_MS, lookup: policy.lookup });
-  const pools = new InstancePools({ loopback, serverVersion: version, serverId });
+  const pools = new InstancePools({ loopback, serverId });
   return new Rollouts({
     rows: rolloutRows(store),
     requests: requestRows(store),

@@ -64,7 +64,7 @@ async function control(named: string, options: Options, terminal: Terminal): Pro
   const api = new TrainerHttp(trainerUrl(options.url), key === "" ? null : key);
   await using source = await openSource(named, options, terminal);
   const http = new ModelHttp({ retries: MODEL_RETRIES, timeoutMs: MODEL_TIMEOUT_MS });
-  await using episodes = await Episodes.open({ source, limits: limitsOf(options), onBusy: () => {} });
+  await using episodes = await Episodes.open({ source, limits: limitsOf(options) });
   const counts = { scored: 0, failed: 0 };
   printer.print(printer.output.colors.dim(`Playing ${source.environment} for ${api.url}. Ctrl-C stops.`));
   try {

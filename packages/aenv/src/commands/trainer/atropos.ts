@@ -11,7 +11,8 @@ import { chooseAgent } from "../../rollout/chosen-agent.ts";
 import { deadlineOption } from "../../rollout/deadline-option.ts";
 import { Episodes } from "../../rollout/episodes.ts";
 import { addLimitOptions, type LimitOptions, limitsOf } from "../../rollout/limit-options.ts";
-import { addSourceOptions, listTasks, openSource, type SourceOptions } from "../../rollout/source.ts";
+import { addSourceOptions, openSource, type SourceOptions } from "../../rollout/source.ts";
+import { listTasks } from "../../rollout/task-choice.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -77,12 +78,12 @@ async function feed(named: string, options: Options, terminal: Terminal): Promis
   const printer = createPrinter(terminal, options.json === true);
   const api = new TrainerHttp(trainerUrl(options.url), null);
   const cancel = terminal.stopSignal();
-  await using chosen = await chooseAgent({ ...options, agent: "openai", api: "chat", tokens: true }, [], terminal, () => {});
+  await using chosen = await chooseAgent({ ...options, agent: "openai", api: "chat", tokens: true }, [], terminal);
   await using source = await openSource(named, options, terminal);
   const tasks = await listTasks(source, options, terminal);
   if (tasks.length === 0 && (options.split !== undefined || options.task !== undefined))
     throw new Failure(`${source.environment} has none of the tasks that the options name`, { exit: "usage" });
-  await using episodes = await Episodes.open({ source, limits: limitsOf(options), onBusy: () => {} });
+  await using episodes = await Episodes.open({ source, limits: limitsOf(options) });
   const counts = { sent: 0, leftOut: 0 };
   printer.print(printer.output.colors.dim(`Playing ${source.environment} for ${api.url}. Ctrl-C stops.`));
   try {
