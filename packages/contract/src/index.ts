@@ -187,6 +187,7 @@ export {
   sessionRoutes,
   snapshotRoutes,
 } from "./routes.ts";
+export { commandEndingAnswer, commandResultAnswer, fileAnswer, fileListAnswer, listedCommandAnswer } from "./sandbox-answers.ts";
 export type { CommandEnding, CommandLine, CommandResult, ExactFile, FileContent, SandboxFile } from "./sandbox-commands.ts";
 export { initCommand, mountPoints, type SandboxOptions } from "./sandbox-options.ts";
 export { secretNames } from "./secrets.ts";

@@ -57,7 +57,7 @@ export type { ToolLog, ToolProgress } from "./mcp/client.ts";
 export { ToolResult } from "./mcp/tool-result.ts";
 export type { ToolSource } from "./mcp/tool-source.ts";
 export type { AddressOptions } from "./platform/addresses.ts";
-export type { ControlClientOptions } from "./platform/control-client.ts";
+export type { ControlClientOptions, RequestOptions } from "./platform/control-client.ts";
 export type { CreateResult } from "./platform/create-batch.ts";
 export {
   type EnvironmentFilter,
@@ -66,18 +66,17 @@ export {
   type PublishOptions,
   type TransferOptions,
 } from "./platform/hub-client.ts";
-export {
-  type CreateOptions,
-  type InstanceFilter,
-  type InstancePage,
-  type LogOptions,
-  type LookOptions,
-  type PresignOptions,
-  type RequestOptions,
-  SchedulerClient,
-  type SchedulerClientOptions,
-  type WaitOptions,
-} from "./platform/scheduler-client.ts";
+export { SchedulerClient } from "./platform/scheduler-client.ts";
+export type {
+  CreateOptions,
+  InstanceFilter,
+  InstancePage,
+  LogOptions,
+  LookOptions,
+  PresignOptions,
+  SchedulerClientOptions,
+  WaitOptions,
+} from "./platform/scheduler-options.ts";
 export { ServiceClient } from "./platform/service-client.ts";
 export { SnapshotClient, type SnapshotPage } from "./platform/snapshot-client.ts";
 export { type NewToken, TokenClient } from "./platform/token-client.ts";

@@ -1,4 +1,4 @@
-import { controlEnvelope, type ErrorCode } from "@aenv/contract";
+import { controlEnvelope, type ErrorCode, fillPath, isPlatformError, type Route } from "@aenv/contract";
 import { defaultTransport } from "#transport";
 import { type Clock, systemClock } from "../async/clock.ts";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
@@ -8,7 +8,7 @@ import { networkError } from "../errors/network-failure.ts";
 import { type RetryRule, retry } from "../errors/retry.ts";
 import { type HttpAnswer, isSuccess, type Transport } from "../http/http.ts";
 import { readJson } from "../http/json.ts";
-import { JsonClient } from "../http/json-client.ts";
+import { JsonClient, withQuery } from "../http/json-client.ts";
 import { exactUrl } from "./addresses.ts";
 import { readSettings } from "./settings.ts";
 
@@ -27,19 +27,27 @@ export interface ControlClientOptions {
   readonly clock?: Clock;
 }
 
-export interface ControlCall {
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Time of the client's clock after which no retry starts. */
+  readonly deadlineAt?: number | undefined;
+}
+
+/** What a 404 and a 409 mean if their body has no code. */
+export interface StatusCodes {
+  readonly notFound: ErrorCode;
+  readonly conflict?: ErrorCode;
+}
+
+export interface ControlCall extends RequestOptions, Partial<StatusCodes> {
   readonly method: string;
   readonly path: string;
   /** What is being done, for the error's sentence. */
   readonly doing: string;
-  readonly rule: RetryRule;
-  /** The codes of a 404 and of a 409 whose body has no code. */
-  readonly notFound: ErrorCode;
-  readonly conflict?: ErrorCode;
+  /** `once` for POST and `idempotent` for the others if absent. */
+  readonly rule?: RetryRule;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal | undefined;
-  readonly deadlineAt?: number | undefined;
   /** That of the client if absent. */
   readonly timeoutMs?: number | undefined;
 }
@@ -54,11 +62,32 @@ export interface StreamCall extends Omit<ControlCall, "body"> {
 /** Long, because the last megabytes of an upload may be in the system's buffers for a while on a slow connection. */
 const IDLE_TIMEOUT_MS = 60_000;
 
+/** Method and path of a request to a route. */
+export function requestTo(
+  route: Route,
+  names: Readonly<Record<string, string>> = {},
+  query: Readonly<Record<string, unknown>> = {},
+): Pick<ControlCall, "method" | "path"> {
+  return { method: route.method, path: withQuery(fillPath(route, names), query) };
+}
+
+/** False if the server says that there was nothing to delete. */
+export async function isDeleted(deleting: Promise<unknown>, missing: ErrorCode): Promise<boolean> {
+  try {
+    await deleting;
+    return true;
+  } catch (error) {
+    if (isPlatformError(error, missing)) return false;
+    throw error;
+  }
+}
+
 /** HTTP client for the envelope `{success, code, message, data}` of the control plane and the hub. */
 export class ControlClient {
   readonly clock: Clock;
   /** Sent with every request. */
   readonly headers: Readonly<Record<string, string>>;
+  readonly #codes: StatusCodes;
   readonly #baseUrl: string;
   readonly #transport: Transport;
   readonly #maxRetries: number;
@@ -66,10 +95,11 @@ export class ControlClient {
   readonly #timeoutMs: number;
   readonly #maxAnswerBytes: number | undefined;
 
-  constructor(baseUrl: string, options: ControlClientOptions = {}) {
+  constructor(baseUrl: string, codes: StatusCodes, options: ControlClientOptions = {}) {
     const { transport = defaultTransport, clock = systemClock, maxRetries = 3, maxAnswerBytes, maxAnswerValues } = options;
     const apiKey = options.apiKey ?? readSettings().apiKey;
     this.clock = clock;
+    this.#codes = codes;
     this.#baseUrl = exactUrl(baseUrl);
     this.#transport = transport;
     this.#maxRetries = maxRetries;
@@ -88,13 +118,13 @@ export class ControlClient {
   async send(call: ControlCall): Promise<unknown> {
     let body: unknown;
     try {
-      const { method, rule, signal, deadlineAt } = call;
+      const { method, signal, deadlineAt } = call;
       const headers = { ...this.headers, ...call.headers };
       body = await this.#client.send({
         method,
         url: this.#baseUrl + call.path,
         headers,
-        rule,
+        rule: ruleOf(call),
         body: call.body,
         signal,
         deadlineAt,
@@ -111,7 +141,7 @@ export class ControlClient {
    * caller's signal aborts it.
    */
   async open(call: StreamCall): Promise<HttpAnswer> {
-    const { method, rule, signal, deadlineAt, stream, idleTimeoutMs = IDLE_TIMEOUT_MS } = call;
+    const { method, signal, deadlineAt, stream, idleTimeoutMs = IDLE_TIMEOUT_MS } = call;
     const attempt = async () => {
       const answer = await this.#transport.send({
         method,
@@ -125,7 +155,9 @@ export class ControlClient {
       return answer;
     };
     const explain = (error: unknown) => Promise.reject(this.#explain(call, error));
-    const answer = await retry(attempt, { rule, signal, deadlineAt, clock: this.clock, maxRetries: this.#maxRetries }).catch(explain);
+    const answer = await retry(attempt, { rule: ruleOf(call), signal, deadlineAt, clock: this.clock, maxRetries: this.#maxRetries }).catch(
+      explain,
+    );
     return {
       status: answer.status,
       header: (name) => answer.header(name),
@@ -164,15 +196,16 @@ export class ControlClient {
 
   #explain(call: StreamCall, error: unknown): unknown {
     if (error instanceof StatusError) {
-      const { message, code, isNamed, ...rest } = readFailure(error, call.notFound);
-      const isConflict = !isNamed && error.status === 409 && call.conflict !== undefined;
-      return new EnvironmentError(`could not ${call.doing}: ${message}`, {
-        ...rest,
-        code: isConflict ? call.conflict : code,
-        cause: error,
-      });
+      const { notFound, conflict } = { ...this.#codes, ...call };
+      const { message, code, isNamed, ...rest } = readFailure(error, notFound);
+      const isConflict = !isNamed && error.status === 409 && conflict !== undefined;
+      return new EnvironmentError(`could not ${call.doing}: ${message}`, { ...rest, code: isConflict ? conflict : code, cause: error });
     }
     if (!(error instanceof TransportError)) return error;
-    return networkError(`could not ${call.doing}`, error, call.rule);
+    return networkError(`could not ${call.doing}`, error, ruleOf(call));
   }
+}
+
+function ruleOf({ method, rule = method === "POST" ? "once" : "idempotent" }: StreamCall): RetryRule {
+  return rule;
 }

@@ -4,7 +4,6 @@ import {
   type EnvironmentRecord,
   type EnvironmentRef,
   type EnvironmentStatus,
-  type ErrorCode,
   environment,
   environmentStatuses,
   isObject,
@@ -19,8 +18,7 @@ import * as z from "zod";
 import { ValidationError } from "../errors/errors.ts";
 import { withQuery } from "../http/json-client.ts";
 import { readAnswer } from "../http/read-answer.ts";
-import { ControlClient, type ControlClientOptions } from "./control-client.ts";
-import type { RequestOptions } from "./scheduler-client.ts";
+import { ControlClient, type ControlClientOptions, type RequestOptions } from "./control-client.ts";
 
 /** A published config: complete, or for an update the changed parts. */
 export type Publication = Partial<
@@ -60,7 +58,7 @@ export class HubClient {
   readonly #control: ControlClient;
 
   constructor(hubUrl: string, options: ControlClientOptions = {}) {
-    this.#control = new ControlClient(hubUrl, options);
+    this.#control = new ControlClient(hubUrl, { notFound: "environment.not_found", conflict: "environment.exists" }, options);
   }
 
   async exists(ref: string, options: RequestOptions = {}): Promise<{ exists: boolean; status: EnvironmentStatus | null }> {
@@ -138,7 +136,6 @@ export class HubClient {
       method: "PUT",
       path: `/bundle/${encodeURIComponent(digest)}`,
       doing: `upload bundle ${digest}`,
-      rule: "idempotent",
       notFound: "route.not_found",
       headers: { "content-type": "application/gzip" },
       stream: () => pieces(bytes, onProgress),
@@ -152,8 +149,6 @@ export class HubClient {
       method: "GET",
       path: `${pathOf(ref)}/bundle`,
       doing: `download environment '${ref}'`,
-      rule: "idempotent",
-      notFound: "environment.not_found",
     });
     const parts: Uint8Array[] = [];
     let size = 0;
@@ -166,9 +161,7 @@ export class HubClient {
   }
 
   #send(method: string, path: string, doing: string, options: RequestOptions, body?: unknown): Promise<unknown> {
-    const rule = method === "POST" ? "once" : "idempotent";
-    const codes: { notFound: ErrorCode; conflict: ErrorCode } = { notFound: "environment.not_found", conflict: "environment.exists" };
-    return this.#control.send({ ...options, method, path, doing, rule, body, ...codes });
+    return this.#control.send({ ...options, method, path, doing, body });
   }
 }
 

@@ -5,7 +5,8 @@ import { WirePlatform } from "../../fixtures/wire-platform.ts";
 import { EnvironmentError, NetworkError, ValidationError } from "../errors/errors.ts";
 import type { Transport } from "../http/http.ts";
 import { defaultTransport } from "../transport/node.ts";
-import { SchedulerClient, type SchedulerClientOptions } from "./scheduler-client.ts";
+import { SchedulerClient } from "./scheduler-client.ts";
+import type { SchedulerClientOptions } from "./scheduler-options.ts";
 
 let platform: WirePlatform;
 let clock: FakeClock;

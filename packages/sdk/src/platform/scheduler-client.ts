@@ -2,9 +2,7 @@ import {
   boundedLines,
   type CreateInstanceRequest,
   controlRoutes,
-  type ErrorCode,
   type ForkFidelity,
-  fillPath,
   headers,
   type InstanceEvent,
   type InstanceRecord,
@@ -12,98 +10,41 @@ import {
   instance,
   instanceEvent,
   isObject,
-  isPlatformError,
   pageOf,
   type ResetRequest,
   type ResetResult,
-  type Route,
   type SnapshotRecord,
   type SnapshotRequest,
   SseDecoder,
   splitRef,
 } from "@aenv/contract";
 import * as z from "zod";
-import { poll } from "../async/polling.ts";
-import { EnvironmentError, ValidationError } from "../errors/errors.ts";
+import { ValidationError } from "../errors/errors.ts";
 import { preview } from "../errors/failure.ts";
 import { MAX_ANSWER_BYTES } from "../http/http.ts";
 import { withQuery } from "../http/json-client.ts";
 import { readAnswer } from "../http/read-answer.ts";
-import { ControlClient, type ControlClientOptions } from "./control-client.ts";
+import { ControlClient, isDeleted, type RequestOptions, requestTo } from "./control-client.ts";
 import { type CreateResult, createBatch, createBody } from "./create-batch.ts";
 import { randomId } from "./ids.ts";
+import { eachItem, type PageRequest } from "./page.ts";
 import { readInstance, readReset, readSnapshot } from "./records.ts";
-
-export interface SchedulerClientOptions extends ControlClientOptions {
-  /**
-   * Whether the server recognises a repeated create request by its idempotency key, as an AEnv platform does. With false a
-   * create request whose response was lost is not sent again: the original's services would start a second instance.
-   */
-  readonly dedupesCreate?: boolean;
-}
-
-export interface RequestOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Time of the client's clock after which no retry starts. */
-  readonly deadlineAt?: number | undefined;
-}
-
-export interface CreateOptions extends RequestOptions {
-  /** How long an AEnv platform may hold its response until the instance runs, such as `10s`; false: not at all. It waits if this is absent. */
-  readonly wait?: boolean | string;
-}
-
-export interface LookOptions extends RequestOptions {
-  /** How long an AEnv platform may hold its response until the instance runs or failed. */
-  readonly waitMs?: number;
-}
-
-/** Filter for instances; a field that is left out matches all. */
-export interface InstanceFilter {
-  /** `name` or `name@version`. */
-  readonly ref?: string;
-  readonly status?: string;
-  readonly owner?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-}
-
-export interface InstancePage {
-  readonly items: readonly InstanceRecord[];
-  /** Cursor of the next page; null at the end. */
-  readonly next: string | null;
-}
-
-export interface LogOptions extends RequestOptions {
-  /** Number of last lines; 100 if absent. */
-  readonly tail?: number;
-  /** Continue with new lines until the signal aborts or the instance ends. */
-  readonly follow?: boolean;
-}
-
-export interface PresignOptions extends RequestOptions {
-  /** How long the link is valid; 5 if absent. A server may allow less. */
-  readonly minutes?: number;
-}
-
-export interface WaitOptions extends RequestOptions {
-  /** 300 s if absent. */
-  readonly timeoutMs?: number;
-  /** Interval between two status requests, growing from `minMs` to `maxMs`. */
-  readonly interval?: { readonly minMs: number; readonly maxMs: number };
-  /** False: an instance without an address counts as running too, for sandboxes without a data plane. */
-  readonly needsAddress?: boolean;
-}
-
-export const POLL_INTERVAL = { minMs: 50, maxMs: 1_000 };
-
-/** Longer than a typical start, shorter than the usual timeout of proxies. */
-const LONGEST_STATUS_WAIT_MS = 20_000;
+import type {
+  CreateOptions,
+  InstanceFilter,
+  InstancePage,
+  LogOptions,
+  LookOptions,
+  PresignOptions,
+  SchedulerClientOptions,
+  WaitOptions,
+} from "./scheduler-options.ts";
+import { waitForStatus } from "./wait-for-status.ts";
 
 /** A snapshot of gigabytes takes a while to store. */
 const STORE_TIMEOUT_MS = 10 * 60_000;
 
-/** Final statuses. */
-const FINAL: readonly string[] = ["Failed", "Terminated", "Succeeded"];
+const LISTING = { doing: "list instances", notFound: "instance.unsupported" } as const;
 
 /**
  * Creates, finds and deletes instances: by the control API, or in a sandbox that hosts many.
@@ -119,7 +60,7 @@ export class SchedulerClient {
   readonly #timeoutMs: number;
 
   constructor(controlUrl: string, options: SchedulerClientOptions = {}) {
-    this.#control = new ControlClient(controlUrl, options);
+    this.#control = new ControlClient(controlUrl, { notFound: "instance.not_found" }, options);
     this.#dedupesCreate = options.dedupesCreate ?? true;
     this.#timeoutMs = options.timeoutMs ?? Number.POSITIVE_INFINITY;
   }
@@ -134,7 +75,7 @@ export class SchedulerClient {
     const key = randomId();
     const data = await this.#control.send({
       ...options,
-      ...controlRoutes.createInstance,
+      ...requestTo(controlRoutes.createInstance),
       doing: `create an instance of '${request.envName ?? ""}'`,
       rule: this.#dedupesCreate ? "keyed" : "once",
       body: createBody(request, wait),
@@ -158,38 +99,32 @@ export class SchedulerClient {
   }
 
   async getInstance(id: string, { waitMs, ...options }: LookOptions = {}): Promise<InstanceRecord> {
-    const { method, path } = controlRoutes.getInstance;
-    const route = { method, path: withQuery(path, { wait: waitMs ? `${waitMs}ms` : undefined }) };
-    return readInstance(await this.#send(route, id, `get instance '${id}'`, "idempotent", options));
+    const request = requestTo(controlRoutes.getInstance, { id }, { wait: waitMs ? `${waitMs}ms` : undefined });
+    return readInstance(await this.#control.send({ ...options, ...request, doing: `get instance '${id}'` }));
   }
 
   /** One page of instances. Only an AEnv platform has this route. */
   async pageInstances(
-    { labels = {}, ...filter }: InstanceFilter & { limit?: number; after?: string } = {},
+    { labels = {}, ref: envName, ...filter }: InstanceFilter & PageRequest = {},
     options: RequestOptions = {},
   ): Promise<InstancePage> {
-    const { ref: envName, ...rest } = filter;
     const label = Object.entries(labels).map(([key, value]) => `label=${encodeURIComponent(`${key}=${value}`)}`);
-    const path = withQuery([controlRoutes.pageInstances.path, label.join("&")].filter(Boolean).join("?"), { envName, ...rest });
-    const data = await this.#list(path, options);
+    const { method, path } = controlRoutes.pageInstances;
+    const request = { method, path: withQuery([path, label.join("&")].filter(Boolean).join("?"), { envName, ...filter }) };
+    const data = await this.#control.send({ ...options, ...request, ...LISTING });
     const { items, next = null } = readAnswer(pageOf(instance), data, "the page of instances");
     return { items, next };
   }
 
   /** All matching instances, requested page by page. */
-  async *eachInstance(filter: InstanceFilter = {}, options: RequestOptions = {}): AsyncGenerator<InstanceRecord> {
-    let after: string | null | undefined;
-    do {
-      const page: InstancePage = await this.pageInstances({ ...filter, limit: 1_000, ...(after && { after }) }, options);
-      yield* page.items;
-      after = page.next;
-    } while (after !== null);
+  eachInstance(filter: InstanceFilter = {}, options: RequestOptions = {}): AsyncGenerator<InstanceRecord> {
+    return eachItem((page) => this.pageInstances({ ...filter, ...page }, options));
   }
 
   /** Instances of `name` or `name@version`, or all; the version is compared here because the original ignores it. */
   async listInstances(filter: { ref?: string; status?: string } = {}, options: RequestOptions = {}): Promise<InstanceRecord[]> {
-    const path = fillPath(controlRoutes.listInstances, { ref: filter.ref ?? "*" });
-    const data = await this.#list(path, options);
+    const request = requestTo(controlRoutes.listInstances, { ref: filter.ref ?? "*" });
+    const data = await this.#control.send({ ...options, ...request, ...LISTING });
     const items = isObject(data) ? data.items : data;
     const { version } = splitRef(filter.ref ?? "");
     return readAnswer(z.array(instance), items ?? [], "the list of instances")
@@ -198,29 +133,27 @@ export class SchedulerClient {
   }
 
   /** False if there was no such instance. */
-  async deleteInstance(id: string, options: RequestOptions = {}): Promise<boolean> {
-    try {
-      await this.#send(controlRoutes.deleteInstance, id, `delete instance '${id}'`, "idempotent", options);
-      return true;
-    } catch (error) {
-      if (isPlatformError(error, "instance.not_found")) return false;
-      throw error;
-    }
+  deleteInstance(id: string, options: RequestOptions = {}): Promise<boolean> {
+    const request = requestTo(controlRoutes.deleteInstance, { id });
+    return isDeleted(this.#control.send({ ...options, ...request, doing: `delete instance '${id}'` }), "instance.not_found");
   }
 
   /** The instance ends after this ttl from now. */
   async renewInstance(id: string, ttl: string, options: RequestOptions = {}): Promise<InstanceRecord> {
-    return readInstance(await this.#post(controlRoutes.renewInstance, id, `renew instance '${id}'`, { ttl }, options));
+    const request = requestTo(controlRoutes.renewInstance, { id });
+    return readInstance(await this.#control.send({ ...options, ...request, doing: `renew instance '${id}'`, body: { ttl } }));
   }
 
   /** Begins a new episode and returns its task, seed and first observation; fields that are left out keep their value. */
   async resetInstance(id: string, episode: ResetRequest = {}, options: RequestOptions = {}): Promise<ResetResult> {
-    return readReset(await this.#post(controlRoutes.resetInstance, id, `reset instance '${id}'`, episode, options));
+    const request = requestTo(controlRoutes.resetInstance, { id });
+    return readReset(await this.#control.send({ ...options, ...request, doing: `reset instance '${id}'`, body: episode }));
   }
 
   /** The instance's history, with the reason of a failure. */
   async listEvents(id: string, options: RequestOptions = {}): Promise<InstanceEvent[]> {
-    const data = await this.#send(controlRoutes.listEvents, id, `read the events of instance '${id}'`, "idempotent", options);
+    const request = requestTo(controlRoutes.listEvents, { id });
+    const data = await this.#control.send({ ...options, ...request, doing: `read the events of instance '${id}'` });
     return readAnswer(z.array(instanceEvent), data, `the list of events of '${id}'`);
   }
 
@@ -228,11 +161,8 @@ export class SchedulerClient {
   async *logs(id: string, { tail, follow, ...options }: LogOptions = {}): AsyncGenerator<string> {
     const answer = await this.#control.open({
       ...options,
-      method: controlRoutes.readLogs.method,
-      path: withQuery(fillPath(controlRoutes.readLogs, { id }), { tail, follow }),
+      ...requestTo(controlRoutes.readLogs, { id }, { tail, follow }),
       doing: `read the logs of instance '${id}'`,
-      rule: "idempotent",
-      notFound: "instance.not_found",
       // An instance may print nothing for hours.
       ...(follow && { idleTimeoutMs: null }),
     });
@@ -253,17 +183,14 @@ export class SchedulerClient {
       throw new ValidationError(`${port} is not a port: it must be from 1 to 65535`);
     if (!(minutes > 0 && Number.isFinite(minutes)))
       throw new ValidationError(`a link cannot be valid for ${minutes} minutes: it must be more than 0`);
-    const data = await this.#send(
-      controlRoutes.presignUrl,
-      id,
-      `create a link to port ${port} of instance '${id}'`,
-      "idempotent",
-      options,
-      {
-        body: { port, expiration_time_in_minutes: minutes },
-        notFound: "instance.unsupported",
-      },
-    );
+    const data = await this.#control.send({
+      ...options,
+      ...requestTo(controlRoutes.presignUrl, { id }),
+      doing: `create a link to port ${port} of instance '${id}'`,
+      rule: "idempotent",
+      body: { port, expiration_time_in_minutes: minutes },
+      notFound: "instance.unsupported",
+    });
     const url = isObject(data) ? data.url : undefined;
     if (typeof url === "string" && url !== "") return url;
     throw new ValidationError(
@@ -275,10 +202,13 @@ export class SchedulerClient {
   async forkInstance(
     id: string,
     count: number,
-    options: RequestOptions & { readonly fidelity?: ForkFidelity } = {},
+    { fidelity, ...options }: RequestOptions & { readonly fidelity?: ForkFidelity } = {},
   ): Promise<InstanceRecord[]> {
-    const data = await this.#send(controlRoutes.forkInstance, id, `fork instance '${id}'`, "once", options, {
-      body: { count, ...(options.fidelity !== undefined && { fidelity: options.fidelity }) },
+    const data = await this.#control.send({
+      ...options,
+      ...requestTo(controlRoutes.forkInstance, { id }),
+      doing: `fork instance '${id}'`,
+      body: { count, ...(fidelity !== undefined && { fidelity }) },
       notFound: "instance.unsupported",
     });
     return readAnswer(z.array(instance), data, `the response to forking '${id}'`);
@@ -286,64 +216,21 @@ export class SchedulerClient {
 
   /** Stores a snapshot of the instance, which goes on. Only an AEnv platform has this route. */
   async storeSnapshot(id: string, request: SnapshotRequest, options: RequestOptions = {}): Promise<SnapshotRecord> {
-    // Without a field, the server would answer with the state and store nothing.
-    const body = { ...request, fidelity: request.fidelity ?? "state" };
-    return readSnapshot(
-      await this.#send(controlRoutes.snapshotInstance, id, `take a snapshot of instance '${id}'`, "once", options, {
-        body,
-        timeoutMs: STORE_TIMEOUT_MS,
-      }),
-    );
+    const data = await this.#control.send({
+      ...options,
+      ...requestTo(controlRoutes.snapshotInstance, { id }),
+      doing: `take a snapshot of instance '${id}'`,
+      // Without a field, the server would answer with the state and store nothing.
+      body: { ...request, fidelity: request.fidelity ?? "state" },
+      timeoutMs: STORE_TIMEOUT_MS,
+    });
+    return readSnapshot(data);
   }
 
   /** Polls until the instance has the status. Throws at once if it can no longer reach it, with the reason if the server gives one. */
-  async waitForStatus(id: string, status: InstanceStatus, options: WaitOptions = {}): Promise<InstanceRecord> {
-    const { timeoutMs = 300_000, interval = POLL_INTERVAL, signal, needsAddress = true } = options;
+  waitForStatus(id: string, status: InstanceStatus, options: WaitOptions = {}): Promise<InstanceRecord> {
     const { clock } = this.#control;
-    let last = "unknown";
-    const query = async (leftMs: number) => {
-      // An AEnv platform holds its response until the instance runs or failed; others ignore the parameter.
-      const waitMs = status === "Running" ? Math.floor(Math.min(leftMs, LONGEST_STATUS_WAIT_MS, this.#timeoutMs / 2)) : 0;
-      const record = await this.getInstance(id, { signal, deadlineAt: clock.now() + leftMs, waitMs });
-      last = record.status;
-      // Without an address its tools cannot be used, even if it is Running.
-      if (record.status === status) return needsAddress && status === "Running" && !record.ip ? null : record;
-      if (FINAL.includes(record.status)) throw ended(record, status);
-      return null;
-    };
-    const found = await poll(query, { clock, timeoutMs, interval, signal });
-    if (found !== null) return found;
-    const message = `instance '${id}' did not become ${status} within ${timeoutMs} ms; its last status was ${last}`;
-    throw new EnvironmentError(last === status ? `${message}, without an address` : message, { code: "instance.start_timeout" });
+    const look = (how: LookOptions) => this.getInstance(id, how);
+    return waitForStatus(id, status, look, { ...options, clock, longestLookMs: this.#timeoutMs / 2 });
   }
-
-  #list(path: string, options: RequestOptions): Promise<unknown> {
-    const doing = "list instances";
-    return this.#control.send({ ...options, method: "GET", path, doing, rule: "idempotent", notFound: "instance.unsupported" });
-  }
-
-  #post(route: Route, id: string, doing: string, body: unknown, options: RequestOptions): Promise<unknown> {
-    return this.#send(route, id, doing, "once", options, { body });
-  }
-
-  #send(
-    route: { readonly method: string; readonly path: string },
-    id: string,
-    doing: string,
-    rule: "idempotent" | "once",
-    options: RequestOptions,
-    more: { readonly body?: unknown; readonly notFound?: ErrorCode; readonly timeoutMs?: number } = {},
-  ): Promise<unknown> {
-    const path = route.path.replace(":id", encodeURIComponent(id));
-    return this.#control.send({ notFound: "instance.not_found", ...options, method: route.method, path, doing, rule, ...more });
-  }
-}
-
-function ended(record: InstanceRecord, wanted: string): EnvironmentError {
-  const reason = [record.reason, record.message].find((one) => typeof one === "string" && one !== "");
-  const because = reason === undefined ? "the server gave no reason" : String(reason);
-  return new EnvironmentError(`instance '${record.id}' is ${record.status} and will not become ${wanted}: ${because}`, {
-    code: "instance.start_failed",
-    details: { status: record.status },
-  });
 }

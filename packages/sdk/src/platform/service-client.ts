@@ -1,18 +1,8 @@
-import {
-  type CreateServiceRequest,
-  type ErrorCode,
-  fillPath,
-  isPlatformError,
-  type Route,
-  type ServiceRecord,
-  serviceRoutes,
-  type UpdateServiceRequest,
-} from "@aenv/contract";
-import { ValidationError } from "../errors/errors.ts";
-import { withQuery } from "../http/json-client.ts";
-import { ControlClient, type ControlClientOptions } from "./control-client.ts";
+import { type CreateServiceRequest, type ServiceRecord, service, serviceRoutes, type UpdateServiceRequest } from "@aenv/contract";
+import * as z from "zod";
+import { readAnswer } from "../http/read-answer.ts";
+import { ControlClient, type ControlClientOptions, isDeleted, type RequestOptions, requestTo } from "./control-client.ts";
 import { readService } from "./records.ts";
-import type { RequestOptions } from "./scheduler-client.ts";
 
 /**
  * Creates, changes and deletes services: replicas of an environment that are kept alive behind one URL.
@@ -25,62 +15,42 @@ export class ServiceClient {
   readonly #control: ControlClient;
 
   constructor(controlUrl: string, options: ControlClientOptions = {}) {
-    this.#control = new ControlClient(controlUrl, options);
+    this.#control = new ControlClient(controlUrl, { notFound: "service.not_found", conflict: "service.exists" }, options);
   }
 
   async create(request: CreateServiceRequest, options: RequestOptions = {}): Promise<ServiceRecord> {
-    const doing = `create a service of '${request.envName}'`;
-    return readService(
-      await this.#send(serviceRoutes.createService, {}, doing, options, { body: request, notFound: "environment.not_found" }),
-    );
+    const data = await this.#control.send({
+      ...options,
+      ...requestTo(serviceRoutes.createService),
+      doing: `create a service of '${request.envName}'`,
+      body: request,
+      notFound: "environment.not_found",
+    });
+    return readService(data);
   }
 
   async get(id: string, options: RequestOptions = {}): Promise<ServiceRecord> {
-    return readService(await this.#send(serviceRoutes.getService, { id }, `get service '${id}'`, options));
+    return readService(
+      await this.#control.send({ ...options, ...requestTo(serviceRoutes.getService, { id }), doing: `get service '${id}'` }),
+    );
   }
 
   /** Services of `name` or `name@version`, or all. */
   async list(filter: { readonly ref?: string } = {}, options: RequestOptions = {}): Promise<ServiceRecord[]> {
-    const data = await this.#send(serviceRoutes.listServices, { ref: filter.ref ?? "*" }, "list services", options);
-    if (data !== null && !Array.isArray(data)) throw new ValidationError("the list of services is not a list");
-    return (data ?? []).map(readService);
+    const request = requestTo(serviceRoutes.listServices, { ref: filter.ref ?? "*" });
+    const data = await this.#control.send({ ...options, ...request, doing: "list services" });
+    return readAnswer(z.array(service), data ?? [], "the list of services");
   }
 
   /** Fields that are left out keep their value; variables are added to the existing ones. */
   async update(id: string, change: UpdateServiceRequest, options: RequestOptions = {}): Promise<ServiceRecord> {
-    return readService(await this.#send(serviceRoutes.updateService, { id }, `change service '${id}'`, options, { body: change }));
+    const request = requestTo(serviceRoutes.updateService, { id });
+    return readService(await this.#control.send({ ...options, ...request, doing: `change service '${id}'`, body: change }));
   }
 
   /** Deletes the service and its replicas. False if the server reports that there was none. */
-  async delete(id: string, { deleteStorage, ...options }: RequestOptions & { readonly deleteStorage?: boolean } = {}): Promise<boolean> {
-    const route = { ...serviceRoutes.deleteService, path: withQuery(serviceRoutes.deleteService.path, { deleteStorage }) };
-    try {
-      await this.#send(route, { id }, `delete service '${id}'`, options);
-      return true;
-    } catch (error) {
-      if (isPlatformError(error, "service.not_found")) return false;
-      throw error;
-    }
-  }
-
-  #send(
-    route: Route,
-    names: Readonly<Record<string, string>>,
-    doing: string,
-    options: RequestOptions,
-    more: { readonly body?: unknown; readonly notFound?: ErrorCode } = {},
-  ): Promise<unknown> {
-    const { method } = route;
-    const rule = method === "POST" ? "once" : "idempotent";
-    return this.#control.send({
-      notFound: "service.not_found",
-      conflict: "service.exists",
-      ...options,
-      ...more,
-      method,
-      path: fillPath(route, names),
-      doing,
-      rule,
-    });
+  delete(id: string, { deleteStorage, ...options }: RequestOptions & { readonly deleteStorage?: boolean } = {}): Promise<boolean> {
+    const request = requestTo(serviceRoutes.deleteService, { id }, { deleteStorage });
+    return isDeleted(this.#control.send({ ...options, ...request, doing: `delete service '${id}'` }), "service.not_found");
   }
 }

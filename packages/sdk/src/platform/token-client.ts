@@ -1,8 +1,8 @@
 import { type Identity, identity, type NewTokenRecord, newTokenRecord, type Role, type TokenRecord, tokenRecord } from "@aenv/contract";
 import * as z from "zod";
+import { withQuery } from "../http/json-client.ts";
 import { readAnswer } from "../http/read-answer.ts";
-import { ControlClient, type ControlClientOptions } from "./control-client.ts";
-import type { RequestOptions } from "./scheduler-client.ts";
+import { ControlClient, type ControlClientOptions, type RequestOptions } from "./control-client.ts";
 
 export interface NewToken {
   readonly owner: string;
@@ -27,7 +27,7 @@ export class TokenClient {
   readonly #control: ControlClient;
 
   constructor(controlUrl: string, options: ControlClientOptions = {}) {
-    this.#control = new ControlClient(controlUrl, options);
+    this.#control = new ControlClient(controlUrl, { notFound: "access.token_not_found" }, options);
   }
 
   /** The token's secret is only in this response; it cannot be read later. */
@@ -38,26 +38,23 @@ export class TokenClient {
       ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
       ...(maxInstances && { maxInstanceCount: maxInstances }),
     };
-    return readAnswer(newTokenRecord, await this.#send("POST", "/token", "create a token", options, body), "the new token");
+    const data = await this.#control.send({ ...options, method: "POST", path: "/token", doing: "create a token", body });
+    return readAnswer(newTokenRecord, data, "the new token");
   }
 
   async list(filter: { readonly owner?: string } = {}, options: RequestOptions = {}): Promise<TokenRecord[]> {
-    const query = filter.owner === undefined ? "" : `?owner=${encodeURIComponent(filter.owner)}`;
-    return readAnswer(z.array(tokenRecord), await this.#send("GET", `/token${query}`, "list tokens", options), "the list of tokens");
+    const data = await this.#control.send({ ...options, method: "GET", path: withQuery("/token", filter), doing: "list tokens" });
+    return readAnswer(z.array(tokenRecord), data, "the list of tokens");
   }
 
   /** The token is rejected from now on. */
   async revoke(id: string, options: RequestOptions = {}): Promise<void> {
-    await this.#send("DELETE", `/token/${encodeURIComponent(id)}`, `revoke token '${id}'`, options);
+    await this.#control.send({ ...options, method: "DELETE", path: `/token/${encodeURIComponent(id)}`, doing: `revoke token '${id}'` });
   }
 
   /** Owner and roles of the token in use. */
   async whoAmI(options: RequestOptions = {}): Promise<Identity> {
-    return readAnswer(identity, await this.#send("GET", "/whoami", "look up this token's owner", options), "the answer about this token");
-  }
-
-  #send(method: string, path: string, doing: string, options: RequestOptions, body?: unknown): Promise<unknown> {
-    const rule = method === "POST" ? "once" : "idempotent";
-    return this.#control.send({ ...options, method, path, doing, rule, body, notFound: "access.token_not_found" });
+    const data = await this.#control.send({ ...options, method: "GET", path: "/whoami", doing: "look up this token's owner" });
+    return readAnswer(identity, data, "the answer about this token");
   }
 }

@@ -1,16 +1,20 @@
-import { type CommandEnding, isObject } from "@aenv/contract";
-import { ValidationError } from "../errors/errors.ts";
+import { type CommandEnding, commandEndingAnswer } from "@aenv/contract";
+import type { z } from "zod";
+import { readAnswer } from "../http/read-answer.ts";
 
 export function readEnding(value: unknown): CommandEnding {
-  if (!isObject(value) || typeof value.duration_ms !== "number")
-    throw new ValidationError("the server's answer does not say how the command ended");
+  return toEnding(readAnswer(commandEndingAnswer, value, "the server's answer about the end of a command"));
+}
+
+export function toEnding(ending: z.infer<typeof commandEndingAnswer>): CommandEnding {
+  const { exit_code, signal, timed_out, out_of_memory, interruption, duration_ms, dropped_bytes } = ending;
   return {
-    exitCode: typeof value.exit_code === "number" ? value.exit_code : null,
-    signal: typeof value.signal === "string" ? value.signal : null,
-    timedOut: value.timed_out === true,
-    outOfMemory: value.out_of_memory === true,
-    interruption: typeof value.interruption === "string" ? value.interruption : null,
-    durationMs: value.duration_ms,
-    droppedBytes: Number(value.dropped_bytes ?? 0),
+    exitCode: exit_code,
+    signal,
+    timedOut: timed_out,
+    outOfMemory: out_of_memory,
+    interruption,
+    durationMs: duration_ms,
+    droppedBytes: dropped_bytes,
   };
 }

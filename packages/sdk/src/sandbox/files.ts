@@ -1,8 +1,9 @@
 import {
+  type ErrorCode,
   type FileContent,
+  fileAnswer,
+  fileListAnswer,
   fileRoutes,
-  fillPath,
-  isObject,
   parseBoundedJson,
   ReadLimitExceeded,
   type Route,
@@ -10,10 +11,12 @@ import {
   type SandboxFile,
   SseDecoder,
 } from "@aenv/contract";
+import type { z } from "zod";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
+import type { RetryRule } from "../errors/retry.ts";
 import { MAX_ANSWER_BYTES } from "../http/http.ts";
-import { withQuery } from "../http/json-client.ts";
-import type { StreamCall } from "../platform/control-client.ts";
+import { readAnswer } from "../http/read-answer.ts";
+import { requestTo, type StreamCall } from "../platform/control-client.ts";
 import type { SandboxTarget } from "./target.ts";
 
 export interface SandboxFileChange {
@@ -82,15 +85,15 @@ export class SandboxFiles {
     { signal, recursive, limit = 10_000 }: Options & { readonly recursive?: boolean; readonly limit?: number } = {},
   ): Promise<SandboxFile[]> {
     const data = await this.#send(fileRoutes.listFiles, `list '${path}'`, { path, recursive, limit }, signal);
-    if (!isObject(data) || !Array.isArray(data.files)) throw new ValidationError(`the list of '${path}' is not a list`);
-    if (data.truncated === true)
-      throw new ValidationError(`'${path}' has more than ${limit} entries; raise the limit, or list its folders`);
-    return data.files.map(readFile);
+    const { files, truncated } = readAnswer(fileListAnswer, data, `the list of '${path}'`);
+    if (truncated) throw new ValidationError(`'${path}' has more than ${limit} entries; raise the limit, or list its folders`);
+    return files.map(toFile);
   }
 
   /** Describes a file or folder; of a link the link itself, unless `follow`. */
   async stat(path: string, { signal, follow }: Options & { readonly follow?: boolean } = {}): Promise<SandboxFile> {
-    return readFile(await this.#send(fileRoutes.statFile, `describe '${path}'`, { path, follow }, signal));
+    const data = await this.#send(fileRoutes.statFile, `describe '${path}'`, { path, follow }, signal);
+    return toFile(readAnswer(fileAnswer, data, `the description of '${path}'`));
   }
 
   /** Creates a folder and those above it. An existing one is no error. */
@@ -153,26 +156,15 @@ export class SandboxFiles {
 
   async #call(route: Route, doing: string, query: object, signal: AbortSignal | undefined) {
     const { id, control } = await this.#open(signal);
-    const path = withQuery(fillPath(route, { id }), { ...query });
-    const rule = route.method === "GET" ? ("idempotent" as const) : ("once" as const);
-    const call = { method: route.method, path, doing: `${doing} in instance '${id}'`, rule, notFound: "file.not_found" as const, signal };
+    const rule: RetryRule = route.method === "GET" ? "idempotent" : "once";
+    const notFound: ErrorCode = "file.not_found";
+    const call = { ...requestTo(route, { id }, { ...query }), doing: `${doing} in instance '${id}'`, rule, notFound, signal };
     return { control, call };
   }
 }
 
-function readFile(value: unknown): SandboxFile {
-  if (!isObject(value) || typeof value.path !== "string") throw new ValidationError("the server's answer does not describe a file");
-  const { path, type, size, mode, uid, gid, modified_at, target } = value;
-  return {
-    path,
-    type: type as SandboxFile["type"],
-    size: Number(size),
-    mode: Number.parseInt(String(mode), 8),
-    uid: Number(uid),
-    gid: Number(gid),
-    modifiedAt: String(modified_at),
-    ...(typeof target === "string" && { target }),
-  };
+function toFile({ modified_at: modifiedAt, mode, target, ...file }: z.infer<typeof fileAnswer>): SandboxFile {
+  return { ...file, mode: Number.parseInt(mode, 8), modifiedAt, ...(target !== undefined && { target }) };
 }
 
 async function* changesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<SandboxFileChange | null, void, undefined> {

@@ -3,15 +3,18 @@ import {
   type CommandEnding,
   type CommandLine,
   type CommandResult,
+  commandResultAnswer,
   commandRoutes,
-  fillPath,
-  isObject,
+  listedCommandAnswer,
   parseBoundedJson,
 } from "@aenv/contract";
+import * as z from "zod";
 import { EnvironmentError, ValidationError } from "../errors/errors.ts";
 import { MAX_ANSWER_BYTES } from "../http/http.ts";
+import { readAnswer } from "../http/read-answer.ts";
+import { requestTo } from "../platform/control-client.ts";
 import { commandError } from "./command-error.ts";
-import { readEnding } from "./ending.ts";
+import { readEnding, toEnding } from "./ending.ts";
 import { SandboxFiles } from "./files.ts";
 import { type OnConnection, openListener, type SandboxListener } from "./listen.ts";
 import { openProcess, type SandboxProcess } from "./process.ts";
@@ -76,11 +79,8 @@ export class InstanceSandbox {
     const { stdin, onOutput, maxOutputBytes, signal } = options;
     const { id, control } = await this.#open(signal);
     const call = {
-      method: commandRoutes.exec.method,
-      path: fillPath(commandRoutes.exec, { id }),
+      ...requestTo(commandRoutes.exec, { id }),
       doing: `run a command in instance '${id}'`,
-      rule: "once",
-      notFound: "instance.not_found",
       headers: { "content-type": "application/json" },
       // A command may print nothing for hours.
       idleTimeoutMs: null,
@@ -95,9 +95,8 @@ export class InstanceSandbox {
         }),
     } as const;
     if (onOutput === undefined) {
-      const data = await control.upload(call);
-      if (!isObject(data)) throw new ValidationError("the server's answer is not the result of a command");
-      return { ...readEnding(data), stdout: String(data.stdout), stderr: String(data.stderr) };
+      const { stdout, stderr, ...ending } = readAnswer(commandResultAnswer, await control.upload(call), "the result of a command");
+      return { ...toEnding(ending), stdout, stderr };
     }
     const answer = await control.open(call);
     const output = { stdout: "", stderr: "" };
@@ -127,27 +126,23 @@ export class InstanceSandbox {
   /** The commands that run, and those whose end no client has read. */
   async commands(options: { readonly signal?: AbortSignal } = {}): Promise<ListedCommand[]> {
     const { id, control } = await this.#open(options.signal);
-    const { method } = commandRoutes.listCommands;
-    const path = fillPath(commandRoutes.listCommands, { id });
-    const doing = `list the commands of instance '${id}'`;
-    const rows = await control.send({ method, path, doing, rule: "idempotent", notFound: "instance.not_found", ...options });
-    if (!Array.isArray(rows)) throw new ValidationError("the list of commands is not a list");
-    return rows.map(({ process, pid, argv, started_at, ended }) => ({
+    const request = requestTo(commandRoutes.listCommands, { id });
+    const rows = await control.send({ ...options, ...request, doing: `list the commands of instance '${id}'` });
+    return readAnswer(z.array(listedCommandAnswer), rows, "the list of commands").map(({ process, pid, argv, started_at, ended }) => ({
       id: process,
       pid,
       argv,
       startedAt: started_at,
-      ending: ended === null ? null : readEnding(ended),
+      ending: ended && toEnding(ended),
     }));
   }
 
   /** Sends a signal to all processes of a command's group. */
   async signal(process: number, name: string): Promise<void> {
     const { id, control } = await this.#open();
-    const { method } = commandRoutes.signalCommand;
-    const path = fillPath(commandRoutes.signalCommand, { id, command: String(process) });
+    const request = requestTo(commandRoutes.signalCommand, { id, command: String(process) });
     const doing = `send ${name} to command ${process} of instance '${id}'`;
-    await control.send({ method, path, doing, rule: "once", notFound: "command.not_found", body: { signal: name } });
+    await control.send({ ...request, doing, notFound: "command.not_found", body: { signal: name } });
   }
 
   /**

@@ -1,11 +1,15 @@
 import {
+  commandResultAnswer,
   environment,
   environmentStatuses,
   errorTable,
+  fileAnswer,
+  fileListAnswer,
   historyEvent,
   identity,
   instance,
   instanceEvent,
+  listedCommandAnswer,
   newTokenRecord,
   pageOf,
   resetResult,
@@ -104,36 +108,8 @@ export const snapshots = {
   page: pageOf(snapshotRecord),
 };
 
-const ending = {
-  exit_code: z.int().nullable().describe("null if a signal ended the command"),
-  signal: z.string().nullable(),
-  timed_out: z.boolean(),
-  out_of_memory: z.boolean(),
-  interruption: z
-    .string()
-    .nullable()
-    .describe("why processes of the sandbox were ended by something outside of it while the command ran, such as a machine without memory"),
-  duration_ms: z.number(),
-  dropped_bytes: z.int().describe("output that is missing, because it was more than the limit"),
-};
-export const commands = {
-  finished: z.object({ process: z.int(), ...ending, stdout: z.string(), stderr: z.string() }),
-  list: z.array(
-    z.object({ process: z.int(), pid: z.int(), argv: z.array(z.string()), started_at: time, ended: z.object(ending).nullable() }),
-  ),
-};
-
-const file = z.object({
-  path: z.string(),
-  type: z.enum(["file", "directory", "link", "other"]),
-  size: z.int(),
-  mode: z.string().describe("octal, such as 0644"),
-  uid: z.int(),
-  gid: z.int(),
-  modified_at: time,
-  target: z.string().optional().describe("where a link leads"),
-});
-export const files = { one: file, list: z.object({ files: z.array(file), truncated: z.boolean() }) };
+export const commands = { finished: commandResultAnswer, list: z.array(listedCommandAnswer) };
+export const files = { one: fileAnswer, list: fileListAnswer };
 
 const serviceRecord = service.extend({ environment: z.string().describe("name@version"), reason: z.string().nullable() });
 export const services = { one: serviceRecord, some: z.array(serviceRecord) };
