@@ -5,6 +5,7 @@ import type { ListeningPort } from "@aenv/sandbox";
 import type { Caller } from "../access/access.ts";
 import type { OpenSandbox } from "../sandboxes/init-connections.ts";
 import { answered } from "../sandboxes/init-failure.ts";
+import { OpenCounts } from "../sandboxes/open-counts.ts";
 import type { SandboxAccess } from "./sandbox-access.ts";
 
 export interface ListenerLimits {
@@ -28,7 +29,7 @@ export class Listeners {
   readonly #limits: ListenerLimits;
   readonly #open = new Set<Duplex>();
   /** By instance. */
-  readonly #counts = new Map<string, number>();
+  readonly #counts = new OpenCounts();
 
   constructor(access: SandboxAccess, limits: ListenerLimits = LIMITS) {
     this.#access = access;
@@ -39,7 +40,7 @@ export class Listeners {
   async serve(socket: Duplex, id: string, port: number, caller: Caller): Promise<void> {
     const gone = new AbortController();
     socket.once("close", () => gone.abort(new PlatformError("request.cancelled", "the client disconnected")));
-    const release = this.#count(id);
+    const counted = this.#count(id);
     let sandbox: OpenSandbox | null = null;
     let session: ClientHttp2Session | null = null;
     let listening: ListeningPort;
@@ -50,7 +51,7 @@ export class Listeners {
       listening = await answered(sandbox.init.listen(port, pass));
     } catch (error) {
       sandbox?.release();
-      release();
+      counted[Symbol.dispose]();
       throw error;
     }
     this.#open.add(socket);
@@ -63,7 +64,7 @@ export class Listeners {
       listening.close();
       socket.destroy();
       sandbox.release();
-      release();
+      counted[Symbol.dispose]();
     });
     if (gone.signal.aborted) session.destroy();
   }
@@ -94,19 +95,12 @@ export class Listeners {
     connection.pipe(stream).pipe(connection);
   }
 
-  #count(id: string): () => void {
-    const { perInstance } = this.#limits;
-    const count = this.#counts.get(id) ?? 0;
-    if (count >= perInstance) {
+  #count(id: string): Disposable {
+    const { perInstance: limit } = this.#limits;
+    return this.#counts.open(id, limit, (count) => {
       const message = `${count} ports inside the sandbox of instance '${id}' are listened on already, the server's limit; close one`;
-      throw new PlatformError("quota.exceeded", message, { details: { limit: perInstance } });
-    }
-    this.#counts.set(id, count + 1);
-    return () => {
-      const left = (this.#counts.get(id) ?? 1) - 1;
-      if (left > 0) this.#counts.set(id, left);
-      else this.#counts.delete(id);
-    };
+      return new PlatformError("quota.exceeded", message, { details: { limit } });
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
+import { OpenCounts } from "../sandboxes/open-counts.ts";
 import type { Admitted, OpenLink } from "./admission.ts";
 import { PORT_LINKS } from "./destination.ts";
 import { acceptedHead, checkHandshake, handshakeHead, refusedHead } from "./handshake.ts";
@@ -36,7 +37,7 @@ export interface LinkCall {
 export class PortProxy {
   readonly #options: PortProxyOptions;
   /** How many WebSockets each instance has. */
-  readonly #open = new Map<string, number>();
+  readonly #open = new OpenCounts();
 
   constructor(options: PortProxyOptions) {
     this.#options = options;
@@ -66,15 +67,13 @@ export class PortProxy {
   /** Carries a WebSocket until it ends. */
   async carry(call: LinkCall, client: Duplex, first: Buffer): Promise<TunnelEnd> {
     checkHandshake(call.request);
-    const release = this.#reserve(call.admitted.target.instanceId);
+    using _ = this.#reserve(call.admitted.target.instanceId);
     const disconnected = new AbortController();
     client.once("close", () => disconnected.abort(new Error("the client disconnected")));
     try {
       return await this.#tunnel(call, client, first, disconnected.signal);
     } catch (error) {
       return disconnected.signal.aborted ? { kind: "left", status: 0 } : { kind: "lost", status: 0, error: error as Error };
-    } finally {
-      release();
     }
   }
 
@@ -92,18 +91,10 @@ export class PortProxy {
     });
   }
 
-  #reserve(instanceId: string): () => void {
-    const { perInstance } = this.#options.tunnels;
-    const before = this.#open.get(instanceId) ?? 0;
-    if (before >= perInstance) {
-      throw new PlatformError("quota.exceeded", `this instance has ${perInstance} WebSockets open; close some, then try again`);
-    }
-    this.#open.set(instanceId, before + 1);
-    return () => {
-      const left = (this.#open.get(instanceId) ?? 1) - 1;
-      if (left > 0) this.#open.set(instanceId, left);
-      else this.#open.delete(instanceId);
-    };
+  #reserve(instanceId: string): Disposable {
+    return this.#open.open(instanceId, this.#options.tunnels.perInstance, (count) => {
+      return new PlatformError("quota.exceeded", `this instance has ${count} WebSockets open; close some, then try again`);
+    });
   }
 
   #placeOf({ token, port, isOwnHost }: OpenLink): LinkPlace {
