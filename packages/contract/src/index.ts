@@ -114,6 +114,7 @@ export {
 } from "./link-requests.ts";
 export { type BundleManifest, bundleManifest } from "./manifest.ts";
 export { nearestName } from "./nearest.ts";
+export { parseWithNotation } from "./number-notation.ts";
 export {
   type EpisodeStage,
   episodeStages,

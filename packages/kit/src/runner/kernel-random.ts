@@ -130,7 +130,7 @@ class Numbers implements KernelRandom {
 
   #word(): number {
     const state = this.#state;
-    const [a, b, c, d] = state as unknown as [number, number, number, number];
+    const [a = 0, b = 0, c = 0, d = 0] = state;
     const result = Math.imul(rotate(Math.imul(b, 5), 7), 9) >>> 0;
     const third = c ^ a;
     const fourth = d ^ b;

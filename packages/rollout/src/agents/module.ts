@@ -23,8 +23,8 @@ export async function moduleAgent(path: string): Promise<Agent> {
   if (typeof exported === "function") {
     return { name: "module", settings: source, run: async (start) => ({ text: (await exported(start)) ?? null }) };
   }
-  if (isObject(exported) && ("run" in exported || "begin" in exported)) {
-    const agent = exported as unknown as Agent;
+  if (isAgent(exported)) {
+    const agent = exported;
     const common = { name: agent.name, settings: { ...agent.settings, ...source } };
     if (!isProgram(agent)) return { ...common, begin: (start) => agent.begin(start) };
     const prepare: ProgramAgent["prepare"] = agent.prepare && ((place) => agent.prepare?.(place) ?? Promise.resolve());
@@ -33,4 +33,8 @@ export async function moduleAgent(path: string): Promise<Agent> {
   throw new AgentError(
     `the agent ${path} has no default export that is a function or an agent; write: export default async ({ agentUrl, model }) => { … }`,
   );
+}
+
+function isAgent(exported: unknown): exported is Agent {
+  return isObject(exported) && ("run" in exported || "begin" in exported);
 }

@@ -1,5 +1,5 @@
 import { rename, rm } from "node:fs/promises";
-import { PlatformError, type Trajectory, trajectory } from "@aenv/contract";
+import { isObject, PlatformError, type Trajectory, trajectory } from "@aenv/contract";
 import { z } from "zod";
 import { digestOf } from "./digest.ts";
 import { Journal, readJournal } from "./journal.ts";
@@ -7,12 +7,15 @@ import { Journal, readJournal } from "./journal.ts";
 /** The part of a trajectory that its forks have in common. */
 type Prefix = Pick<Trajectory, "messages" | "steps" | "turns">;
 
+/** A trajectory as its line has it: what it shares with others is named, not written out. */
+export type StoredTrajectory = Omit<Trajectory, (typeof SHARED)[number]> & Readonly<Record<string, unknown>>;
+
 /** Fields that many trajectories of a run have alike; each value is stored once and named by its digest. */
 const SHARED = ["tools", "offered_tools", "provenance"] as const;
 
 const sharedRecord = z.object({ type: z.literal("shared"), digest: z.string(), value: z.unknown() });
 const prefixRecord = z.object({ type: z.literal("prefix"), id: z.string(), value: z.unknown() });
-const trajectoryRecord = z.object({ type: z.literal("trajectory"), value: z.record(z.string(), z.unknown()) });
+const trajectoryRecord = z.object({ type: z.literal("trajectory"), value: z.custom<StoredTrajectory>(isObject) });
 const record = z.discriminatedUnion("type", [sharedRecord, prefixRecord, trajectoryRecord]);
 
 /** Appends trajectories to a journal. What they share is written before the first that needs it. */
@@ -29,7 +32,7 @@ export class TrajectoryWriter implements AsyncDisposable {
   }
 
   /** `onTrajectory` is called for each trajectory that is there already, with its id and whatever else is in its line. */
-  static async open(path: string, onTrajectory: (stored: Readonly<Record<string, unknown>>) => void = () => {}): Promise<TrajectoryWriter> {
+  static async open(path: string, onTrajectory: (stored: StoredTrajectory) => void = () => {}): Promise<TrajectoryWriter> {
     const written = new Set<string>();
     const prefixes = new Map<string, string>();
     const journal = await Journal.open(path, (raw) => {
@@ -103,27 +106,24 @@ export async function* readTrajectories(path: string): AsyncGenerator<Trajectory
   }
 }
 
-/** A trajectory as its line has it: what it shares with others is named, not written out. */
-type Stored = Pick<Trajectory, "id" | "outcome" | "group">;
-
-export async function countTrajectories(path: string, isCounted: (stored: Stored) => boolean): Promise<number> {
+export async function countTrajectories(path: string, isCounted: (stored: StoredTrajectory) => boolean): Promise<number> {
   let count = 0;
   for await (const { record: raw } of readJournal(path)) {
     const one = parseRecord(raw, path);
-    if (one.type === "trajectory" && isCounted(one.value as unknown as Stored)) count++;
+    if (one.type === "trajectory" && isCounted(one.value)) count++;
   }
   return count;
 }
 
 /** Replaces a journal by one without some of its trajectories. A crash leaves the one or the other. */
-export async function rewriteTrajectories(path: string, isKept: (stored: Stored) => boolean): Promise<void> {
+export async function rewriteTrajectories(path: string, isKept: (stored: StoredTrajectory) => boolean): Promise<void> {
   const part = `${path}.part`;
   await rm(part, { force: true });
   const journal = await Journal.open(part);
   try {
     for await (const { record: raw } of readJournal(path)) {
       const one = parseRecord(raw, path);
-      if (one.type !== "trajectory" || isKept(one.value as unknown as Stored)) await journal.append(raw);
+      if (one.type !== "trajectory" || isKept(one.value)) await journal.append(raw);
     }
   } finally {
     await journal.close();

@@ -1,10 +1,7 @@
+import { parseWithNotation } from "@aenv/contract";
+
 /** Numbers that JavaScript would write in another way: `2.0`, `1e3`, `-0`, and integers with more digits than it keeps. */
 const SPECIAL_NUMBER = /[.eE][+-]?\d|\d{16}|-0/;
-
-const { parse, rawJSON } = JSON as unknown as {
-  parse(text: string, reviver: (key: string, value: unknown, context: { readonly source: string }) => unknown): Record<string, unknown>;
-  rawJSON(text: string): unknown;
-};
 
 /**
  * The arguments of a call, with numbers that are sent in the notation in which the model wrote them: an environment may tell `2.0` from
@@ -16,6 +13,5 @@ export function asWritten(text: string, value: Readonly<Record<string, unknown>>
 
 /** The parsed text, whose numbers are written again in their notation; null if JavaScript writes all of them so anyway. */
 export function withNotation(text: string): Readonly<Record<string, unknown>> | null {
-  if (!SPECIAL_NUMBER.test(text)) return null;
-  return parse(text, (_, part, { source }) => (typeof part === "number" ? rawJSON(source) : part));
+  return SPECIAL_NUMBER.test(text) ? (parseWithNotation(text) as Record<string, unknown>) : null;
 }

@@ -3,7 +3,13 @@ import { join } from "node:path";
 import { PlatformError, type Trajectory, tryJson } from "@aenv/contract";
 import { z } from "zod";
 import { compressJournal } from "../journal/journal.ts";
-import { countTrajectories, readTrajectories, rewriteTrajectories, TrajectoryWriter } from "../journal/trajectories.ts";
+import {
+  countTrajectories,
+  readTrajectories,
+  rewriteTrajectories,
+  type StoredTrajectory,
+  TrajectoryWriter,
+} from "../journal/trajectories.ts";
 import type { RunSummary } from "../stats/summary.ts";
 import { ArtifactFiles } from "./artifact-files.ts";
 import { type RunSettings, requireSameSettings, runSettings } from "./settings.ts";
@@ -62,7 +68,7 @@ export class RunFolder {
     }
   }
 
-  openTrajectories(onTrajectory: (stored: Readonly<Record<string, unknown>>) => void): Promise<TrajectoryWriter> {
+  openTrajectories(onTrajectory: (stored: StoredTrajectory) => void): Promise<TrajectoryWriter> {
     return TrajectoryWriter.open(this.trajectoriesPath, onTrajectory);
   }
 

@@ -59,9 +59,8 @@ export async function playRun(options: RunOptions): Promise<RunResult> {
   const scores: EpisodeScore[] = [];
   const { total, plan } = options.episodes ?? { total: planSize(settings), plan: planEpisodes({ run, ...settings }) };
   await using writer = await folder.openTrajectories((stored) => {
-    const one = stored as unknown as Trajectory;
-    played.add(one.id);
-    scores.push(scoreOf(one));
+    played.add(stored.id);
+    scores.push(scoreOf(stored));
   });
   const resumed = played.size;
   const progress = (last: Trajectory | null) => {

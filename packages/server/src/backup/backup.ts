@@ -3,7 +3,6 @@ import { mkdtemp, open, readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isObject, isPlatformError, PlatformError, tryJson } from "@aenv/contract";
 import type { ServerConfig } from "../config/config.ts";
-import type { BlobRecord } from "../hub/archives/blobs.ts";
 import { hexOf } from "../hub/archives/digest.ts";
 import { isMissing, listNames } from "../hub/archives/files.ts";
 import { type BackupFile, type BackupManifest, MANIFEST, STORE } from "./format.ts";
@@ -122,8 +121,8 @@ class HomeCopy {
     if (this.#archives.has(hex)) return;
     const path = pathOf("blobs/sha256", hex, `${hex}.json`);
     const record = await readFile(join(this.#home, path), "utf8").then(tryJson, ifMissing);
-    if (!isObject(record)) return;
-    const { file, archiveDigest } = record as unknown as BlobRecord;
+    if (!isObject(record) || typeof record.file !== "string") return;
+    const { file, archiveDigest } = record;
     // Its name in the home is too long for a tar archive.
     const name = `${hex}.tar.gz`;
     const archive = await this.#tryAdd(pathOf("blobs/sha256", hex, file), pathOf("blobs/sha256", hex, name));
