@@ -163,7 +163,7 @@ async function writeEpisode({ episode, ...trial }: Written): Promise<TrialResult
       startedAt,
       finishedAt: startedAt + trajectory.timing.total_ms,
     },
-    { ...agent, run: async () => {} },
+    agent,
     reportOf(artifacts, outcome),
   );
   const withTokens = { ...result, agent_result: agentResult(episode) };

@@ -237,11 +237,11 @@ it("a copy of an episode has its end, its failures and what is left of its time"
   const collected = { name: "collect", agentExecution: null, verifierExecution: null, verification: null, failure, manifest: [] };
   const record = { taskId: "steps-mean", reports: [collected], setup: null, end: "stopped", stepElapsedMs: 10_000 } as const;
   const context = { sandbox: {} as TaskSandbox, sandboxes: {} as TaskSandboxes };
-  const copy = await Episode.restore(task, readSettings({}, null), {}, record, context);
+  const copy = await Episode.restore(task, readSettings({}, null), {}, record);
   try {
-    expect(copy.isOver).toBe(true);
+    expect(copy.trial.isOver).toBe(true);
     expect(copy.record()).toMatchObject({ reports: [{ failure }], end: "stopped" });
-    expect(copy.remainingMs()).toBeLessThanOrEqual((copy.plan.agent.timeoutSec ?? 0) * 1_000 - 10_000);
+    expect(copy.trial.remainingMs()).toBeLessThanOrEqual((copy.trial.plan.agent.timeoutSec ?? 0) * 1_000 - 10_000);
     expect(scoreOf(task, "steps-mean", await copy.verify(context), "")).toMatchObject({ reward: 0, status: "timeout" });
   } finally {
     await copy.close();

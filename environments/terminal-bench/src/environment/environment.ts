@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type ChatMessage, defineEnvironment, type EnvironmentDefinition, sandboxTools, type ToolDefinition } from "@aenv/kit";
 import { contextMessages } from "../atif/context.ts";
 import type { Task } from "../task/model.ts";
+import type { Trial } from "../trial/trial.ts";
 import { agentHints } from "./agent-files.ts";
 import { artifactFiles } from "./artifacts.ts";
 import { Episode, type EpisodeRecord } from "./episode.ts";
@@ -57,27 +58,28 @@ export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOpt
     teardown: ({ episode }) => episode?.close(),
     prompt: ({ state: { episode } }) => {
       if (episode === null) return "This instance has no task.";
-      const system = [SYSTEM, ...agentHints(episode.task)].join("\n");
-      return [{ role: "system", content: system }, ...priorMessages(episode.task), { role: "user", content: episode.plan.instruction }];
+      const { task, plan } = episode.trial;
+      const system = [SYSTEM, ...agentHints(task)].join("\n");
+      return [{ role: "system", content: system }, ...priorMessages(task), { role: "user", content: plan.instruction }];
     },
     reply: async (_, { state, ...context }) => {
       const next = (await state.episode?.endStep(context)) ?? null;
       return next === null ? { done: true } : { content: next };
     },
     status: ({ state: { episode } }) => {
-      if (episode?.isOver !== false) return episode !== null;
-      return episode.remainingMs() === 0 ? { done: true, reason: "agent_timeout" } : false;
+      if (episode?.trial.isOver !== false) return episode !== null;
+      return episode.trial.remainingMs() === 0 ? { done: true, reason: "agent_timeout" } : false;
     },
     oracle: async ({ state: { episode }, ...context }) => episode?.oracle(context) ?? null,
     digest: ({ episode }) =>
-      episode && { task: episode.taskId, rewards: episode.report.steps.map((step) => step.verification?.rewards ?? null) },
+      episode && { task: episode.taskId, rewards: episode.trial.report.steps.map((step) => step.verification?.rewards ?? null) },
     snapshot: ({ episode }) => episode?.record() ?? null,
-    restore: async (snapshot, { variables, ...context }) => {
+    restore: async (snapshot, { variables }) => {
       const record = snapshot as EpisodeRecord | null;
       if (record === null) return { episode: null };
       const settings = settingsOf(variables);
       const task = await (await libraryOf(settings)).get(record.taskId);
-      return { episode: await Episode.restore(task, settings, variables, record, context) };
+      return { episode: await Episode.restore(task, settings, variables, record) };
     },
     tasks: () => listOf({}),
     tasksOf: ({ variables }) => listOf(variables),
@@ -87,7 +89,7 @@ export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOpt
         name: "episode_artifacts",
         description: "The files of the trial: logs of the agent, output of the verifier, artifacts with their manifest, and trial.json.",
         run: (_, { state: { episode } }) =>
-          episode === null ? { files: {} } : artifactFiles(episode.folder, episode.report, episode.leftOut),
+          episode === null ? { files: {} } : artifactFiles(episode.trial.folder, episode.trial.report, episode.leftOut),
       },
     ],
     rewards: [
@@ -97,12 +99,13 @@ export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOpt
         input: { type: "object", properties: { task_name: { type: "string", description: "The task of the episode" } } },
         score: async ({ state, input, ...context }) => {
           const episode = getEpisode(state);
-          const { task, taskId } = episode;
+          const { trial, taskId } = episode;
+          const { task } = trial;
           const { task_name } = input as { task_name?: string };
           if (task_name !== undefined && task_name !== taskId && task_name !== task.name)
             throw new Error(`the task of this episode is '${taskId}', not '${task_name}'`);
           const report = await episode.verify(context);
-          return scoreOf(task, taskId, report, await testOutput(episode));
+          return scoreOf(task, taskId, report, await testOutput(trial));
         },
       },
     ],
@@ -112,22 +115,22 @@ export function terminalBench({ tasksFolder, variables: base }: TerminalBenchOpt
 /** The tools of the sandbox as the task's user, in its working directory, as long as the agent has time. */
 function agentTools(): readonly ToolDefinition<State>[] {
   const tools = sandboxTools<State>({
-    cwd: ({ state }) => getEpisode(state).options.cwd ?? undefined,
-    user: ({ state }) => getEpisode(state).plan.agent.user?.toString(),
+    cwd: ({ state }) => getEpisode(state).trial.options.cwd ?? undefined,
+    user: ({ state }) => getEpisode(state).trial.plan.agent.user?.toString(),
   });
   return [...tools, ...terminalTools(getEpisode)].map((tool) => ({
     ...tool,
     run: (input, context) => {
-      const episode = getEpisode(context.state);
-      if (episode.remainingMs() === 0) throw new Error(`the time for this task is over: ${episode.plan.agent.timeoutSec} seconds`);
-      return tool.run(withinTime(input, episode), context);
+      const { trial } = getEpisode(context.state);
+      if (trial.remainingMs() === 0) throw new Error(`the time for this task is over: ${trial.plan.agent.timeoutSec} seconds`);
+      return tool.run(withinTime(input, trial), context);
     },
   }));
 }
 
 /** A command ends with the time of the agent. */
-function withinTime(input: Readonly<Record<string, unknown>>, episode: Episode): Record<string, unknown> {
-  const left = episode.remainingMs();
+function withinTime(input: Readonly<Record<string, unknown>>, trial: Trial): Record<string, unknown> {
+  const left = trial.remainingMs();
   if (left === null || !("command" in input)) return { ...input };
   const asked = typeof input.timeout === "number" ? input.timeout : DEFAULT_COMMAND_SEC;
   return { ...input, timeout: Math.min(asked, Math.max(0.001, left / 1_000)) };
@@ -142,7 +145,7 @@ function getEpisode({ episode }: State): Episode {
   throw new Error("this instance has no task: name one when it is created or reset, or set TERMINAL_BENCH_TASK");
 }
 
-async function testOutput({ folder, plan }: Episode): Promise<string> {
+async function testOutput({ folder, plan }: Trial): Promise<string> {
   const output = plan.name === null ? folder : join(folder, "steps", plan.name);
   return readFile(join(output, "verifier/test-stdout.txt"), "utf8").catch(() => "");
 }

@@ -1,17 +1,13 @@
 import type { OracleAction } from "@aenv/kit";
 import type { Task } from "../task/model.ts";
 import type { HostVariables } from "../templates/template.ts";
-import { type OracleSettings, solutionRun } from "../trial/agents.ts";
 import type { StepPlan } from "../trial/plan.ts";
 import { quoted } from "../trial/shell.ts";
-
-export function oracleSettings(task: Task, host: HostVariables): OracleSettings {
-  return { solutionEnv: task.config.solution.env, host, isTb1: task.format === "terminal-bench-1" };
-}
+import { solutionRun } from "../trial/solution.ts";
 
 /** Runs the solution of a step with the tool `bash`, and then says that the step is done. */
 export function solutionActions(task: Task, plan: StepPlan, host: HostVariables): readonly OracleAction[] {
-  const { command, env } = solutionRun(oracleSettings(task, host));
+  const { command, env } = solutionRun(task, host);
   const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}`);
   const { timeoutSec } = plan.agent;
   return [

@@ -1,4 +1,4 @@
-import type { OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "@aenv/kit";
+import type { EpisodeContext, OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "@aenv/kit";
 import { applyChanges } from "../changes/apply.ts";
 import { type ComposeTask, composeOf, hasServices, isComposeTask } from "../compose/of-task.ts";
 import type { ComposePlan } from "../compose/plan.ts";
@@ -26,8 +26,6 @@ export interface SandboxOptions {
   readonly isStrict: boolean;
   readonly capabilities: Settings["capabilities"];
   readonly imagePrefix: string;
-  /** Of the agent's sandbox at its start. */
-  readonly policy: NetworkPolicy;
   /** Ends the programs that the environment keeps for the agent, such as a terminal. */
   readonly endProcesses: () => Promise<void>;
   /** Called with the changes of the agent that the verifier's sandbox did not get. */
@@ -61,23 +59,17 @@ function openerOf({ task, main, imagePrefix, host }: OpenerOptions, sandboxes: T
   return { compose, plan, open };
 }
 
-/** The sandboxes of a task on the platform, for one call. */
-export function platformSandboxes(options: SandboxOptions, given: TaskSandboxes): Sandboxes {
-  const sandboxes = withCapabilities(given, options.capabilities);
+/** The sandboxes of a task on the platform, for one call: they end with its signal. */
+export function platformSandboxes(options: SandboxOptions, context: Pick<EpisodeContext, "sandbox" | "sandboxes">): Sandboxes {
+  const sandboxes = withCapabilities(context.sandboxes, options.capabilities);
   const { task, imagePrefix, isStrict, host } = options;
   const { compose, plan, open } = openerOf(options, sandboxes);
-  const startMain = (): Promise<TaskSandbox> => {
-    const { policy } = options;
-    if (compose === null) return open(policy, "task");
-    return startServices({ ...compose, imagePrefix, policy, sandboxes, openMain: () => open(policy, "task") });
-  };
-  const startCopy: Sandboxes["startCopy"] = async (agent, policy, prepare) => {
+  const startCopy: Sandboxes["startCopy"] = async (policy, prepare) => {
     const fresh = await open(policy, "verifier");
     const sandbox = new PlatformSandbox(fresh);
     try {
       await prepare(sandbox);
-      const taken = takenPaths(task);
-      options.onLeftOut(await applyChanges((agent as PlatformSandbox).platform, fresh, taken, plan === null ? [] : keptFolders(plan)));
+      options.onLeftOut(await applyChanges(context.sandbox, fresh, takenPaths(task), plan === null ? [] : keptFolders(plan)));
       return sandbox;
     } catch (error) {
       await sandbox.stop();
@@ -85,7 +77,11 @@ export function platformSandboxes(options: SandboxOptions, given: TaskSandboxes)
     }
   };
   return {
-    startAgent: async () => new PlatformSandbox(await startMain(), options.endProcesses),
+    agent: new PlatformSandbox(context.sandbox, options.endProcesses),
+    startAgent: async (policy) => {
+      const openMain = () => open(policy, "task");
+      await (compose === null ? openMain() : startServices({ ...compose, imagePrefix, policy, sandboxes, openMain }));
+    },
     startVerifier: async (verifier, policy) => {
       const own = openerOf({ task: verifier, main: mainOptions(verifier, {}, host), imagePrefix, host }, sandboxes);
       return new PlatformSandbox(await own.open(policy, "verifier"));

@@ -14,9 +14,9 @@ const FIRST_PROMPT_MS = 5_000;
 export function terminalTools<State>(episodeOf: (state: State) => Episode): readonly ToolDefinition<State>[] {
   const terminalOf = async ({ state, sandbox }: CallContext<State>): Promise<Terminal> => {
     const episode = episodeOf(state);
-    const { terminal: known } = episode;
+    const { terminal: known, trial } = episode;
     if (known !== null && !known.hasEnded) return known;
-    const terminal = await Terminal.open(sandbox, { cwd: episode.options.cwd, user: episode.plan.agent.user?.toString() ?? null });
+    const terminal = await Terminal.open(sandbox, { cwd: trial.options.cwd, user: trial.plan.agent.user?.toString() ?? null });
     episode.terminal = terminal;
     await terminal.untilPrompt(1, FIRST_PROMPT_MS);
     return terminal;

@@ -25,10 +25,6 @@ export class PlatformSandbox implements TrialSandbox {
     this.#shell = shell;
   }
 
-  get platform(): TaskSandbox {
-    return this.#sandbox;
-  }
-
   async exec(command: string, { user, cwd, env, timeoutMs }: ExecOptions = {}): Promise<ExecResult> {
     const result = await this.#sandbox.exec([this.#shell, "-c", `exec 2>&1\n${command}`], {
       maxOutputBytes: MAX_OUTPUT_BYTES,

@@ -1,4 +1,3 @@
-import type { TrialAgent } from "../trial/agents.ts";
 import { exceptionType } from "../trial/failure.ts";
 import type { Interval, StepReport, TrialReport } from "../trial/report.ts";
 import type { VerifierMode } from "../verifier/mode.ts";
@@ -21,8 +20,15 @@ export interface TrialIdentity {
   readonly finishedAt: number;
 }
 
+export interface AgentIdentity {
+  readonly name: string;
+  readonly version: string;
+  /** `provider/model`; null without one. */
+  readonly model: string | null;
+}
+
 /** The `result.json` of a trial that ran here. */
-export function trialResultOf(identity: TrialIdentity, agent: TrialAgent, report: TrialReport): TrialResult {
+export function trialResultOf(identity: TrialIdentity, agent: AgentIdentity, report: TrialReport): TrialResult {
   const hasSteps = report.steps.some(({ name }) => name !== null);
   const [only] = report.steps;
   return {

@@ -5,7 +5,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseTrajectory } from "../atif/trajectory.ts";
 import { commandTrajectory, joinedTrajectory } from "../atif/write.ts";
-import { nop } from "../trial/agents.ts";
 import { TrialFailure } from "../trial/failure.ts";
 import { NO_MULTIPLIERS } from "../trial/timeouts.ts";
 import { readJob, writeJob, writeTrial, writeTrialConfig } from "./job-folder.ts";
@@ -40,7 +39,11 @@ function trial(name: string, task: string, rewards: Record<string, number> | nul
     startedAt: 0,
     finishedAt: 1000,
   };
-  return trialResultOf(identity, { ...nop, model: "acme/coder" }, { environmentSetup: null, steps: [], rewards, integers: [], failure });
+  return trialResultOf(
+    identity,
+    { name: "nop", version: "1.0.0", model: "acme/coder" },
+    { environmentSetup: null, steps: [], rewards, integers: [], failure },
+  );
 }
 
 describe("a trial's result", () => {

@@ -7,16 +7,15 @@ const failed: StepOutcome = { rewards: null, isVerified: false, hasException: tr
 
 describe("a trial with steps", () => {
   it("ends after a step that failed without a verification", () => {
-    expect(stopsAfter(failed, null, true)).toBe(true);
-    expect(stopsAfter({ ...verified({ reward: 0 }), hasException: true }, null, true)).toBe(false);
+    expect(stopsAfter(failed, null)).toBe(true);
+    expect(stopsAfter({ ...verified({ reward: 0 }), hasException: true }, null)).toBe(false);
   });
 
   it("ends below a threshold; a missing reward is below every one", () => {
-    expect(stopsAfter(verified({ reward: 0.5 }), 0.5, true)).toBe(false);
-    expect(stopsAfter(verified({ reward: 0.4 }), 0.5, true)).toBe(true);
-    expect(stopsAfter(verified({ a: 1 }), { a: 1, b: -5 }, true)).toBe(true);
-    expect(stopsAfter(verified(null), 0, true)).toBe(true);
-    expect(stopsAfter(verified(null), 0, false)).toBe(false);
+    expect(stopsAfter(verified({ reward: 0.5 }), 0.5)).toBe(false);
+    expect(stopsAfter(verified({ reward: 0.4 }), 0.5)).toBe(true);
+    expect(stopsAfter(verified({ a: 1 }), { a: 1, b: -5 })).toBe(true);
+    expect(stopsAfter(verified(null), 0)).toBe(true);
   });
 
   it("has the mean over its verified steps; a missing key counts as 0", () => {

@@ -9,9 +9,9 @@ export interface StepOutcome {
 export type MinReward = number | Readonly<Record<string, number>> | null;
 
 /** Whether a trial ends after a step. A missing reward is below every threshold. */
-export function stopsAfter(outcome: StepOutcome, minReward: MinReward, isVerificationEnabled: boolean): boolean {
+export function stopsAfter(outcome: StepOutcome, minReward: MinReward): boolean {
   if (outcome.hasException && !outcome.isVerified) return true;
-  if (minReward === null || !isVerificationEnabled) return false;
+  if (minReward === null) return false;
   const gates = typeof minReward === "number" ? { reward: minReward } : minReward;
   return Object.entries(gates).some(([key, threshold]) => rewardOf(outcome, key) < threshold);
 }

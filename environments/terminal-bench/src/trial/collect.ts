@@ -3,18 +3,25 @@ import { join } from "node:path";
 import { type ArtifactStatus, guessedType, type ManifestEntry, manifestEntry, type PlannedArtifact } from "../artifacts/plan.ts";
 import type { CollectHook } from "../task/config/phases.ts";
 import { type OutputFolder, writeFiles } from "./folder.ts";
+import type { StepPlan } from "./plan.ts";
 import type { TrialSandbox } from "./sandbox.ts";
 
 /** The services of a compose task by name; `main` is the agent's container. */
 export type Services = (service: string) => TrialSandbox | null;
 
-/** Copies agent logs out of the sandbox. */
-export async function collectAgentLogs(sandbox: TrialSandbox, output: OutputFolder): Promise<void> {
-  await writeFiles(output.agent, await sandbox.download("/logs/agent"));
+/** Copies logs and artifacts out of the sandbox, before the verifier runs. */
+export async function collect(plan: StepPlan, services: Services, output: OutputFolder): Promise<readonly ManifestEntry[]> {
+  await collectAgentLogs(services, output).catch(() => null);
+  await runCollectHooks(plan.collect, services);
+  return collectArtifacts(plan.artifacts, services, output);
+}
+
+async function collectAgentLogs(services: Services, output: OutputFolder): Promise<void> {
+  await writeFiles(output.agent, (await services("main")?.download("/logs/agent")) ?? []);
 }
 
 /** Runs the hooks of the agent's container, then of the other services. A hook that fails changes nothing. */
-export async function runCollectHooks(hooks: readonly CollectHook[], services: Services): Promise<void> {
+async function runCollectHooks(hooks: readonly CollectHook[], services: Services): Promise<void> {
   const ordered = [...hooks.filter(({ service }) => service === "main"), ...hooks.filter(({ service }) => service !== "main")];
   for (const { command, service, timeout_sec, user } of ordered) {
     await services(service)
@@ -24,11 +31,7 @@ export async function runCollectHooks(hooks: readonly CollectHook[], services: S
 }
 
 /** Collects artifacts and writes the manifest. Every entry is best effort: none fails the trial. */
-export async function collectArtifacts(
-  artifacts: readonly PlannedArtifact[],
-  services: Services,
-  output: OutputFolder,
-): Promise<ManifestEntry[]> {
+async function collectArtifacts(artifacts: readonly PlannedArtifact[], services: Services, output: OutputFolder): Promise<ManifestEntry[]> {
   const manifest: ManifestEntry[] = [];
   for (const artifact of artifacts) manifest.push(await collectArtifact(artifact, services, output));
   await writeFile(join(output.artifacts, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);

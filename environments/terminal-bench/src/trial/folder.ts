@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import type { SandboxFile } from "./sandbox.ts";
 
@@ -27,9 +27,4 @@ export async function writeFiles(folder: string, files: readonly SandboxFile[]):
     await mkdir(dirname(target), { recursive: true });
     await writeFile(target, content);
   }
-}
-
-/** Removes a folder if nothing is in it. */
-export async function removeIfEmpty(folder: string): Promise<void> {
-  if ((await readdir(folder).catch(() => ["kept"])).length === 0) await rm(folder, { recursive: true });
 }

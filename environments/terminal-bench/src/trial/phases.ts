@@ -4,128 +4,87 @@ import type { ManifestEntry } from "../artifacts/plan.ts";
 import { isSamePolicy, type NetworkPolicy } from "../network/policy.ts";
 import type { Task } from "../task/model.ts";
 import { verifierTask } from "../verifier/environment.ts";
-import type { Services } from "./collect.ts";
-import { TrialFailure } from "./failure.ts";
-import { createOutput, type OutputFolder, removeIfEmpty } from "./folder.ts";
+import { collect, type Services } from "./collect.ts";
+import { createOutput, type OutputFolder } from "./folder.ts";
 import type { HealthcheckTools } from "./healthcheck.ts";
 import type { RunSettings, StepPlan } from "./plan.ts";
 import type { Interval, StepReport } from "./report.ts";
 import type { TrialSandbox } from "./sandbox.ts";
-import { keepBakedTests, type MainOptions, mainOptions, prepareSandbox } from "./start.ts";
-import { collect, prepareStep } from "./steps.ts";
+import { keepBakedTests, type MainOptions, mainOptions, prepareSandbox, prepareStep } from "./start.ts";
 import { type CollectedArtifact, type Verification, type VerifySettings, verifySeparate, verifyShared } from "./verify.ts";
 
-/** Starts the sandboxes of a trial. */
+/** The sandboxes of a trial. */
 export interface Sandboxes {
-  readonly startAgent: (task: Task) => Promise<TrialSandbox>;
+  /** The agent's, which `startAgent` starts under the policy that the agent has at first. */
+  readonly agent: TrialSandbox;
+  readonly startAgent: (policy: NetworkPolicy) => Promise<void>;
   /** The environment of a separate verifier, as a task, under this policy. */
   readonly startVerifier: (verifier: Task, policy: NetworkPolicy) => Promise<TrialSandbox>;
   /**
    * A new sandbox of the task under this policy, with the files that the agent has changed. `prepare` is called before they are
    * applied. If it is not given, a shared verification runs in the agent's own sandbox.
    */
-  readonly startCopy?: (
-    agent: TrialSandbox,
-    policy: NetworkPolicy,
-    prepare: (sandbox: TrialSandbox) => Promise<void>,
-  ) => Promise<TrialSandbox>;
+  readonly startCopy?: (policy: NetworkPolicy, prepare: (sandbox: TrialSandbox) => Promise<void>) => Promise<TrialSandbox>;
   /** Other services of a compose task. */
   readonly service?: (name: string) => TrialSandbox | null;
 }
 
 export interface TrialSettings extends RunSettings, VerifySettings {
-  readonly verify: boolean;
   readonly clock: Omit<HealthcheckTools, "attempt">;
 }
 
-/** A trial whose sandbox has started. */
-export interface Trial {
+/** What the phases of a trial work with. */
+export interface TrialParts {
   readonly task: Task;
   readonly sandboxes: Sandboxes;
-  readonly sandbox: TrialSandbox;
+  /** Where the files of the trial are collected. */
   readonly folder: string;
   readonly settings: TrialSettings;
+  /** Working directory and variables of the agent's commands. */
   readonly options: MainOptions;
   /** A folder with the tests of the image; null if it has none. */
   readonly bakedTests: string | null;
-  isStopped: boolean;
 }
 
-/** How the agent ended a step. */
-export interface AgentEnd {
-  readonly agentExecution: Interval | null;
-  readonly failure: Error | null;
+/** Starts the agent's sandbox, and prepares it. Answers the tests of its image, if a verification in it has to put them back. */
+export async function startAgent({ task, sandboxes, settings, options }: Omit<TrialParts, "bakedTests">, plan: StepPlan) {
+  await sandboxes.startAgent(plan.network.agent);
+  await prepareSandbox(task, sandboxes.agent, options, settings.clock);
+  // A verification in a new sandbox finds the tests of the image there.
+  return sandboxes.startCopy === undefined ? keepBakedTests(sandboxes.agent) : null;
 }
 
-/** Failures of an agent after which its work is still verified. */
-const VERIFIED_FAILURES = new Set(["AgentTimeoutError", "NonZeroAgentExitCodeError"]);
-
-/** Starts the agent's sandbox, and prepares it. */
-export async function openTrial(task: Task, sandboxes: Sandboxes, folder: string, settings: TrialSettings): Promise<Trial> {
-  const options = mainOptions(task, settings, settings.host);
-  const sandbox = await sandboxes.startAgent(task);
-  try {
-    await prepareSandbox(task, sandbox, options, settings.clock);
-    // A verification in a new sandbox finds the tests of the image there.
-    const bakedTests = sandboxes.startCopy === undefined ? await keepBakedTests(sandbox) : null;
-    return { task, sandboxes, sandbox, folder, settings, options, bakedTests, isStopped: false };
-  } catch (error) {
-    await sandbox.stop();
-    throw error;
-  }
-}
-
-/** Prepares a step for the agent. A task without steps was prepared by `openTrial`. */
-export async function beginStep({ sandbox, options, settings }: Trial, plan: StepPlan): Promise<void> {
+/** Prepares a step for the agent. A task without steps was prepared when its sandbox was started. */
+export async function beginStep({ sandboxes: { agent }, options, settings }: TrialParts, plan: StepPlan): Promise<void> {
   if (plan.name === null) return;
-  await sandbox.exec("rm -rf /logs/agent && mkdir -p /logs/agent && chmod 777 /logs/agent", { user: "root", cwd: "/" });
-  await prepareStep(sandbox, plan, options, settings.clock);
+  await agent.exec("rm -rf /logs/agent && mkdir -p /logs/agent && chmod 777 /logs/agent", { user: "root", cwd: "/" });
+  await prepareStep(agent, plan, options, settings.clock);
 }
 
-/** Collects what the agent has left, and verifies it. `isLast` ends the agent's sandbox before a verification that does not need it. */
-export async function finishStep(trial: Trial, plan: StepPlan, agent: AgentEnd, isLast: boolean): Promise<StepReport> {
-  const { sandbox, settings } = trial;
-  const output = await createOutput(trial.folder, plan.name);
-  const services: Services = (name) => (name === "main" ? sandbox : (trial.sandboxes.service?.(name) ?? null));
-  const manifest = await collect(sandbox, plan, services, output);
-  const report = { name: plan.name, ...agent, manifest, verifierExecution: null, verification: null };
-  // In a task without steps, only these two failures of an agent are verified.
-  const isVerified =
-    agent.failure === null || plan.name !== null || (agent.failure instanceof TrialFailure && VERIFIED_FAILURES.has(agent.failure.type));
-  if (!settings.verify || !isVerified) return report;
+/** Collects what the agent has left, and verifies it. A verification that fails is part of the report. */
+export async function finishStep(parts: TrialParts, plan: StepPlan, agentExecution: Interval): Promise<StepReport> {
+  const { sandboxes, folder, settings } = parts;
+  const output = await createOutput(folder, plan.name);
+  const services: Services = (name) => (name === "main" ? sandboxes.agent : (sandboxes.service?.(name) ?? null));
+  const manifest = await collect(plan, services, output);
   const startedAt = settings.clock.now();
-  let verification: Verification | null = null;
-  const verifierFailure = await failureOf(async () => {
-    verification = await verify(trial, plan, manifest, output, isLast);
-  });
+  const [verification, failure] = await verify(parts, plan, manifest, output).then(
+    (done) => [done, null] as const,
+    (error: unknown) => [null, error instanceof Error ? error : new Error(String(error))] as const,
+  );
   const verifierExecution = { startedAt, finishedAt: settings.clock.now() };
-  // Only the first failure is kept.
-  return { ...report, verifierExecution, verification, failure: agent.failure ?? verifierFailure };
+  return { name: plan.name, agentExecution, verifierExecution, verification, failure, manifest };
 }
 
-/** Cleans up, and stops the agent's sandbox. */
-export async function closeTrial(trial: Trial): Promise<void> {
-  if (trial.bakedTests !== null) await rm(trial.bakedTests, { recursive: true, force: true });
-  for (const name of ["agent", "verifier", "artifacts"]) if (trial.task.steps.length > 0) await removeIfEmpty(join(trial.folder, name));
-  await stopSandbox(trial);
-}
-
-/** Verifies a pass in the agent's sandbox, in a copy of it or in another one, under the verifier's network policy. */
-async function verify(
-  trial: Trial,
-  plan: StepPlan,
-  manifest: readonly ManifestEntry[],
-  output: OutputFolder,
-  isLast: boolean,
-): Promise<Verification> {
-  const { settings, sandboxes, options } = trial;
+/** Verifies a step in the agent's sandbox, in a copy of it or in another one, under the verifier's network policy. */
+async function verify(parts: TrialParts, plan: StepPlan, manifest: readonly ManifestEntry[], output: OutputFolder): Promise<Verification> {
+  const { task, settings, sandboxes, options, bakedTests } = parts;
   const { verifier, network } = plan;
   if (verifier.environment === null) {
-    if (sandboxes.startCopy !== undefined) return verifyCopy(trial, sandboxes.startCopy, plan, output);
-    return withNetwork(trial.sandbox, plan, () => verifyShared(trial.sandbox, verifier, trial.bakedTests, options, output, settings));
+    if (sandboxes.startCopy !== undefined) return verifyCopy(parts, sandboxes.startCopy, plan, output);
+    return withNetwork(sandboxes.agent, plan, () => verifyShared(sandboxes.agent, verifier, bakedTests, options, output, settings));
   }
-  if (isLast) await stopSandbox(trial);
-  const own = verifierTask(trial.task, verifier.environment);
+  const own = verifierTask(task, verifier.environment);
   const ownOptions = mainOptions(own, settings, settings.host);
   const sandbox = await sandboxes.startVerifier(own, network.verifier);
   try {
@@ -137,14 +96,14 @@ async function verify(
 }
 
 async function verifyCopy(
-  { task, sandbox: agent, settings, options }: Trial,
+  { task, settings, options }: TrialParts,
   startCopy: NonNullable<Sandboxes["startCopy"]>,
   { verifier, network }: StepPlan,
   output: OutputFolder,
 ): Promise<Verification> {
   let bakedTests: string | null = null;
   try {
-    const sandbox = await startCopy(agent, network.verifier, async (fresh) => {
+    const sandbox = await startCopy(network.verifier, async (fresh) => {
       await prepareSandbox(task, fresh, options, settings.clock);
       bakedTests = await keepBakedTests(fresh);
     });
@@ -158,13 +117,13 @@ async function verifyCopy(
   }
 }
 
-async function withNetwork<T>(sandbox: TrialSandbox, { network }: StepPlan, run: () => Promise<T>): Promise<T> {
-  if (isSamePolicy(network.verifier, network.verifierBaseline)) return run();
-  await sandbox.setNetwork(network.verifier);
+async function withNetwork<T>(agent: TrialSandbox, { network }: StepPlan, run: () => Promise<T>): Promise<T> {
+  if (isSamePolicy(network.verifier, network.agent)) return run();
+  await agent.setNetwork(network.verifier);
   try {
     return await run();
   } finally {
-    await sandbox.setNetwork(network.verifierBaseline);
+    await agent.setNetwork(network.agent);
   }
 }
 
@@ -175,19 +134,4 @@ function collected(plan: StepPlan, manifest: readonly ManifestEntry[], output: O
     if (artifact === undefined || entry.status !== "ok") return [];
     return [{ path: artifact.source.replace(/(?<=.)\/+$/, ""), hostPath: join(output.artifacts, artifact.hostPath), type: entry.type }];
   });
-}
-
-async function stopSandbox(trial: Trial): Promise<void> {
-  if (trial.isStopped) return;
-  trial.isStopped = true;
-  await trial.sandbox.stop();
-}
-
-export async function failureOf(run: () => Promise<unknown>): Promise<Error | null> {
-  try {
-    await run();
-    return null;
-  } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
-  }
 }

@@ -20,7 +20,6 @@ export interface RunSettings {
   readonly maxVerifierTimeoutSec?: number | null;
   readonly artifacts?: readonly (string | ArtifactConfig)[];
   readonly hosts?: RunHosts;
-  readonly agentEnv?: Readonly<Record<string, string>>;
   readonly environmentEnv?: Readonly<Record<string, string>>;
   readonly verifierEnv?: Readonly<Record<string, string>>;
 }
@@ -33,7 +32,6 @@ export interface StepPlan {
   readonly network: NetworkPlan;
   readonly agent: { readonly user: User; readonly timeoutSec: number | null };
   readonly solution: Solution | null;
-  readonly isIgnored: IsIgnored;
   readonly workdirFolder: string | null;
   readonly hasSetup: boolean;
   readonly healthcheck: HealthcheckConfig | null;
@@ -83,7 +81,6 @@ function planStep(task: Task, step: TaskStep | null, run: RunSettings): StepPlan
       timeoutSec: effectiveTimeout(agentTimeout, multipliers.agent_timeout_multiplier, multipliers.timeout_multiplier),
     },
     solution: step?.solution ?? task.solution,
-    isIgnored: task.isIgnored,
     workdirFolder: step?.workdirFolder ?? null,
     hasSetup: step?.hasSetup ?? false,
     healthcheck: own?.healthcheck ?? null,

@@ -32,16 +32,15 @@ export function trialReport(
   { steps: taskSteps, config }: Task,
   steps: readonly StepReport[],
   environmentSetup: Interval | null,
-  failure: Error | null,
 ): TrialReport {
-  const [only] = steps;
   if (taskSteps.length > 0) {
     const rewards = trialRewards(steps.map(outcomeOf), config.multi_step_reward_strategy);
-    return { environmentSetup, steps, rewards, integers: [], failure };
+    return { environmentSetup, steps, rewards, integers: [], failure: null };
   }
   // A task without steps has one report, whose failure is the trial's.
+  const [only] = steps;
   const { rewards = null, integers = [] } = only?.verification ?? {};
-  return { environmentSetup, steps, rewards, integers, failure: failure ?? only?.failure ?? null };
+  return { environmentSetup, steps, rewards, integers, failure: only?.failure ?? null };
 }
 
 export function outcomeOf({ verification, failure }: StepReport): StepOutcome {

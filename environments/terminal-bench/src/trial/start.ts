@@ -7,9 +7,9 @@ import { type HostVariables, resolveTemplates } from "../templates/template.ts";
 import { TrialFailure } from "./failure.ts";
 import { writeFiles } from "./folder.ts";
 import { type HealthcheckTools, waitUntilHealthy } from "./healthcheck.ts";
-import type { RunSettings } from "./plan.ts";
+import type { RunSettings, StepPlan } from "./plan.ts";
 import type { TrialSandbox } from "./sandbox.ts";
-import { realDirectory } from "./shell.ts";
+import { quoted, realDirectory } from "./shell.ts";
 
 /** Every exec in the agent's container. */
 export interface MainOptions {
@@ -45,11 +45,32 @@ export async function prepareSandbox(
   if (healthcheck !== null) await waitUntilHealthy(healthcheck, { ...tools, attempt: attemptIn(sandbox, options) });
 }
 
-export function attemptIn(sandbox: TrialSandbox, options: MainOptions): HealthcheckTools["attempt"] {
+/** Puts a step's files into the working directory, runs its `setup.sh`, and waits for its healthcheck. */
+export async function prepareStep(
+  sandbox: TrialSandbox,
+  plan: StepPlan,
+  options: MainOptions,
+  tools: Omit<HealthcheckTools, "attempt">,
+): Promise<void> {
+  if (plan.workdirFolder !== null) {
+    const workdir = await workingDirectory(sandbox, options, plan.agent.user);
+    await sandbox.upload(plan.workdirFolder, workdir);
+    if (plan.hasSetup) await runSetup(sandbox, plan, options, `${workdir}/setup.sh`);
+  }
+  if (plan.healthcheck !== null) await waitUntilHealthy(plan.healthcheck, { ...tools, attempt: attemptIn(sandbox, options) });
+}
+
+async function runSetup(sandbox: TrialSandbox, plan: StepPlan, options: MainOptions, script: string): Promise<void> {
+  const { exitCode, output } = await sandbox.exec(`bash ${quoted(script)}`, { ...options, user: plan.agent.user });
+  if (exitCode !== 0)
+    throw new TrialFailure("StepSetupError", `setup.sh of the step '${plan.name}' failed with ${exitCode}: ${output.trim().slice(-400)}`);
+}
+
+function attemptIn(sandbox: TrialSandbox, options: MainOptions): HealthcheckTools["attempt"] {
   return async (command, timeoutMs) => (await sandbox.exec(command, { ...options, timeoutMs })).exitCode === 0;
 }
 
-export async function workingDirectory(sandbox: TrialSandbox, options: MainOptions, user: string | number | null = null): Promise<string> {
+async function workingDirectory(sandbox: TrialSandbox, options: MainOptions, user: string | number | null = null): Promise<string> {
   const { exitCode, output } = await sandbox.exec("pwd", { ...options, user });
   if (exitCode !== 0) throw new TrialFailure("SandboxBuildFailedError", `the working directory is not known: ${output.trim()}`);
   return output.trim();

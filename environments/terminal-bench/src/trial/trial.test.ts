@@ -1,15 +1,15 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { describeNeeding } from "@aenv/testing";
 import { afterAll, describe, expect, it } from "vitest";
-import { examplesFolder, loadExample, localSandboxes, localSettings, oracleOf } from "../fixtures/examples.ts";
+import { examplesFolder, loadExample, localSandboxes, localSettings } from "../fixtures/examples.ts";
 import { loadTask } from "../task/load.ts";
 import { scalarReward } from "../verifier/rewards.ts";
-import { nop, type TrialAgent } from "./agents.ts";
-import type { TrialReport } from "./report.ts";
-import { runTrial } from "./trial.ts";
+import type { TrialSandbox } from "./sandbox.ts";
+import { placeSolution } from "./solution.ts";
+import { Trial } from "./trial.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "trials-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -20,28 +20,39 @@ const examples = [
   ...["hello-world", "environment", "typed-commands"].map((name) => `terminal-bench-1/${name}`),
 ];
 
-let trials = 0;
-async function play(path: string, agent?: TrialAgent): Promise<TrialReport & { readonly folder: string }> {
-  const task = await loadExample(path);
-  const trialFolder = join(folder, `${path.replaceAll("/", "-")}-${++trials}`);
-  return { ...(await runTrial(task, agent ?? oracleOf(task), localSandboxes, trialFolder, localSettings)), folder: trialFolder };
-}
+type Agent = (sandbox: TrialSandbox, trial: Trial) => Promise<unknown>;
+
+const idle: Agent = async () => {};
+
+const oracle: Agent = async (sandbox, { task, plan, options }) => {
+  const { command, env } = await placeSolution(sandbox, task, plan, {});
+  await sandbox.exec(command, { ...options, env: { ...options.env, ...env }, user: plan.agent.user });
+};
 
 /** An agent that runs one command as root. */
-function command(text: string): TrialAgent {
-  return {
-    name: "command",
-    version: "1",
-    model: null,
-    run: async ({ sandbox }) => {
-      await sandbox.exec(text, { user: "root" });
-    },
-  };
+function command(text: string): Agent {
+  return (sandbox) => sandbox.exec(text, { user: "root" });
+}
+
+let trials = 0;
+async function play(path: string, agent = oracle, settings = localSettings) {
+  const task = await (isAbsolute(path) ? loadTask(path) : loadExample(path));
+  const trial = new Trial(task, join(folder, `trial-${++trials}`), settings);
+  const sandboxes = localSandboxes(task);
+  await trial.open(sandboxes);
+  try {
+    do await agent(sandboxes.agent, trial);
+    while ((await trial.endStep(sandboxes)) !== null);
+    return { ...(await trial.verify(sandboxes)), trial };
+  } finally {
+    await trial.close();
+    await sandboxes.agent.stop();
+  }
 }
 
 describeNeeding("tmpfs", "trials in local roots", () => {
   it.each(examples)("give the oracle 1 and an idle agent 0: %s", { timeout: 60_000 }, async (path) => {
-    const reports = await Promise.all([play(path), play(path, nop)]);
+    const reports = await Promise.all([play(path), play(path, idle)]);
     for (const report of reports) {
       expect([report.failure, ...report.steps.map(({ failure }) => failure)].filter((failure) => failure !== null)).toEqual([]);
     }
@@ -49,29 +60,29 @@ describeNeeding("tmpfs", "trials in local roots", () => {
   });
 
   it("collect artifacts with a manifest before the verification", async () => {
-    const { folder: trial } = await play("harbor/artifacts");
-    const manifest = JSON.parse(readFileSync(join(trial, "artifacts/manifest.json"), "utf8"));
+    const { trial } = await play("harbor/artifacts");
+    const manifest = JSON.parse(readFileSync(join(trial.folder, "artifacts/manifest.json"), "utf8"));
     expect(manifest).toEqual([
       { source: "/logs/artifacts", destination: "artifacts/logs/artifacts", type: "directory", status: "ok", service: null, exclude: [] },
       { source: "/app/report.txt", destination: "artifacts/app/report.txt", type: "file", status: "ok", service: null, exclude: [] },
-      { source: "/app/data", destination: "artifacts/tables", type: "directory", status: "ok", service: null, exclude: [] },
+      { source: "/app/data", destination: "artifacts/tables", type: "directory", status: "ok", service: null, exclude: ["*.tmp"] },
     ]);
-    expect(readFileSync(join(trial, "artifacts/logs/artifacts/status.txt"), "utf8")).toBe("done\n");
-    expect(await readdir(join(trial, "artifacts/tables"))).toEqual(["table.csv"]);
+    expect(readFileSync(join(trial.folder, "artifacts/logs/artifacts/status.txt"), "utf8")).toBe("done\n");
+    expect(await readdir(join(trial.folder, "artifacts/tables"))).toEqual(["table.csv"]);
   });
 
   it("put the files of steps into folders of their own", async () => {
-    const { folder: trial, steps } = await play("harbor/steps-mean");
+    const { trial, steps } = await play("harbor/steps-mean");
     expect(steps.map(({ name, verification }) => [name, verification?.rewards])).toEqual([
       ["collect", { reward: 1 }],
       ["combine", { reward: 1 }],
     ]);
-    expect(readFileSync(join(trial, "steps/collect/artifacts/app/first.txt"), "utf8")).toBe("one\n");
-    expect(await readdir(trial)).toEqual(["steps"]);
+    expect(readFileSync(join(trial.folder, "steps/collect/artifacts/app/first.txt"), "utf8")).toBe("one\n");
+    expect(await readdir(trial.folder)).toEqual(["steps"]);
   });
 
   it("stop after a step whose reward is below its threshold", async () => {
-    expect((await play("harbor/steps-mean", nop)).steps.map(({ name }) => name)).toEqual(["collect"]);
+    expect((await play("harbor/steps-mean", idle)).steps.map(({ name }) => name)).toEqual(["collect"]);
   });
 
   describe("do not believe what the agent planted", () => {
@@ -94,17 +105,16 @@ describeNeeding("tmpfs", "trials in local roots", () => {
   });
 
   it("verify the work of an agent that ran out of time", async () => {
-    const slow: TrialAgent = {
-      ...oracleOf(await loadExample("harbor/hello-file")),
-      run: async ({ sandbox }) => {
-        const { isTimedOut } = await sandbox.exec("echo hello > greeting.txt; sleep 600", { timeoutMs: 500 });
-        const { TrialFailure } = await import("./failure.ts");
-        if (isTimedOut) throw new TrialFailure("AgentTimeoutError", "too slow");
-      },
+    let lateMs = 0;
+    const clock = { ...localSettings.clock, now: () => Date.now() + lateMs };
+    const slow: Agent = async (sandbox, trial) => {
+      const { isTimedOut } = await sandbox.exec("echo hello > greeting.txt; sleep 600", { timeoutMs: 500 });
+      expect(isTimedOut).toBe(true);
+      expect(trial.remainingMs()).toBeGreaterThan(0);
+      lateMs = 60_000;
+      expect(trial.remainingMs()).toBe(0);
     };
-    const report = await play("harbor/hello-file", slow);
-    expect(report.rewards).toEqual({ reward: 1 });
-    expect(report.failure).toMatchObject({ type: "AgentTimeoutError" });
+    expect((await play("harbor/hello-file", slow, { ...localSettings, clock })).rewards).toEqual({ reward: 1 });
   });
 
   it.each([
@@ -114,13 +124,7 @@ describeNeeding("tmpfs", "trials in local roots", () => {
     const copy = join(folder, `task-${++trials}`);
     cpSync(join(examplesFolder, "harbor/hello-file"), copy, { recursive: true });
     writeFileSync(join(copy, "tests/test.sh"), script);
-    const report = await runTrial(await loadTask(copy), nop, localSandboxes, `${copy}-trial`, localSettings);
+    const report = await play(copy, idle);
     expect([report.rewards, report.steps.at(-1)?.failure ?? report.failure]).toMatchObject([null, { type }]);
-  });
-
-  it("have no reward when the agent crashed", async () => {
-    const broken: TrialAgent = { ...nop, run: () => Promise.reject(new Error("no model")) };
-    const report = await play("harbor/hello-file", broken);
-    expect([report.rewards, report.failure?.message]).toEqual([null, "no model"]);
   });
 });
