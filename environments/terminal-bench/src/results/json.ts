@@ -15,17 +15,6 @@ export function writeJson(value: unknown): string {
   return JSON.stringify(value, (_, one) => (one instanceof Float ? rawFloat(one.value) : one), 4);
 }
 
-/** Keys of an object in a JSON text whose numbers are written without a fraction. */
-export function integerKeys(source: string, path: readonly string[]): string[] {
-  const document: unknown = JSON.parse(source, (_, value, context?: { readonly source?: string }) =>
-    typeof value === "number" && /^-?\d+$/.test(context?.source ?? "") ? { isInteger: true } : value,
-  );
-  let at: unknown = document;
-  for (const key of path) at = typeof at === "object" && at !== null ? (at as Record<string, unknown>)[key] : undefined;
-  if (typeof at !== "object" || at === null) return [];
-  return Object.entries(at).flatMap(([key, value]) => (typeof value === "object" && value !== null && "isInteger" in value ? [key] : []));
-}
-
 function rawFloat(value: number): unknown {
   if (!Number.isFinite(value)) return null;
   return rawJSON(Number.isInteger(value) && Math.abs(value) < 1e16 ? `${value}.0` : String(value));

@@ -1,7 +1,10 @@
-import { list, map, object } from "../fields/containers.ts";
-import { type Field, optional, withDefault } from "../fields/field.ts";
+import { isTable, list, map, object } from "../fields/containers.ts";
+import { type Field, optional, refine, withDefault } from "../fields/field.ts";
 import { anything, float, int, oneOf, text } from "../fields/scalars.ts";
-import { Float, integerKeys, writeJson } from "./json.ts";
+import { readJson } from "../python/json.ts";
+import { Float, writeJson } from "./json.ts";
+
+const plain = refine(anything, withNumbers);
 
 const timing = object({ started_at: optional(text), finished_at: optional(text) });
 
@@ -18,9 +21,9 @@ const agentResult = object({
   n_output_tokens: optional(int),
   cost_usd: optional(float),
   /** By model. */
-  model_usage: optional(map(anything)),
-  rollout_details: optional(list(map(anything))),
-  metadata: optional(map(anything)),
+  model_usage: optional(map(plain)),
+  rollout_details: optional(list(map(plain))),
+  metadata: optional(map(plain)),
 });
 
 export type Timing = ReturnType<typeof timing.parse>;
@@ -33,9 +36,14 @@ export interface VerifierResult {
   readonly integers: readonly string[];
 }
 
-const verifierResult: Field<VerifierResult> = object({
-  rewards: optional(map(float)),
-  integers: withDefault<readonly string[]>({ parse: () => [] }, []),
+const reward: Field<number | bigint> = { parse: (value, at) => (typeof value === "bigint" ? value : float.parse(value, at)) };
+
+const verifierResult: Field<VerifierResult> = refine(object({ rewards: optional(map(reward)) }), ({ rewards }) => {
+  const entries = Object.entries(rewards ?? {});
+  return {
+    rewards: rewards && Object.fromEntries(entries.map(([key, value]) => [key, Number(value)])),
+    integers: entries.flatMap(([key, value]) => (typeof value === "bigint" ? [key] : [])),
+  };
 });
 
 const stepResult = object({
@@ -54,10 +62,10 @@ const trialResult = object({
   task_name: text,
   trial_name: text,
   trial_uri: withDefault(text, ""),
-  task_id: map(anything),
+  task_id: map(plain),
   source: optional(text),
   task_checksum: withDefault(text, ""),
-  config: withDefault(map(anything), {}),
+  config: withDefault(map(plain), {}),
   agent_info: object({
     name: text,
     version: withDefault(text, "unknown"),
@@ -82,16 +90,7 @@ export type TrialResult = ReturnType<typeof trialResult.parse>;
 
 /** Reads a `result.json` of any release; missing keys are null. Throws `InvalidValue`. */
 export function readTrialResult(source: string): TrialResult {
-  const result = trialResult.parse(JSON.parse(source), "");
-  return {
-    ...result,
-    verifier_result: withIntegers(result.verifier_result, source, ["verifier_result", "rewards"]),
-    step_results:
-      result.step_results?.map((step, i) => ({
-        ...step,
-        verifier_result: withIntegers(step.verifier_result, source, ["step_results", String(i), "verifier_result", "rewards"]),
-      })) ?? null,
-  };
+  return trialResult.parse(readJson(source), "");
 }
 
 export function writeTrialResult(result: TrialResult): string {
@@ -118,13 +117,16 @@ export function trialTokens({
   };
 }
 
-function withIntegers(result: VerifierResult | null, source: string, path: readonly string[]): VerifierResult | null {
-  return result === null ? null : { ...result, integers: integerKeys(source, path) };
-}
-
 function plainVerifierResult(result: VerifierResult | null): unknown {
   if (result === null || result.rewards === null) return result === null ? null : { rewards: null };
   const integers = new Set(result.integers);
   const rewards = Object.entries(result.rewards).map(([key, value]) => [key, integers.has(key) ? value : new Float(value)]);
   return { rewards: Object.fromEntries(rewards) };
+}
+
+/** Whole numbers of JSON as numbers of JavaScript. */
+function withNumbers(value: unknown): unknown {
+  if (typeof value === "bigint") return Number(value);
+  if (Array.isArray(value)) return value.map(withNumbers);
+  return isTable(value) ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withNumbers(one)])) : value;
 }

@@ -1,5 +1,3 @@
-import { parseFloatText } from "@aenv/benchmark";
-
 const NUMBER = /^[ \t\r\n\v\f]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[ \t\r\n\v\f]*$/;
 
 /** The number of `reward.txt`: plain and finite, or null. */
@@ -7,6 +5,3 @@ export function parseRewardText(content: string): number | null {
   const number = Number(NUMBER.exec(content)?.[1] ?? Number.NaN);
   return Number.isFinite(number) ? number : null;
 }
-
-/** As the reference reads it: also `nan`, `inf`, underscores and other digits. */
-export const parseUpstreamRewardText = parseFloatText;

@@ -1,5 +1,5 @@
-import { parseRewardJson, parseUpstreamRewardJson } from "./reward-json.ts";
-import { parseRewardText, parseUpstreamRewardText } from "./reward-text.ts";
+import { parseRewardJson } from "./reward-json.ts";
+import { parseRewardText } from "./reward-text.ts";
 
 /** The content of the verifier's reward files; null if a file does not exist. */
 export interface RewardFiles {
@@ -27,7 +27,7 @@ export function readRewards(files: RewardFiles, options: { readonly lenient?: bo
   if (!parsed.ok) return failed("VerifierOutputParseError", `reward.json cannot be read: ${parsed.why}`);
   const { rewards, integers } = parsed;
   // Without the key `reward`, the other file may still have it.
-  const added = rewards !== null && !Object.hasOwn(rewards, "reward") && files.text !== null ? parseRewardText(files.text) : null;
+  const added = !Object.hasOwn(rewards, "reward") && files.text !== null ? parseRewardText(files.text) : null;
   return { ok: true, rewards: { ...rewards, ...(added !== null && { reward: added }) }, integers };
 }
 
@@ -36,21 +36,6 @@ export function scalarReward(rewards: Readonly<Record<string, number>> | null): 
   if (rewards === null) return null;
   if (Object.hasOwn(rewards, "reward")) return rewards.reward ?? null;
   return Object.values(rewards)[0] ?? null;
-}
-
-/** What the reference answers for one file: its rewards, null for none, or the name of its exception. */
-export function upstreamRewards(
-  file: "reward.json" | "reward.txt",
-  content: string,
-): { readonly rewards: Rewards["rewards"] | null } | { readonly error: string } {
-  if (content === "") return { error: "RewardFileEmptyError" };
-  if (file === "reward.txt") {
-    const number = parseUpstreamRewardText(content);
-    return number === null ? { error: "VerifierOutputParseError" } : { rewards: { reward: number } };
-  }
-  const parsed = parseUpstreamRewardJson(content);
-  if (parsed.ok) return { rewards: parsed.rewards };
-  return { error: parsed.error === "malformed" ? "VerifierOutputParseError" : "ValidationError" };
 }
 
 function readText(content: string): RewardOutcome {
