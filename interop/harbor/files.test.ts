@@ -8,7 +8,6 @@ import {
   jobResultOf,
   loadTask,
   manifestHash,
-  nop,
   packageContent,
   parseManifest,
   readTrial,
@@ -124,7 +123,7 @@ async function writeExampleJob(folder: string) {
       finishedAt: 1000,
     };
     const report = { environmentSetup: { startedAt: 0, finishedAt: 500 }, steps: [], rewards, integers: [], failure };
-    const result = trialResultOf(identity, { ...nop, model: "acme/coder" }, report);
+    const result = trialResultOf(identity, { name: "nop", version: "1.0.0", model: "acme/coder" }, report);
     await writeTrialConfig(join(folder, name), config);
     await writeTrial(join(folder, name), result);
     results.push(result);

@@ -102,8 +102,6 @@ export const allowedReads: readonly ReadAllowance[] = [
       "environments/terminal-bench/src/data/dataset-file.ts": ["JSON.parse(text)"],
       "environments/terminal-bench/src/dataset/registry.ts": ["JSON.parse(source)"],
       "environments/terminal-bench/src/results/job-result.ts": ["JSON.parse(source)"],
-      "environments/terminal-bench/src/results/json.ts": ["JSON.parse(source"],
-      "environments/terminal-bench/src/results/trial-result.ts": ["JSON.parse(source)"],
     },
   },
   {
@@ -186,7 +184,6 @@ export const allowedReads: readonly ReadAllowance[] = [
     reads: {
       "environments/swebench/src/parsers/javascript/mocha-report.ts": ["JSON.parse(`"],
       "packages/benchmark/src/python/plain-json.ts": ["convert(JSON.parse(text))"],
-      "environments/terminal-bench/src/verifier/reward-json.ts": ["JSON.parse(content"],
     },
   },
   {

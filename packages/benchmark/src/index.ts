@@ -16,8 +16,9 @@ export { attributeError, PyError, typeError, valueError } from "./python/errors.
 export { type JsonOf, type JsonTypes, parseJson } from "./python/json.ts";
 export { type JsonShape, layOutJson, quoteJson, writeJson } from "./python/json-text.ts";
 export { indent, splitLines, universalNewlines } from "./python/lines.ts";
-export { floatRepr, isDigits, isZero, parseFloatText, toFloat } from "./python/numbers.ts";
+export { floatRepr, isDigits, isZero, MAX_DIGITS, parseFloatText, toFloat } from "./python/numbers.ts";
 export { isList, isObject, type Json, type JsonObject, readJson } from "./python/plain-json.ts";
+export { laxBool, laxFloat, laxInt } from "./python/pydantic.ts";
 export {
   after,
   afterLast,

@@ -1,17 +1,9 @@
+import { laxBool, laxFloat, laxInt } from "@aenv/benchmark";
 import { type Field, InvalidValue, shown } from "./field.ts";
 
 // The conversions are those of pydantic in its lax mode, which the reference uses for every document.
 // Whole numbers of TOML arrive as bigint, so that 1 and 1.0 stay apart.
 
-const SPACES = "[\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]*";
-const INT_TEXT = new RegExp(`^${SPACES}([+-]?)([0-9]+(?:_[0-9]+)*)(?:\\.0+)?${SPACES}$`);
-const DIGITS = "[0-9](?:_?[0-9])*";
-const FLOAT_TEXT = new RegExp(
-  `^${SPACES}([+-]?)(?:((?:${DIGITS}\\.?(?:${DIGITS})?|\\.${DIGITS})(?:[eE][+-]?${DIGITS})?)|(inf|infinity|nan))${SPACES}$`,
-  "i",
-);
-/** Python converts no longer text into an int. */
-const MOST_DIGITS = 4300;
 /** Larger floats are not taken for ints. */
 const LARGEST_FLOAT_AS_INT = 2 ** 63;
 
@@ -72,30 +64,19 @@ function toInt(value: unknown): number | null {
   if (typeof value === "bigint") return Number(value);
   if (typeof value === "boolean") return Number(value);
   if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) < LARGEST_FLOAT_AS_INT ? value + 0 : null;
-  if (typeof value !== "string") return null;
-  const [, sign, digits] = INT_TEXT.exec(value) ?? [];
-  if (digits === undefined || digits.length > MOST_DIGITS) return null;
-  const number = Number(digits.replaceAll("_", ""));
-  return sign === "-" ? 0 - number : number;
+  const parsed = typeof value === "string" ? laxInt(value) : null;
+  return typeof parsed === "bigint" ? Number(parsed) : null;
 }
 
-export function toFloat(value: unknown): number | null {
+function toFloat(value: unknown): number | null {
   if (typeof value === "number") return value;
   if (typeof value === "bigint" || typeof value === "boolean") return Number(value);
-  if (typeof value !== "string") return null;
-  const [, sign, digits, name] = FLOAT_TEXT.exec(value) ?? [];
-  const size =
-    digits !== undefined ? Number(digits.replaceAll("_", "")) : name === undefined ? null : /nan/i.test(name) ? Number.NaN : Infinity;
-  return size === null ? null : sign === "-" ? -size : size;
+  return typeof value === "string" ? laxFloat(value) : null;
 }
 
 function toBool(value: unknown): boolean | null {
   if (typeof value === "boolean") return value;
-  if (typeof value === "string") {
-    const lower = value.toLowerCase();
-    if (["1", "true", "t", "yes", "y", "on"].includes(lower)) return true;
-    return ["0", "false", "f", "no", "n", "off"].includes(lower) ? false : null;
-  }
+  if (typeof value === "string") return laxBool(value);
   if (typeof value !== "number" && typeof value !== "bigint") return null;
   return Number(value) === 0 ? false : Number(value) === 1 ? true : null;
 }

@@ -1,4 +1,5 @@
-import { PyError } from "./errors.ts";
+import { PyError, valueError } from "./errors.ts";
+import { MAX_DIGITS } from "./numbers.ts";
 
 /** How a reader of JSON represents numbers and objects. Python keeps ints and floats apart, and the order of all keys. */
 export interface JsonTypes<N, M extends { set(key: string, value: JsonOf<N, M>): unknown }> {
@@ -71,7 +72,9 @@ class Reader<N, M extends { set(key: string, value: JsonOf<N, M>): unknown }> {
 
   #number([token, fraction, exponent]: RegExpExecArray): N {
     this.#at += token.length;
-    return fraction === undefined && exponent === undefined ? this.#types.int(token) : this.#types.float(Number(token));
+    if (fraction !== undefined || exponent !== undefined) return this.#types.float(Number(token));
+    if (token.length > MAX_DIGITS) throw valueError(`an integer of ${token.length} digits is too long`);
+    return this.#types.int(token);
   }
 
   #array(): JsonOf<N, M>[] {

@@ -4,8 +4,8 @@ import { isSpace } from "./text.ts";
 const DIGITS = "\\d+(?:_\\d+)*";
 const FLOAT = new RegExp(`^[+-]?(?:(?:${DIGITS})?\\.${DIGITS}|${DIGITS}\\.?)(?:e[+-]?${DIGITS})?$|^[+-]?(?:inf(?:inity)?|nan)$`, "i");
 
-/** Python refuses to convert longer integers. */
-const MAX_DIGITS = 4300;
+/** Python converts no text with more digits into an integer. */
+export const MAX_DIGITS = 4300;
 
 /** `float(text)`: null where Python raises. Underscores, `nan`, `inf` and the digits of every script are numbers. */
 export function parseFloatText(text: string): number | null {

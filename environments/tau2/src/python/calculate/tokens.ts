@@ -1,10 +1,9 @@
-import { PyError } from "@aenv/benchmark";
+import { MAX_DIGITS, PyError } from "@aenv/benchmark";
 import type { Token } from "../syntax/tokens.ts";
 import { PyFloat, toInt } from "../values/values.ts";
 
 const TOKEN = / *(?:(\d+\.\d*|\.\d+)|(\d+)|(\.\.\.|\*\*|\/\/|[-+*/().]))/y;
 const MAX_DEPTH = 200;
-const MAX_DIGITS = 4300;
 
 export interface Tokens {
   readonly all: readonly Token[];

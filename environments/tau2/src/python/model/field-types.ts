@@ -1,4 +1,4 @@
-import { strip } from "@aenv/benchmark";
+import { laxBool, laxFloat, laxInt } from "@aenv/benchmark";
 import { exactRatio, toDouble } from "../numbers.ts";
 import { PyDate, PyDateTime } from "../values/datetime.ts";
 import { type Enumeration, PyEnum } from "../values/enums.ts";
@@ -19,19 +19,15 @@ export const text: Type<string> = type((input, report) => {
   return report.refuse("string_type", "Input should be a valid string", input);
 });
 
-const INT_TEXT = /^([+-]?\d+(?:_\d+)*)(?:\.0+)?$/;
-const TOO_LONG = 4300;
-
 export const int: Type<PyInt> = type((input, report) => {
   if (isInt(input)) return input;
   if (typeof input === "boolean") return Number(input);
   if (input instanceof PyFloat) return intOfFloat(input, report);
   if (typeof input !== "string") return report.refuse("int_type", "Input should be a valid integer", input);
-  const digits = INT_TEXT.exec(strip(input))?.[1]?.replaceAll("_", "");
-  if (digits === undefined) {
-    return report.refuse("int_parsing", "Input should be a valid integer, unable to parse string as an integer", input);
-  }
-  return digits.length > TOO_LONG ? tooLarge(input, report) : toInt(BigInt(digits.replace("+", "")));
+  const parsed = laxInt(input);
+  if (parsed === "too long") return tooLarge(input, report);
+  if (parsed !== null) return toInt(parsed);
+  return report.refuse("int_parsing", "Input should be a valid integer, unable to parse string as an integer", input);
 });
 
 function intOfFloat(input: PyFloat, report: Report): PyInt | typeof INVALID {
@@ -47,8 +43,6 @@ function tooLarge(input: PyValue, report: Report): typeof INVALID {
   return report.refuse("int_parsing_size", "Unable to parse input string as an integer, exceeded maximum size", input);
 }
 
-const FLOAT_TEXT = /^[+-]?(?:(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+(?:_\d+)*)?|inf|infinity|nan)$/i;
-
 export const number: Type<PyFloat> = type((input, report) => {
   if (input instanceof PyFloat) return input;
   if (isNumber(input)) {
@@ -56,31 +50,17 @@ export const number: Type<PyFloat> = type((input, report) => {
     return double === null ? report.refuse("float_type", "Input should be a valid number", input) : new PyFloat(double);
   }
   if (typeof input !== "string") return report.refuse("float_type", "Input should be a valid number", input);
-  const trimmed = strip(input);
-  if (!FLOAT_TEXT.test(trimmed)) {
-    return report.refuse("float_parsing", "Input should be a valid number, unable to parse string as a number", input);
-  }
-  return new PyFloat(doubleOfText(trimmed));
+  const double = laxFloat(input);
+  if (double !== null) return new PyFloat(double);
+  return report.refuse("float_parsing", "Input should be a valid number, unable to parse string as a number", input);
 });
-
-function doubleOfText(digits: string): number {
-  const plain = digits.replaceAll("_", "").toLowerCase();
-  if (plain.endsWith("nan")) return Number.NaN;
-  if (/inf/.test(plain)) return plain.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
-  return Number(plain);
-}
-
-const TRUE_WORDS = new Set(["1", "on", "t", "true", "y", "yes"]);
-const FALSE_WORDS = new Set(["0", "off", "f", "false", "n", "no"]);
 
 export const bool: Type<boolean> = type((input, report) => {
   if (typeof input === "boolean") return input;
   const number = input instanceof PyFloat ? input.value : input;
   if (number === 0 || number === 1) return number === 1;
-  if (typeof input === "string") {
-    if (TRUE_WORDS.has(input.toLowerCase())) return true;
-    if (FALSE_WORDS.has(input.toLowerCase())) return false;
-  }
+  const word = typeof input === "string" ? laxBool(input) : null;
+  if (word !== null) return word;
   const isParsed = typeof input === "string" || (typeof number === "number" && Number.isInteger(number) && Math.abs(number) < 2 ** 63);
   return isParsed
     ? report.refuse("bool_parsing", "Input should be a valid boolean, unable to interpret input", input)
