@@ -1,6 +1,6 @@
 import { PyError, typeError, valueError } from "@aenv/benchmark";
 import { equals } from "../python/equality.ts";
-import { readJson } from "../python/json/reader.ts";
+import { readJsonOr } from "../python/json/reader.ts";
 import type { Dict, PyValue } from "../python/values/values.ts";
 import type { Environment, FunctionCall } from "./environment.ts";
 import {
@@ -77,10 +77,5 @@ function replay(environment: Environment, call: ToolCall, recorded: ToolMessage,
 
 function parsed(content: string | null): PyValue {
   if (content === null) throw typeError("the JSON object must be str, bytes or bytearray, not NoneType");
-  try {
-    return readJson(content);
-  } catch (error) {
-    if (error instanceof PyError) return content;
-    throw error;
-  }
+  return readJsonOr(content, content);
 }

@@ -1,13 +1,12 @@
-import { PyError } from "@aenv/benchmark";
 import type { Judge } from "../core/evaluate/nl-assertions.ts";
 import type { NlCheck } from "../core/evaluate/reward.ts";
 import type { Message } from "../core/messages/messages.ts";
 import { type ChatOptions, chat, type ModelSettings } from "../llm/chat.ts";
-import { readJson } from "../python/json/reader.ts";
+import { readJsonOr } from "../python/json/reader.ts";
 import { bool, text } from "../python/model/field-types.ts";
 import { model } from "../python/model/model.ts";
 import { repr } from "../python/repr.ts";
-import { Dict, type PyValue } from "../python/values/values.ts";
+import { Dict } from "../python/values/values.ts";
 
 const Verdict = model("NLAssertionCheck", { expectedOutcome: text, metExpectation: bool, reasoning: text });
 
@@ -44,7 +43,7 @@ function question(assertions: readonly string[], trajectory: readonly Message[])
 }
 
 function verdicts(answer: string): NlCheck[] {
-  const parsed = tryJson(answer);
+  const parsed = readJsonOr(answer, null);
   if (!(parsed instanceof Dict)) throw new Error(`the judge model's answer is not a JSON object: ${answer.slice(0, 300)}`);
   const results = parsed.get("results") ?? [];
   if (!Array.isArray(results)) throw new Error(`the judge model's 'results' is not a list: ${answer.slice(0, 300)}`);
@@ -52,13 +51,4 @@ function verdicts(answer: string): NlCheck[] {
     const { expectedOutcome, metExpectation, reasoning } = Verdict.validate(item);
     return { nl_assertion: expectedOutcome, met: metExpectation, justification: reasoning };
   });
-}
-
-function tryJson(text: string): PyValue {
-  try {
-    return readJson(text);
-  } catch (error) {
-    if (error instanceof PyError) return null;
-    throw error;
-  }
 }

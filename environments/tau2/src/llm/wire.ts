@@ -1,6 +1,5 @@
-import { PyError } from "@aenv/benchmark";
 import { isParticipant, isToolMessage, type Message, type ParticipantMessage, type ToolCall } from "../core/messages/messages.ts";
-import { readJson } from "../python/json/reader.ts";
+import { readJsonOr } from "../python/json/reader.ts";
 import { writeJson } from "../python/json/writer.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";
 
@@ -20,7 +19,7 @@ function callToWire({ id, name, arguments: args }: ToolCall): Record<string, unk
 
 /** The message of a chat completion, or what is wrong with it. */
 export function fromWire(text: string): ParticipantMessage | { readonly problem: string } {
-  const answer = jsonOf(text);
+  const answer = readJsonOr(text, undefined);
   if (answer === undefined) return { problem: "answered with invalid JSON" };
   const choices = member(answer, "choices");
   const message = member(Array.isArray(choices) ? (choices[0] ?? null) : null, "message");
@@ -39,18 +38,9 @@ export function fromWire(text: string): ParticipantMessage | { readonly problem:
 function callFromWire(call: PyValue): ToolCall | null {
   const target = member(call, "function");
   const [id, name, text] = [member(call, "id"), member(target, "name"), member(target, "arguments")];
-  const args = typeof text === "string" ? jsonOf(text) : undefined;
+  const args = typeof text === "string" ? readJsonOr(text, null) : null;
   if (typeof name !== "string" || !(args instanceof Dict)) return null;
   return { id: typeof id === "string" ? id : "", name, arguments: args, requestor: "assistant" };
-}
-
-function jsonOf(text: string): PyValue | undefined {
-  try {
-    return readJson(text);
-  } catch (error) {
-    if (error instanceof PyError) return undefined;
-    throw error;
-  }
 }
 
 function member(value: PyValue, key: string): PyValue {

@@ -1,5 +1,4 @@
-import { PyError, valueError } from "./errors.ts";
-import { MAX_DIGITS } from "./numbers.ts";
+import { PyError } from "./errors.ts";
 
 /** How a reader of JSON represents numbers and objects. Python keeps ints and floats apart, and the order of all keys. */
 export interface JsonTypes<N, M extends { set(key: string, value: JsonOf<N, M>): unknown }> {
@@ -73,7 +72,6 @@ class Reader<N, M extends { set(key: string, value: JsonOf<N, M>): unknown }> {
   #number([token, fraction, exponent]: RegExpExecArray): N {
     this.#at += token.length;
     if (fraction !== undefined || exponent !== undefined) return this.#types.float(Number(token));
-    if (token.length > MAX_DIGITS) throw valueError(`an integer of ${token.length} digits is too long`);
     return this.#types.int(token);
   }
 

@@ -1,7 +1,7 @@
 import { compareText, PyError, SPACES, strip, valueError, WORD } from "@aenv/benchmark";
 import { signed } from "../arithmetic.ts";
 import { assertHashable, equals } from "../equality.ts";
-import { readJson } from "../json/reader.ts";
+import { readJsonOr } from "../json/reader.ts";
 import { repr, str } from "../repr.ts";
 import { PythonSyntaxError } from "../syntax/error.ts";
 import { parseCall } from "../syntax/expression.ts";
@@ -43,7 +43,7 @@ function functionalValue(value: PyValue): string {
 
 /** A call in JSON may name its own requestor. */
 function jsonCall(text: string): ActionCall | null {
-  const value = tryJson(text);
+  const value = readJsonOr(text, null);
   if (!(value instanceof Dict) || !isWellFormed(value)) return null;
   const name = value.get("name");
   const args = value.get("arguments");
@@ -51,15 +51,6 @@ function jsonCall(text: string): ActionCall | null {
   const requestor = value.has("requestor") ? value.get("requestor") : "assistant";
   if (typeof name !== "string" || !(args instanceof Dict) || typeof id !== "string") return null;
   return requestor === "user" || requestor === "assistant" ? { id, name, arguments: args, requestor } : null;
-}
-
-function tryJson(text: string): PyValue {
-  try {
-    return readJson(text);
-  } catch (error) {
-    if (error instanceof PyError) return null;
-    throw error;
-  }
 }
 
 function isWellFormed(value: PyValue): boolean {
