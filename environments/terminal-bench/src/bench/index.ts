@@ -1,7 +1,7 @@
+import { type ImageBuild, imagesOfTask, type TaskImage } from "../compose/images.ts";
 import { hasServices } from "../compose/of-task.ts";
 import { TaskLibrary } from "../environment/library.ts";
 import type { Variables } from "../environment/settings.ts";
-import { type ImageBuild, imagesOfTask, type TaskImage } from "../images/images.ts";
 
 export { results } from "./results.ts";
 

@@ -1,5 +1,5 @@
 import type { ExactFile, TaskFiles, TaskSandbox } from "@aenv/kit";
-import { type ArchivedFile, archivedHeader, readArchive, TAR_END, tarPaddingBytes } from "../tar/entry.ts";
+import { type ArchivedFile, archivedHeader, readArchive, TAR_END, tarPaddingBytes } from "../platform/archive-entry.ts";
 import { type Changes, compareListings, type Listing } from "./compare.ts";
 import { isCompared } from "./rules.ts";
 

@@ -1,6 +1,6 @@
 import { isTable } from "../fields/containers.ts";
 import { InvalidValue } from "../fields/field.ts";
-import { parseYaml } from "../yaml/pyyaml.ts";
+import { parseYaml } from "../python/pyyaml.ts";
 
 type Table = Readonly<Record<string, unknown>>;
 

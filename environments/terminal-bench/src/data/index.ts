@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { imagesOfTask } from "../compose/images.ts";
 import { hasServices } from "../compose/of-task.ts";
 import { type DatasetMetric, openDataset } from "../dataset/open.ts";
 import { problemsOf } from "../environment/open-options.ts";
-import { imagesOfTask } from "../images/images.ts";
 import { loadTask } from "../task/load.ts";
 import { DATASET_FILE } from "./dataset-file.ts";
 

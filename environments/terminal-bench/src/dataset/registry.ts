@@ -1,7 +1,7 @@
 import { list, map, object } from "../fields/containers.ts";
 import { InvalidValue, optional, withDefault } from "../fields/field.ts";
 import { anything, oneOf, text } from "../fields/scalars.ts";
-import { resolveVersion } from "../packages/version.ts";
+import { resolveVersion } from "./version.ts";
 
 const registryTask = object({ name: text, path: text, git_url: optional(text), git_commit_id: optional(text) });
 

@@ -5,7 +5,7 @@ import type { TaskFiles } from "@aenv/kit";
 import { HIDDEN } from "../compose/hidden.ts";
 import type { ComposeTask } from "../compose/of-task.ts";
 import type { ComposeVolume } from "../compose/volume.ts";
-import { folderArchive } from "../tar/folder.ts";
+import { folderArchive } from "../platform/archive-folder.ts";
 import { isFile, isFolder } from "../task/files.ts";
 
 const MAX_FILES = 1_000_000;

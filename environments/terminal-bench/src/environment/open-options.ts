@@ -1,12 +1,12 @@
 import { availableParallelism } from "node:os";
 import type { OpenSandboxOptions } from "@aenv/kit";
 import { composeOf, hasServices, isComposeTask } from "../compose/of-task.ts";
-import { isSamePolicy, type NetworkPolicy } from "../network/policy.ts";
 import { egressOf, isIpv6 } from "../platform/egress.ts";
 import type { EnvironmentConfig } from "../task/config/environment.ts";
 import { machineProblems } from "../task/machine.ts";
 import type { Task } from "../task/model.ts";
-import { planTask, type StepPlan } from "../trial/plan.ts";
+import { isSamePolicy, type NetworkPolicy } from "../trial/plan/network.ts";
+import { planTask, type StepPlan } from "../trial/plan/plan.ts";
 import { verifierTask } from "../verifier/environment.ts";
 
 /** Memory of a task that names none. */

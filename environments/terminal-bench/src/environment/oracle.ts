@@ -1,7 +1,7 @@
 import type { OracleAction } from "@aenv/kit";
 import type { Task } from "../task/model.ts";
 import type { HostVariables } from "../templates/template.ts";
-import type { StepPlan } from "../trial/plan.ts";
+import type { StepPlan } from "../trial/plan/plan.ts";
 import { quoted } from "../trial/shell.ts";
 import { solutionRun } from "../trial/solution.ts";
 

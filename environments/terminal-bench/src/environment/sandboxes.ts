@@ -1,14 +1,14 @@
 import type { EpisodeContext, OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "@aenv/kit";
 import { applyChanges } from "../changes/apply.ts";
+import { agentImage } from "../compose/images.ts";
 import { type ComposeTask, composeOf, hasServices, isComposeTask } from "../compose/of-task.ts";
 import type { ComposePlan } from "../compose/plan.ts";
-import { agentImage } from "../images/images.ts";
-import type { NetworkPolicy } from "../network/policy.ts";
 import { programOf, startProgram } from "../platform/entrypoint.ts";
 import { PlatformSandbox } from "../platform/task-sandbox.ts";
 import type { Task } from "../task/model.ts";
 import type { HostVariables } from "../templates/template.ts";
 import type { Sandboxes } from "../trial/phases.ts";
+import type { NetworkPolicy } from "../trial/plan/network.ts";
 import { type MainOptions, mainOptions } from "../trial/start.ts";
 import { withCapabilities } from "./capabilities.ts";
 import { openOptions } from "./open-options.ts";

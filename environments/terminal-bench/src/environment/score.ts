@@ -1,6 +1,6 @@
-import { trialRewards } from "../steps/stop.ts";
 import type { Task } from "../task/model.ts";
 import { exceptionType, isCausedByAgent } from "../trial/failure.ts";
+import { trialRewards } from "../trial/plan/stop.ts";
 import { outcomeOf, type StepReport, type TrialReport } from "../trial/report.ts";
 import { scalarReward } from "../verifier/rewards.ts";
 

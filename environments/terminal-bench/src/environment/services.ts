@@ -1,13 +1,13 @@
 import { posix } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "@aenv/kit";
+import { serviceImage } from "../compose/images.ts";
 import type { ComposeTask } from "../compose/of-task.ts";
 import type { ComposePlan } from "../compose/plan.ts";
 import type { ComposeHealthcheck, ComposeService } from "../compose/service.ts";
-import { serviceImage } from "../images/images.ts";
-import type { NetworkPolicy } from "../network/policy.ts";
 import { TrialFailure } from "../trial/failure.ts";
 import { waitUntilHealthy } from "../trial/healthcheck.ts";
+import type { NetworkPolicy } from "../trial/plan/network.ts";
 import { copyMount, isFileOfTask } from "./mounts.ts";
 import { openOptions } from "./open-options.ts";
 

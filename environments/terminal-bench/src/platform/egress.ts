@@ -1,5 +1,5 @@
 import type { OpenSandboxOptions } from "@aenv/kit";
-import type { NetworkPolicy } from "../network/policy.ts";
+import type { NetworkPolicy } from "../trial/plan/network.ts";
 
 /**
  * What a sandbox may connect to; null for the public network, which is what the environment may use at most. Sandboxes have addresses of

@@ -1,8 +1,8 @@
 import type { TaskSandbox } from "@aenv/kit";
 import { parseBoundedJson } from "@aenv/kit";
 import { parseDockerfile } from "../compose/dockerfile.ts";
+import { agentImage } from "../compose/images.ts";
 import type { ComposePlan } from "../compose/plan.ts";
-import { agentImage } from "../images/images.ts";
 import { readText } from "../task/files.ts";
 import type { Task } from "../task/model.ts";
 

@@ -1,9 +1,9 @@
 import { assertUninterrupted, type TaskSandbox } from "@aenv/kit";
-import type { NetworkPolicy } from "../network/policy.ts";
 import { fnmatch } from "../python/fnmatch.ts";
-import { readArchive } from "../tar/entry.ts";
-import { folderArchive } from "../tar/folder.ts";
+import type { NetworkPolicy } from "../trial/plan/network.ts";
 import type { ExecOptions, ExecResult, SandboxFile, TrialSandbox } from "../trial/sandbox.ts";
+import { readArchive } from "./archive-entry.ts";
+import { folderArchive } from "./archive-folder.ts";
 import { egressOf } from "./egress.ts";
 
 const MAX_OUTPUT_BYTES = 8 * 1024 ** 2;

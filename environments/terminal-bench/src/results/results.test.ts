@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { parseTrajectory } from "../atif/trajectory.ts";
 import { commandTrajectory, joinedTrajectory } from "../atif/write.ts";
 import { TrialFailure } from "../trial/failure.ts";
-import { NO_MULTIPLIERS } from "../trial/timeouts.ts";
+import { NO_MULTIPLIERS } from "../trial/plan/timeouts.ts";
 import { readJob, writeJob, writeTrial, writeTrialConfig } from "./job-folder.ts";
 import { jobResultOf, readJobResult, writeJobResult } from "./job-result.ts";
 import { evalKey, jobName, trialName, verifierSessionId } from "./names.ts";

@@ -1,4 +1,4 @@
-import type { TimeoutMultipliers } from "../trial/timeouts.ts";
+import type { TimeoutMultipliers } from "../trial/plan/timeouts.ts";
 import { Float } from "./json.ts";
 
 export interface TrialConfigInput {

@@ -1,7 +1,7 @@
 import { list, object } from "../fields/containers.ts";
 import { type Notes, optional, type Parsed, withDefault } from "../fields/field.ts";
 import { bool, float, oneOf, text } from "../fields/scalars.ts";
-import { parseYaml } from "../yaml/pyyaml.ts";
+import { parseYaml } from "../python/pyyaml.ts";
 import { PARSERS } from "./parsers.ts";
 
 const shape = {

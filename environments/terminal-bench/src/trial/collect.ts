@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type ArtifactStatus, guessedType, type ManifestEntry, manifestEntry, type PlannedArtifact } from "../artifacts/plan.ts";
 import type { CollectHook } from "../task/config/phases.ts";
 import { type OutputFolder, writeFiles } from "./folder.ts";
-import type { StepPlan } from "./plan.ts";
+import { type ArtifactStatus, guessedType, type ManifestEntry, manifestEntry, type PlannedArtifact } from "./plan/artifacts.ts";
+import type { StepPlan } from "./plan/plan.ts";
 import type { TrialSandbox } from "./sandbox.ts";
 
 /** The services of a compose task by name; `main` is the agent's container. */

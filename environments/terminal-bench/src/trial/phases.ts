@@ -1,13 +1,13 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { ManifestEntry } from "../artifacts/plan.ts";
-import { isSamePolicy, type NetworkPolicy } from "../network/policy.ts";
 import type { Task } from "../task/model.ts";
 import { verifierTask } from "../verifier/environment.ts";
 import { collect, type Services } from "./collect.ts";
 import { createOutput, type OutputFolder } from "./folder.ts";
 import type { HealthcheckTools } from "./healthcheck.ts";
-import type { RunSettings, StepPlan } from "./plan.ts";
+import type { ManifestEntry } from "./plan/artifacts.ts";
+import { isSamePolicy, type NetworkPolicy } from "./plan/network.ts";
+import type { RunSettings, StepPlan } from "./plan/plan.ts";
 import type { Interval, StepReport } from "./report.ts";
 import type { TrialSandbox } from "./sandbox.ts";
 import { keepBakedTests, type MainOptions, mainOptions, prepareSandbox, prepareStep } from "./start.ts";

@@ -1,6 +1,6 @@
-import type { ManifestEntry } from "../artifacts/plan.ts";
-import { type StepOutcome, trialRewards } from "../steps/stop.ts";
 import type { Task } from "../task/model.ts";
+import type { ManifestEntry } from "./plan/artifacts.ts";
+import { type StepOutcome, trialRewards } from "./plan/stop.ts";
 import type { Verification } from "./verify.ts";
 
 export interface Interval {

@@ -1,4 +1,4 @@
-import type { NetworkPolicy } from "../network/policy.ts";
+import type { NetworkPolicy } from "./plan/network.ts";
 
 export interface ExecOptions {
   /** Name or id; null is the image's user. */

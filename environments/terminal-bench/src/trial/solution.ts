@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Solution, Task } from "../task/model.ts";
 import { type HostVariables, resolveTemplates } from "../templates/template.ts";
 import { TrialFailure } from "./failure.ts";
-import type { StepPlan } from "./plan.ts";
+import type { StepPlan } from "./plan/plan.ts";
 import type { TrialSandbox } from "./sandbox.ts";
 
 /** How a solution that was copied into a sandbox is run there, as the agent's user. */

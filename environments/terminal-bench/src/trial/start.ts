@@ -7,7 +7,7 @@ import { type HostVariables, resolveTemplates } from "../templates/template.ts";
 import { TrialFailure } from "./failure.ts";
 import { writeFiles } from "./folder.ts";
 import { type HealthcheckTools, waitUntilHealthy } from "./healthcheck.ts";
-import type { RunSettings, StepPlan } from "./plan.ts";
+import type { RunSettings, StepPlan } from "./plan/plan.ts";
 import type { TrialSandbox } from "./sandbox.ts";
 import { quoted, realDirectory } from "./shell.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { hashFiles, sha256 } from "../checksum/files.ts";
 import { TrialFailure } from "./failure.ts";
-import type { VerifierPlan } from "./plan.ts";
+import type { VerifierPlan } from "./plan/plan.ts";
 import type { TrialSandbox } from "./sandbox.ts";
 import { freshDirectory } from "./shell.ts";
 

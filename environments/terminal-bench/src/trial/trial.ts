@@ -1,9 +1,9 @@
 import { rm } from "node:fs/promises";
-import { isSamePolicy } from "../network/policy.ts";
-import { stopsAfter } from "../steps/stop.ts";
 import type { Task } from "../task/model.ts";
 import { beginStep, finishStep, type Sandboxes, startAgent, type TrialParts, type TrialSettings } from "./phases.ts";
-import { planTask, type StepPlan } from "./plan.ts";
+import { isSamePolicy } from "./plan/network.ts";
+import { planTask, type StepPlan } from "./plan/plan.ts";
+import { stopsAfter } from "./plan/stop.ts";
 import { type Interval, outcomeOf, type StepReport, type TrialReport, trialReport } from "./report.ts";
 import { type MainOptions, mainOptions } from "./start.ts";
 

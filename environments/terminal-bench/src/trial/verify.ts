@@ -6,7 +6,7 @@ import { type HostVariables, resolveTemplates } from "../templates/template.ts";
 import { type Rewards, readRewards } from "../verifier/rewards.ts";
 import { TrialFailure } from "./failure.ts";
 import { type OutputFolder, writeFiles } from "./folder.ts";
-import type { VerifierPlan } from "./plan.ts";
+import type { VerifierPlan } from "./plan/plan.ts";
 import type { SandboxFile, TrialSandbox } from "./sandbox.ts";
 import { freshDirectory, quoted, realDirectory } from "./shell.ts";
 import { keepBakedTests, type MainOptions } from "./start.ts";

@@ -1,6 +1,6 @@
-import type { StepConfig, TaskConfig } from "../task/config/config.ts";
-import { type NetworkMode, parseHost } from "../task/config/network.ts";
-import { verifierEnvironment, verifierMode } from "../verifier/mode.ts";
+import type { StepConfig, TaskConfig } from "../../task/config/config.ts";
+import { type NetworkMode, parseHost } from "../../task/config/network.ts";
+import { verifierEnvironment, verifierMode } from "../../verifier/mode.ts";
 
 /** What a container may reach. */
 export interface NetworkPolicy {

@@ -1,12 +1,12 @@
-import { type PlannedArtifact, planArtifacts } from "../artifacts/plan.ts";
-import { type NetworkPlan, networkPlan, type RunHosts } from "../network/policy.ts";
-import type { MinReward } from "../steps/stop.ts";
-import type { ArtifactConfig } from "../task/config/artifact.ts";
-import type { HealthcheckConfig } from "../task/config/healthcheck.ts";
-import { type CollectHook, DEFAULT_VERIFIER_TIMEOUT_SEC } from "../task/config/phases.ts";
-import type { IsIgnored } from "../task/ignore.ts";
-import type { Solution, Task, TaskStep, VerifierEnvironment } from "../task/model.ts";
-import type { ParserName } from "../tb1/parsers.ts";
+import type { ArtifactConfig } from "../../task/config/artifact.ts";
+import type { HealthcheckConfig } from "../../task/config/healthcheck.ts";
+import { type CollectHook, DEFAULT_VERIFIER_TIMEOUT_SEC } from "../../task/config/phases.ts";
+import type { IsIgnored } from "../../task/ignore.ts";
+import type { Solution, Task, TaskStep, VerifierEnvironment } from "../../task/model.ts";
+import type { ParserName } from "../../tb1/parsers.ts";
+import { type PlannedArtifact, planArtifacts } from "./artifacts.ts";
+import { type NetworkPlan, networkPlan, type RunHosts } from "./network.ts";
+import type { MinReward } from "./stop.ts";
 import { effectiveTimeout, NO_MULTIPLIERS, type TimeoutMultipliers } from "./timeouts.ts";
 
 export type User = string | number | null;

@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { dirname, join, resolve } from "node:path";
 import { folderChecksum } from "../checksum/tree-hash.ts";
-import { type ComposeTask, composeOf, isComposeTask } from "../compose/of-task.ts";
-import type { ComposeService } from "../compose/service.ts";
-import { imageName } from "../compose/variables.ts";
 import { TaskError } from "../task/error.ts";
 import { machineProblems, noDefinition } from "../task/machine.ts";
 import type { Task } from "../task/model.ts";
 import type { HostVariables } from "../templates/template.ts";
-import { planTask } from "../trial/plan.ts";
+import { planTask } from "../trial/plan/plan.ts";
 import { verifierTask } from "../verifier/environment.ts";
+import { type ComposeTask, composeOf, isComposeTask } from "./of-task.ts";
+import type { ComposeService } from "./service.ts";
+import { imageName } from "./variables.ts";
 
 /** An image that a task needs. */
 export interface TaskImage {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { guessedType, manifestEntry, planArtifacts } from "./plan.ts";
+import { guessedType, manifestEntry, planArtifacts } from "./artifacts.ts";
 
 describe("artifacts", () => {
   it("mirror their paths, after the directory that is always collected", () => {

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { readArchive } from "./entry.ts";
-import { folderArchive } from "./folder.ts";
+import { readArchive } from "./archive-entry.ts";
+import { folderArchive } from "./archive-folder.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "tar-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

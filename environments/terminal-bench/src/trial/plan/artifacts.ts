@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { ArtifactConfig } from "../task/config/artifact.ts";
+import type { ArtifactConfig } from "../../task/config/artifact.ts";
 
 /** The directory that is always collected. */
 export const ARTIFACTS_DIRECTORY = "/logs/artifacts";

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
-import { archivedHeader, TAR_END, tarPaddingBytes } from "./entry.ts";
+import { archivedHeader, TAR_END, tarPaddingBytes } from "./archive-entry.ts";
 
 /** The content of a folder of the host as an archive: files, folders and symbolic links, but for what is left out by its path. */
 export async function* folderArchive(folder: string, isLeftOut: (path: string) => boolean = () => false): AsyncGenerator<Uint8Array> {

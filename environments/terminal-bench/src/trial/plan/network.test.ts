@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { parseTaskToml } from "../task/config/toml.ts";
-import { networkPlan, unsupportedPolicies } from "./policy.ts";
+import { parseTaskToml } from "../../task/config/toml.ts";
+import { networkPlan, unsupportedPolicies } from "./network.ts";
 
 const plan = (source: string, run = {}) => {
   const config = parseTaskToml(source);

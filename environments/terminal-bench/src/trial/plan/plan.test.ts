@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { loadExample } from "../fixtures/examples.ts";
-import { waitUntilHealthy } from "./healthcheck.ts";
+import { loadExample } from "../../fixtures/examples.ts";
+import { waitUntilHealthy } from "../healthcheck.ts";
 import { planTask } from "./plan.ts";
 import { effectiveTimeout, NO_MULTIPLIERS } from "./timeouts.ts";
 
