@@ -3,10 +3,10 @@ import { dirname, join } from "node:path";
 import type { Json } from "@aenv/benchmark";
 import type { Dataset } from "../data/folder.ts";
 import { instanceIdOf } from "../dataset/row.ts";
-import { byInstance, type Prediction, readPredictions } from "../predictions/predictions.ts";
-import { makeRunReport, type RunReport, reportedModel, writeRunReport } from "../report/run-report.ts";
 import { runReportPath } from "../runs/paths.ts";
+import { byInstance, type Prediction, readPredictions } from "../runs/predictions.ts";
 import { RunFolder } from "../runs/run-folder.ts";
+import { makeRunReport, type RunReport, reportedModel, writeRunReport } from "../runs/run-report.ts";
 
 /** The result files of one sample of all tasks: a run of the reference, with the predictions that it was made from. */
 export class RunFiles {

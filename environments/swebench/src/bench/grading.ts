@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { openDataset } from "../data/folder.ts";
 import { instanceIdOf } from "../dataset/row.ts";
-import { byInstance, modelOf, patchOf, predictionsExtension, readPredictions as readFile } from "../predictions/predictions.ts";
-import { checkPredictions, goldPredictions } from "../predictions/select.ts";
-import { reportedModel } from "../report/run-report.ts";
+import { byInstance, modelOf, patchOf, predictionsExtension, readPredictions as readFile } from "../runs/predictions.ts";
 import { regradeRun } from "../runs/regrade.ts";
+import { reportedModel } from "../runs/run-report.ts";
+import { checkPredictions, goldPredictions } from "../runs/select.ts";
 import { makeSpec } from "../spec/spec.ts";
 import { RunFiles, summaryOf } from "./files.ts";
 

@@ -1,7 +1,7 @@
 import type { ResultsOptions } from "@aenv/kit";
 import { openDataset } from "../data/folder.ts";
-import { byInstance, type Prediction } from "../predictions/predictions.ts";
 import { ARTIFACTS } from "../runs/paths.ts";
+import { byInstance, type Prediction } from "../runs/predictions.ts";
 import { predictionOf, RunFiles, summaryOf } from "./files.ts";
 
 interface FinishedEpisode {

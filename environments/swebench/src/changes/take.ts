@@ -1,8 +1,8 @@
 import type { SandboxFile, TaskSandbox } from "@aenv/kit";
+import { REPOSITORY } from "../evaluate/attempts.ts";
 import { EvaluationError } from "../evaluate/error.ts";
 import type { InstanceLog } from "../evaluate/log.ts";
 import { type CleanGit, cleanGit } from "../evaluate/task-sandbox.ts";
-import { REPOSITORY } from "../patch/attempts.ts";
 import { type Change, compareTrees, type TreeFile } from "./compare.ts";
 import { makePatch } from "./diff.ts";
 import type { ImportedChange, ImportedFile } from "./fast-import.ts";

@@ -1,6 +1,6 @@
-import { END_MARKER, START_MARKER } from "../eval-script/markers.ts";
-import { insertBeforeTests } from "../eval-script/script.ts";
 import { readOutput } from "../grading/report.ts";
+import { insertBeforeTests } from "../spec/eval-script.ts";
+import { END_MARKER, START_MARKER } from "../spec/markers.ts";
 import type { EvalSpec } from "../spec/spec.ts";
 import { appendedTest } from "./appended-test.ts";
 

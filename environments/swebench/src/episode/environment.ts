@@ -2,7 +2,7 @@ import { defineEnvironment, type EnvironmentDefinition, type OracleAction, sandb
 import * as z from "zod";
 import { type Dataset, openDataset } from "../data/folder.ts";
 import { columnText, instanceIdOf, type Row } from "../dataset/row.ts";
-import { REPOSITORY } from "../patch/attempts.ts";
+import { REPOSITORY } from "../evaluate/attempts.ts";
 import { makeSpec } from "../spec/spec.ts";
 import { answerOf, artifactsOf } from "./answer.ts";
 import { type Graded, type GradeOptions, gradeAnswer, gradeEpisode } from "./grade.ts";

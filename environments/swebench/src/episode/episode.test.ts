@@ -1,6 +1,6 @@
 import { temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
-import { buildEvalScript } from "../eval-script/script.ts";
+import { buildEvalScript } from "../spec/eval-script.ts";
 import { answerOf, artifactsOf } from "./answer.ts";
 import { forgedMarkers } from "./markers.ts";
 import { readSettings } from "./settings.ts";

@@ -1,4 +1,4 @@
-import { END_MARKER, EXIT_CODE_MARKER, START_MARKER } from "../eval-script/markers.ts";
+import { END_MARKER, EXIT_CODE_MARKER, START_MARKER } from "../spec/markers.ts";
 
 /** A log with this text has no results, by the rules of the reference. */
 export const TESTS_ERRORED = ">>>>> Tests Errored";

@@ -1,5 +1,5 @@
 import { columnText, type Row } from "../dataset/row.ts";
-import { REPOSITORY } from "../patch/attempts.ts";
+import { REPOSITORY } from "../evaluate/attempts.ts";
 
 /** What the agent reads: the problem in a plain frame. */
 export function promptOf(row: Row): string {

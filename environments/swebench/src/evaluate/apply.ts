@@ -1,5 +1,5 @@
 import { decodeStrict } from "@aenv/benchmark";
-import { APPLIED, APPLY_FAILED, ATTEMPTS, PATCH_FILE, REPOSITORY, RESET, REVERSE_CHECK } from "../patch/attempts.ts";
+import { APPLIED, APPLY_FAILED, ATTEMPTS, PATCH_FILE, REPOSITORY, RESET, REVERSE_CHECK } from "./attempts.ts";
 import { EvaluationError } from "./error.ts";
 import type { InstanceLog } from "./log.ts";
 import type { EvalSandbox } from "./sandbox.ts";

@@ -1,10 +1,10 @@
 import { decodeLenient, decodeStrict, PyError, strip } from "@aenv/benchmark";
-import { type Asset, listAssets } from "../eval-script/assets.ts";
-import { insertBeforeTests } from "../eval-script/script.ts";
 import { type Grade, gradeOutput } from "../grading/report.ts";
-import { REPOSITORY } from "../patch/attempts.ts";
+import { type Asset, listAssets } from "../spec/assets.ts";
+import { insertBeforeTests } from "../spec/eval-script.ts";
 import type { EvalSpec } from "../spec/spec.ts";
 import { applyPatch } from "./apply.ts";
+import { REPOSITORY } from "./attempts.ts";
 import { EvaluationError } from "./error.ts";
 import { InstanceLog } from "./log.ts";
 import type { EvalSandbox } from "./sandbox.ts";

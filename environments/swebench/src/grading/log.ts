@@ -1,7 +1,7 @@
 import { isZero } from "@aenv/benchmark";
-import { END_MARKER, EXIT_CODE_MARKER, START_MARKER } from "../eval-script/markers.ts";
 import type { LogParser, ParserContext, StatusMap } from "../parsers/parser.ts";
 import { Pattern } from "../python/pattern.ts";
+import { END_MARKER, EXIT_CODE_MARKER, START_MARKER } from "../spec/markers.ts";
 
 /** What a log says. `hasRun` is false if the tests gave no result that can be trusted; the map is then empty. */
 export interface LogResult {

@@ -1,7 +1,7 @@
 import { decodeLenient, decodeStrict, universalNewlines, writeJson } from "@aenv/benchmark";
-import { classifyFailure } from "../infrastructure/classes.ts";
 import { getLogParser } from "../parsers/registry.ts";
 import type { EvalSpec } from "../spec/spec.ts";
+import { classifyFailure } from "./infrastructure.ts";
 import { type LogResult, readTestLog } from "./log.ts";
 import { judgeTests, type Resolution, resolutionOf, type TestsStatus } from "./verdicts.ts";
 

@@ -6,7 +6,7 @@ import { parseGoogletest, parseMicropythonTest } from "./c/c.ts";
 import { parseBpmnJs, parseChartJs } from "./javascript/karma.ts";
 import { readTitles } from "./javascript/mocha-report.ts";
 import { eachLineWith } from "./lines.ts";
-import { parseRspecTransformedJson } from "./ruby/ruby.ts";
+import { parseRspecTransformedJson } from "./ruby.ts";
 
 /** Texts of these pieces, with a line end after about every tenth. */
 function textOf(...pieces: readonly string[]): fc.Arbitrary<string> {

@@ -1,7 +1,7 @@
 import { PyError } from "@aenv/benchmark";
 import { parseGoogletest, parseJq, parseMicropythonTest, parseRedis } from "./c/c.ts";
 import { parseDoctest } from "./c/doctest.ts";
-import { parseAnt, parseGradleCustom, parseMaven } from "./java/java.ts";
+import { parseAnt, parseGradleCustom, parseMaven } from "./java.ts";
 import { parseCalypso, parseCarbon, parseGrommet, parseImmutableJs, parseJest, parseJestJson, parseVitest } from "./javascript/jest.ts";
 import { parseBpmnJs, parseChartJs, parseKarma, parseOpenlayers } from "./javascript/karma.ts";
 import { parseLighthouse } from "./javascript/lighthouse.ts";
@@ -11,13 +11,13 @@ import { parseP5js } from "./javascript/p5js.ts";
 import { parsePrismjs } from "./javascript/prismjs.ts";
 import { parseQuartoCli } from "./javascript/quarto.ts";
 import { parseTap } from "./javascript/tap.ts";
-import { parseCargo, parseGotest, parsePhpunit } from "./other/other.ts";
+import { parseCargo, parseGotest, parsePhpunit } from "./other.ts";
 import type { LogParser } from "./parser.ts";
 import { parseDjango } from "./python/django.ts";
 import { parseMatplotlib, parsePytest, parsePytestOptions, parsePytestV2 } from "./python/pytest.ts";
 import { parseSeaborn } from "./python/seaborn.ts";
 import { parseSympy } from "./python/sympy.ts";
-import { parseCucumber, parseJekyll, parseMinitest, parseRspecTransformedJson, parseRubyUnit } from "./ruby/ruby.ts";
+import { parseCucumber, parseJekyll, parseMinitest, parseRspecTransformedJson, parseRubyUnit } from "./ruby.ts";
 
 /** 44 parsers by the names that rows use, without the prefix of all names. */
 const PARSERS: readonly (readonly [parser: LogParser, ...names: string[]])[] = [

@@ -1,7 +1,7 @@
 import { PyError } from "@aenv/benchmark";
 import { gradeOutput } from "../grading/report.ts";
-import { modelOf, type Prediction, patchOf } from "../predictions/predictions.ts";
 import type { EvalSpec } from "../spec/spec.ts";
+import { modelOf, type Prediction, patchOf } from "./predictions.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { isShortened } from "./shortened.ts";
 

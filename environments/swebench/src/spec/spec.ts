@@ -1,5 +1,5 @@
 import { isList, type Json, type JsonObject, PyError, readJson } from "@aenv/benchmark";
-import { buildEvalScript } from "../eval-script/script.ts";
+import { buildEvalScript } from "./eval-script.ts";
 
 /** What is needed to run the tests of an instance and to grade them. */
 export interface EvalSpec {

@@ -1,6 +1,6 @@
 import { type Json, PyError } from "@aenv/benchmark";
-import { END_MARKER, START_MARKER } from "../../eval-script/markers.ts";
-import { imageName } from "../../images/name.ts";
+import { imageName } from "../../spec/image-name.ts";
+import { END_MARKER, START_MARKER } from "../../spec/markers.ts";
 import { columnText, instanceIdOf, type Row } from "../row.ts";
 import { pythonCommands } from "./commands.ts";
 import { legacyEvalType, legacyParser } from "./parsers.ts";

@@ -1,5 +1,5 @@
-import { END_MARKER, START_MARKER } from "../../eval-script/markers.ts";
 import { Pattern } from "../../python/pattern.ts";
+import { END_MARKER, START_MARKER } from "../../spec/markers.ts";
 import type { PythonCommands } from "./commands.ts";
 
 const CHANGED_FILE = new Pattern("diff --git a/.* b/(.*)");

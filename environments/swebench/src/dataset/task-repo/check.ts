@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isList, PyError } from "@aenv/benchmark";
-import { END_MARKER, START_MARKER } from "../../eval-script/markers.ts";
-import { imageName } from "../../images/name.ts";
+import { imageName } from "../../spec/image-name.ts";
+import { END_MARKER, START_MARKER } from "../../spec/markers.ts";
 import type { Row } from "../row.ts";
 import { listTasks, readConfig, readTask, type TaskRepoConfig, TEXT_FILES } from "./read.ts";
 

@@ -1,4 +1,4 @@
-import { END_MARKER, EXIT_CODE_MARKER, START_MARKER } from "../../eval-script/markers.ts";
+import { END_MARKER, EXIT_CODE_MARKER, START_MARKER } from "../../spec/markers.ts";
 import type { EvalSpec } from "../../spec/spec.ts";
 import { preloadLibrary } from "./preload-library.ts";
 

@@ -4,7 +4,7 @@ import { Environment } from "@aenv/sdk";
 import { sweExamples } from "@aenv/testing";
 import { loadDataset } from "../../dataset/load.ts";
 import { gradePatch } from "../../evaluate/evaluate.ts";
-import { patchOf, readPredictions } from "../../predictions/predictions.ts";
+import { patchOf, readPredictions } from "../../runs/predictions.ts";
 import { makeSpec } from "../../spec/spec.ts";
 import { instanceSandbox } from "./instance-sandbox.ts";
 import type { World } from "./world.ts";

@@ -1,11 +1,11 @@
 import { isList, isObject, type Json, type JsonObject } from "@aenv/benchmark";
 import { type Tally, textAt } from "@aenv/benchmark/testing";
-import { insertBeforeTests } from "../../eval-script/script.ts";
-import { imageName } from "../../images/name.ts";
-import { classifyFailure } from "../../infrastructure/classes.ts";
-import { byInstance, predictionsExtension, readPredictions } from "../../predictions/predictions.ts";
-import { makeRunReport, printRunReport, reportedModel, writeRunReport } from "../../report/run-report.ts";
+import { classifyFailure } from "../../grading/infrastructure.ts";
 import { instanceFolder, runReportPath } from "../../runs/paths.ts";
+import { byInstance, predictionsExtension, readPredictions } from "../../runs/predictions.ts";
+import { makeRunReport, printRunReport, reportedModel, writeRunReport } from "../../runs/run-report.ts";
+import { insertBeforeTests } from "../../spec/eval-script.ts";
+import { imageName } from "../../spec/image-name.ts";
 import { makeSpec } from "../../spec/spec.ts";
 import { attempt, objectAt, ordered, wanted } from "./vectors.ts";
 

@@ -1,9 +1,9 @@
 import { strip } from "@aenv/benchmark";
-import { Pattern } from "../../python/pattern.ts";
-import { byWord, parseLines } from "../line-results.ts";
-import { eachLine } from "../lines.ts";
-import type { StatusMap } from "../parser.ts";
-import { newStatusMap } from "../status-map.ts";
+import { Pattern } from "../python/pattern.ts";
+import { byWord, parseLines } from "./line-results.ts";
+import { eachLine } from "./lines.ts";
+import type { StatusMap } from "./parser.ts";
+import { newStatusMap } from "./status-map.ts";
 
 const MAVEN_TEST = new Pattern(".*-Dtest=(\\S+).*$");
 const MAVEN_RESULTS = [

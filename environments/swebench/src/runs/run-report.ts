@@ -1,7 +1,7 @@
 import { compareText, decodeLenient, PyError, universalNewlines, writeJson } from "@aenv/benchmark";
-import { classifyFailure } from "../infrastructure/classes.ts";
-import { modelOf, type Prediction } from "../predictions/predictions.ts";
-import type { ArtifactName } from "../runs/paths.ts";
+import { classifyFailure } from "../grading/infrastructure.ts";
+import type { ArtifactName } from "./paths.ts";
+import { modelOf, type Prediction } from "./predictions.ts";
 import { readResolved } from "./resolved.ts";
 
 /** Returns a file of an instance; null if it does not exist. */

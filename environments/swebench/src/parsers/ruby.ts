@@ -1,9 +1,9 @@
 import { PyError, strip } from "@aenv/benchmark";
-import { Pattern } from "../../python/pattern.ts";
-import { byWord, parseLines } from "../line-results.ts";
-import { eachLine, eachLineWith } from "../lines.ts";
-import type { ParserContext, StatusMap } from "../parser.ts";
-import { newStatusMap } from "../status-map.ts";
+import { Pattern } from "../python/pattern.ts";
+import { byWord, parseLines } from "./line-results.ts";
+import { eachLine, eachLineWith } from "./lines.ts";
+import type { ParserContext, StatusMap } from "./parser.ts";
+import { newStatusMap } from "./status-map.ts";
 
 /** `Test#name. = 0.01 s = .`: the same as the pattern `(.+)\. .*=.*(\.|F|E).*$`, in linear time. */
 export function parseMinitest(log: string): StatusMap {

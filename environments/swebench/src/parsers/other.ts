@@ -1,8 +1,8 @@
-import { Pattern } from "../../python/pattern.ts";
-import { byWord, parseLines } from "../line-results.ts";
-import { eachLine } from "../lines.ts";
-import type { StatusMap } from "../parser.ts";
-import { newStatusMap } from "../status-map.ts";
+import { Pattern } from "../python/pattern.ts";
+import { byWord, parseLines } from "./line-results.ts";
+import { eachLine } from "./lines.ts";
+import type { StatusMap } from "./parser.ts";
+import { newStatusMap } from "./status-map.ts";
 
 const GO_LINE = new Pattern("--- (PASS|FAIL|SKIP): (.+) \\((.+)\\)$");
 const readGo = byWord(1, 2, { PASS: "PASSED", FAIL: "FAILED", SKIP: "SKIPPED" });
