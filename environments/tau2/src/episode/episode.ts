@@ -1,21 +1,21 @@
 import { isBlank, strip } from "@aenv/benchmark";
+import { type AgentAction, Gym, type Speech } from "../conversation/gym.ts";
+import { STOP_TOKEN } from "../conversation/history.ts";
+import type { Participant } from "../conversation/orchestrator.ts";
 import type { Domain } from "../core/domain.ts";
+import { parseAction } from "../core/messages/action.ts";
 import { agentCall, type Message, type ToolCall } from "../core/messages/messages.ts";
 import { printScenario, type Task } from "../core/tasks.ts";
 import type { JsonSchema } from "../core/tools/parameters.ts";
 import { userTools } from "../core/user-prompt.ts";
-import { type AgentAction, Gym, type Speech } from "../gym/gym.ts";
-import { ModelJudge } from "../judge/judge.ts";
-import { STOP_TOKEN } from "../orchestrator/history.ts";
-import type { Participant } from "../orchestrator/orchestrator.ts";
+import { ModelJudge } from "../llm/judge.ts";
+import { type RecordedReply, RecordedUser } from "../llm/recorded-user.ts";
+import { UserSimulator } from "../llm/user.ts";
 import { agentPrompt, readPrompts, userPrompt } from "../prompts/prompts.ts";
 import { schemaOf } from "../prompts/tool-schemas.ts";
-import { parseAction } from "../python/action/action.ts";
 import { readJson } from "../python/json/reader.ts";
 import { writeJson } from "../python/json/writer.ts";
 import { Dict } from "../python/values/values.ts";
-import { type RecordedReply, RecordedUser } from "../simulator/recorded.ts";
-import { UserSimulator } from "../simulator/user.ts";
 import type { Settings } from "./settings.ts";
 
 /** A recorded episode: its actions and the user's replies. Replaying them gives the same state. */

@@ -1,6 +1,6 @@
 import type { ChatMessage, OracleAction } from "@aenv/kit";
+import { STOP_TOKEN } from "../conversation/history.ts";
 import { toWire } from "../llm/wire.ts";
-import { STOP_TOKEN } from "../orchestrator/history.ts";
 import { writeJson } from "../python/json/writer.ts";
 import type { ActionResult, Episode } from "./episode.ts";
 

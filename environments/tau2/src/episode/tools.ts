@@ -1,8 +1,8 @@
 import type { Schema, ToolDefinition } from "@aenv/kit";
+import { DONE } from "../conversation/gym.ts";
 import type { Domain, DomainDefinition } from "../core/domain.ts";
 import { agentCall, type ToolCall } from "../core/messages/messages.ts";
 import type { JsonSchema } from "../core/tools/parameters.ts";
-import { DONE } from "../gym/gym.ts";
 import { readJson } from "../python/json/reader.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";
 import type { Episode } from "./episode.ts";

@@ -9,7 +9,7 @@ import { type Tree, temporaryTree } from "@aenv/testing";
 import { Environment } from "aenvironment";
 import { type Platform, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { tinyBenchmark } from "./tiny-benchmark.ts";
+import { tinyBenchmark } from "../fixtures/tiny-benchmark.ts";
 
 const project = fileURLToPath(new URL("../..", import.meta.url));
 const launcher = join(fileURLToPath(import.meta.resolve("aenvironment/package.json")), "../bin/aenv.js");

@@ -7,10 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describeNeeding, tau2Path } from "@aenv/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { tinyBenchmark, writeFiles } from "../fixtures/tiny-benchmark.ts";
 import { knownHashes } from "./known-hashes.ts";
 import { prepareData } from "./prepare.ts";
 import type { ToolSchema } from "./schemas/tools.ts";
-import { tinyBenchmark, writeFiles } from "./tiny-benchmark.ts";
 
 let root: string;
 let from: string;

@@ -1,9 +1,9 @@
 import { isBlank } from "@aenv/benchmark";
-import type { ActionCall } from "../../python/action/action.ts";
 import { writeJson } from "../../python/json/writer.ts";
 import { Dict } from "../../python/values/values.ts";
+import type { ActionCall } from "./action.ts";
 
-export type { Requestor } from "../../python/action/action.ts";
+export type { Requestor } from "./action.ts";
 export type ToolCall = ActionCall;
 
 /** A call by the agent. */

@@ -6,10 +6,10 @@ import { indent, PyError, quoteJson } from "@aenv/benchmark";
 import { Tally, textAt } from "@aenv/benchmark/testing";
 import { describeNeeding, tau2Path } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
+import { parseAction } from "../../core/messages/action.ts";
 import { parseMessage } from "../../core/messages/stored.ts";
 import { setState } from "../../core/state.ts";
 import { domains, openDomain } from "../../domains/index.ts";
-import { parseAction } from "../../python/action/action.ts";
 import { calculate } from "../../python/calculate/calculate.ts";
 import { readJson } from "../../python/json/reader.ts";
 import {

@@ -1,4 +1,4 @@
-import { literalValue } from "../../python/action/action.ts";
+import { literalValue } from "../../core/messages/action.ts";
 import { parsePython } from "../../python/syntax/expression.ts";
 import type { Node } from "../../python/syntax/node.ts";
 import { PyDate, PyDateTime } from "../../python/values/datetime.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { equals } from "../equality.ts";
-import { repr } from "../repr.ts";
-import { Dict, float, type PyValue } from "../values/values.ts";
+import { equals } from "../../python/equality.ts";
+import { repr } from "../../python/repr.ts";
+import { Dict, float, type PyValue } from "../../python/values/values.ts";
 import { parseAction, toFunctionalFormat } from "./action.ts";
 
 function shown(action: string): string {

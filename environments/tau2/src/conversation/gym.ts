@@ -3,14 +3,14 @@ import type { Domain } from "../core/domain.ts";
 import { evaluate } from "../core/evaluate/evaluate.ts";
 import type { Judge } from "../core/evaluate/nl-assertions.ts";
 import type { RewardInfo, Unscored } from "../core/evaluate/reward.ts";
+import { type Action, parseAction } from "../core/messages/action.ts";
 import type { ParticipantMessage, ToolCall } from "../core/messages/messages.ts";
 import type { Task } from "../core/tasks.ts";
 import type { JsonSchema } from "../core/tools/parameters.ts";
-import { STOP_TOKEN } from "../orchestrator/history.ts";
-import { Orchestrator, type Participant, type TerminationReason } from "../orchestrator/orchestrator.ts";
 import { schemaOf } from "../prompts/tool-schemas.ts";
-import { type Action, parseAction } from "../python/action/action.ts";
+import { STOP_TOKEN } from "./history.ts";
 import { observationOf } from "./observation.ts";
+import { Orchestrator, type Participant, type TerminationReason } from "./orchestrator.ts";
 
 export interface GymOptions {
   readonly domain: Domain;

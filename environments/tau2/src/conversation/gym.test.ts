@@ -9,12 +9,12 @@ import { userTools } from "../core/user-prompt.ts";
 import { openDomain } from "../domains/index.ts";
 import { openLibrary } from "../fixtures/library.ts";
 import { flipRoles } from "../llm/chat.ts";
-import type { Participant } from "../orchestrator/orchestrator.ts";
 import { readJson } from "../python/json/reader.ts";
 import { repr } from "../python/repr.ts";
 import { Dict, PyFloat, type PyValue } from "../python/values/values.ts";
 import { dictAt, listAt } from "../testing/replay/vectors.ts";
 import { Gym } from "./gym.ts";
+import type { Participant } from "./orchestrator.ts";
 
 describe("an episode in the gym", () => {
   const open = (id: string, ...replies: readonly string[]): Gym => {

@@ -1,7 +1,7 @@
+import type { Participant } from "../conversation/orchestrator.ts";
 import type { Message, ParticipantMessage } from "../core/messages/messages.ts";
 import type { JsonSchema } from "../core/tools/parameters.ts";
-import { type ChatOptions, chat, flipRoles, type ModelSettings } from "../llm/chat.ts";
-import type { Participant } from "../orchestrator/orchestrator.ts";
+import { type ChatOptions, chat, flipRoles, type ModelSettings } from "./chat.ts";
 
 export interface UserSimulatorOptions {
   readonly settings: ModelSettings;

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { Message } from "../core/messages/messages.ts";
 import { openLibrary } from "../fixtures/library.ts";
 import { Dict, PyFloat } from "../python/values/values.ts";
-import { RecordedUser } from "./recorded.ts";
+import { RecordedUser } from "./recorded-user.ts";
 import { UserSimulator } from "./user.ts";
 
 const settingsFor = (baseUrl: string) => ({ model: "scripted", baseUrl, apiKey: "sk-quiet", temperature: 0 });

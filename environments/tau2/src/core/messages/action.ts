@@ -1,12 +1,12 @@
 import { compareText, PyError, SPACES, strip, valueError, WORD } from "@aenv/benchmark";
-import { signed } from "../arithmetic.ts";
-import { assertHashable, equals } from "../equality.ts";
-import { readJsonOr } from "../json/reader.ts";
-import { repr, str } from "../repr.ts";
-import { PythonSyntaxError } from "../syntax/error.ts";
-import { parseCall } from "../syntax/expression.ts";
-import type { Node } from "../syntax/node.ts";
-import { Dict, isNumber, PyTuple, type PyValue } from "../values/values.ts";
+import { signed } from "../../python/arithmetic.ts";
+import { assertHashable, equals } from "../../python/equality.ts";
+import { readJsonOr } from "../../python/json/reader.ts";
+import { repr, str } from "../../python/repr.ts";
+import { PythonSyntaxError } from "../../python/syntax/error.ts";
+import { parseCall } from "../../python/syntax/expression.ts";
+import type { Node } from "../../python/syntax/node.ts";
+import { Dict, isNumber, PyTuple, type PyValue } from "../../python/values/values.ts";
 
 export type Requestor = "user" | "assistant";
 

@@ -1,5 +1,5 @@
+import { toFunctionalFormat } from "../core/messages/action.ts";
 import { isParticipant, isToolMessage, type Message } from "../core/messages/messages.ts";
-import { toFunctionalFormat } from "../python/action/action.ts";
 
 /** The agent's observation: one line per message since its last own message, or of all messages. */
 export function observationOf(heard: readonly Message[], showsAll: boolean): string {

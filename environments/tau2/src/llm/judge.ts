@@ -1,12 +1,12 @@
 import type { Judge } from "../core/evaluate/nl-assertions.ts";
 import type { NlCheck } from "../core/evaluate/reward.ts";
 import type { Message } from "../core/messages/messages.ts";
-import { type ChatOptions, chat, type ModelSettings } from "../llm/chat.ts";
 import { readJsonOr } from "../python/json/reader.ts";
 import { bool, text } from "../python/model/field-types.ts";
 import { model } from "../python/model/model.ts";
 import { repr } from "../python/repr.ts";
 import { Dict } from "../python/values/values.ts";
+import { type ChatOptions, chat, type ModelSettings } from "./chat.ts";
 
 const Verdict = model("NLAssertionCheck", { expectedOutcome: text, metExpectation: bool, reasoning: text });
 

@@ -1,6 +1,6 @@
+import type { Participant } from "../conversation/orchestrator.ts";
 import type { Message, ParticipantMessage } from "../core/messages/messages.ts";
 import { parseMessage } from "../core/messages/stored.ts";
-import type { Participant } from "../orchestrator/orchestrator.ts";
 import { readJson } from "../python/json/reader.ts";
 import { writeJson } from "../python/json/writer.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";
