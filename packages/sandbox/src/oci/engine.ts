@@ -1,12 +1,11 @@
 import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
-import { join, posix } from "node:path";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { messageOf, PlatformError, TimedSignal } from "@aenv/contract";
+import { messageOf, PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
   type ExportedSnapshot,
-  type Listening,
   noAbilities,
   type Sandbox,
   type SandboxAddress,
@@ -26,36 +25,23 @@ import { EngineWork } from "../lifecycle/engine-work.ts";
 import { LimitWatch } from "../lifecycle/limit-watch.ts";
 import { PeriodicChecks } from "../lifecycle/periodic-checks.ts";
 import { assertValid } from "../lifecycle/spec-check.ts";
-import { startFailed } from "../lifecycle/start-errors.ts";
 import { Unseen } from "../lifecycle/unseen.ts";
 import type { Limits } from "../spec/limits.ts";
 import { DEFAULT_PROCESSES } from "../spec/limits.ts";
-import { mainProgram } from "../spec/program.ts";
+import { Adoption } from "./adoption.ts";
 import { type Container, type ContainerSpec, groupPathOf, hasLostFiles, homeKey, mappedFolder, newContainerId } from "./container.ts";
 import { type ContainerSource, containerFor } from "./container-choice.ts";
-import type { Containers } from "./containers.ts";
 import { DEFAULTS, type OciEngineOptions, type OciSettings } from "./options.ts";
 import { mountDisk } from "./overlay/disk.ts";
 import { unmount } from "./overlay/mount.ts";
 import { openParts, type Parts } from "./parts.ts";
-import {
-  APPENDED,
-  addHosts,
-  addressOf,
-  assertProgram,
-  makeWorkingDirectory,
-  startProgram,
-  untilReady,
-  withAddress,
-} from "./program-start.ts";
+import { APPENDED, addressOf, assertProgram, runProgram } from "./program-start.ts";
 import { openRuntime } from "./runtime/open.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";
 import { OciSandbox, type SandboxRecord } from "./sandbox.ts";
-import { describeCut } from "./snapshots/connections.ts";
 import { takeSnapshot } from "./snapshots/take.ts";
 import { exportSnapshot, importSnapshot, type Site } from "./snapshots/transfer.ts";
 
-const ADOPT_MS = 10_000;
 const COLLECT_EVERY_MS = 30 * 60_000;
 /** Also without starts: containers that nobody has asked for, and those that wait while memory is short, are removed. */
 const FILL_EVERY_MS = 60_000;
@@ -118,10 +104,11 @@ export class OciEngine implements SandboxEngine {
     limitsOf: (sandbox) => sandbox.knownLimits,
     report: (reached) => this.#options.onLimit?.(reached),
   });
+  readonly #adoption: Adoption;
   #parts: Parts | undefined;
   #filling: NodeJS.Timeout | undefined;
   #opened: Promise<Parts> | undefined;
-  readonly #adopt = joined(() => this.#adoptAll());
+  readonly #adopt = joined(async () => this.#adoption.adopt((await this.#open()).containers));
   /** Before the first container is created, so that what earlier engines left is told apart from what this one creates. */
   readonly #adoptFirst = once(() => this.#adopt());
   #collecting: NodeJS.Timeout | undefined;
@@ -134,6 +121,15 @@ export class OciEngine implements SandboxEngine {
     this.initKey = openInitKey(options.home);
     this.#self = identityOf(this.#processes, process.pid) ?? { pid: process.pid, start: "" };
     this.#records = new Records(join(this.#folder, "sandboxes"), { noun: "sandbox", format: 1, self: this.#self });
+    this.#adoption = new Adoption({
+      records: this.#records,
+      sandboxes: this.#sandboxes,
+      unseen: this.#unseen,
+      processes: this.#processes,
+      self: this.#self,
+      work: this.#work,
+      open: (record, container, address) => this.#openSandbox(record, container, address),
+    });
   }
 
   /** How many containers wait for a program or for the memory of a snapshot. */
@@ -330,7 +326,15 @@ export class OciEngine implements SandboxEngine {
       const container = await containerFor(spec, this.#limitsOf(spec), await this.#source(), signal);
       sandbox = this.#newSandbox(spec, container);
       if (spec.egress !== undefined && spec.egress !== "none") await container.network.setEgress(spec.egress);
-      await this.#run(sandbox, spec, signal);
+      const { snapshots } = await this.#open();
+      await runProgram({
+        sandbox,
+        spec,
+        memory: spec.snapshot === undefined ? null : snapshots.get(spec.snapshot).memory,
+        logPath: this.#logPath(spec.id),
+        write: (record) => this.#records.write(spec.id, record),
+        signal,
+      });
       this.#records.write(spec.id, sandbox.setRecord({ isReady: true }));
       this.#sandboxes.set(spec.id, sandbox);
       return sandbox;
@@ -369,45 +373,6 @@ export class OciEngine implements SandboxEngine {
     return sandbox;
   }
 
-  /** Starts the program and waits until it answers. */
-  async #run(sandbox: OciSandbox, spec: SandboxSpec, signal: AbortSignal): Promise<void> {
-    const listening = spec.listening ?? APPENDED;
-    const { memory } = spec.snapshot === undefined ? { memory: null } : (await this.#open()).snapshots.get(spec.snapshot);
-    if (memory !== null) {
-      const lost = describeCut(memory.cut);
-      if (lost !== null) writeFileSync(this.#logPath(spec.id), `${lost}\n`, { flag: "a", mode: 0o600 });
-      return this.#continue(sandbox, spec, memory.program, listening, signal);
-    }
-    await makeWorkingDirectory(sandbox, spec);
-    await addHosts(sandbox, spec);
-    // A sandbox that only runs commands does not start the program of its image, which often is a shell that would end at once.
-    if (listening.kind === "none" && spec.command.length === 0) return;
-    const program = mainProgram(withAddress(spec, listening, sandbox.container.record.runtime), sandbox.container.record.files.config);
-    if (program === null) throw startFailed(spec.id, "neither the image nor the specification names a program");
-    // A snapshot has the folder already, with the changes of its program, also if it was taken on another machine.
-    const folder = spec.folder === undefined ? null : await sandbox.addProgramFolder(spec.folder, signal);
-    const workingDirectory = folder === null ? program.workingDirectory : posix.join(folder, spec.cwd ?? ".");
-    const started = await startProgram(sandbox, spec, { ...program, workingDirectory });
-    this.#records.write(spec.id, sandbox.setRecord({ program: started.id }));
-    sandbox.follows(started);
-    if (listening.kind !== "none") await untilReady(sandbox, spec, listening, signal);
-  }
-
-  /** The program of a restored sandbox runs already. */
-  async #continue(
-    sandbox: OciSandbox,
-    spec: SandboxSpec,
-    program: number | null,
-    listening: Listening,
-    signal: AbortSignal,
-  ): Promise<void> {
-    if (program === null) return sandbox.keep();
-    const running = await sandbox.container.init.attach(program);
-    this.#records.write(spec.id, sandbox.setRecord({ program }));
-    sandbox.follows(running);
-    if (listening.kind !== "none") await untilReady(sandbox, spec, listening, signal);
-  }
-
   async #snapshot({ container, record }: OciSandbox, fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
     const { containers, layers, snapshots } = await this.#open();
     const { runtime, diskMb, shmMb = null, capabilities = "minimal", initPath } = container.record;
@@ -443,73 +408,6 @@ export class OciEngine implements SandboxEngine {
     if (sandbox.hasExited) return sandbox.release().catch(() => undefined);
     await sandbox.leave();
     if (sandbox.isKept) this.#records.write(sandbox.id, sandbox.setRecord({ keeper: null }));
-  }
-
-  /** Finds the sandboxes of other server processes on this home, takes over those whose process has ended, and removes what else is left. */
-  async #adoptAll(): Promise<void> {
-    const { containers } = await this.#open();
-    const ids = this.#records.ids();
-    const used = new Set<string>();
-    await Promise.all(
-      ids.map(async (id) => {
-        const record = this.#records.find(id);
-        if (await this.#adoptOne(id, record, containers)) used.add(record?.container ?? "");
-        else {
-          const owned = record?.container == null ? null : containers.find(record.container);
-          if (owned !== null) await containers.remove(owned);
-          await this.#records.remove(id);
-        }
-      }),
-    );
-    // Sandboxes that another process has removed.
-    for (const sandbox of this.#sandboxes.values())
-      if (sandbox.hasExited && !sandbox.isKept && !ids.includes(sandbox.id)) this.#sandboxes.delete(sandbox.id);
-    await this.#records.removeParts(this.#processes);
-    await containers.collect(used);
-  }
-
-  /** False if the sandbox is to be removed. */
-  async #adoptOne(id: string, record: SandboxRecord | null, containers: Containers): Promise<boolean> {
-    if (this.#work.isStarting(id)) return true;
-    const held = this.#sandboxes.get(id);
-    if (held?.isKept || (held !== undefined && record === null)) return true;
-    if (record === null) return false;
-    const hasKeeper = record.keeper !== null && isRunning(this.#processes, record.keeper);
-    if (!record.isReady || record.address === null) return hasKeeper;
-    const sandbox = held ?? (await this.#openRunning(record, record.address, containers));
-    if (sandbox === null || sandbox.hasExited) return hasKeeper;
-    if (!hasKeeper) {
-      if (!(await this.#takeOver(sandbox))) return false;
-      this.#unseen.add(sandbox);
-    }
-    this.#sandboxes.set(id, sandbox);
-    return true;
-  }
-
-  async #openRunning(record: SandboxRecord, address: SandboxAddress, containers: Containers): Promise<OciSandbox | null> {
-    const owned = record.container === null ? null : containers.find(record.container);
-    using limit = new TimedSignal(ADOPT_MS, this.#work.closing);
-    const container = owned === null ? null : await containers.open(owned, limit.signal);
-    return container === null ? null : this.#openSandbox(record, container, address);
-  }
-
-  /** False if its program has ended: nobody waits for the reason. */
-  async #takeOver(sandbox: OciSandbox): Promise<boolean> {
-    const { program } = sandbox.record;
-    try {
-      const { init } = sandbox.container;
-      if (program === null) sandbox.keep();
-      else {
-        const listed = (await init.listProcesses()).find(({ id }) => id === program);
-        if (listed?.ending !== null) throw new Error("the program has ended");
-        sandbox.follows(await init.attach(program));
-      }
-    } catch {
-      await sandbox.detach();
-      return false;
-    }
-    this.#records.write(sandbox.id, sandbox.setRecord({ keeper: this.#self }));
-    return true;
   }
 
   #logPath(id: string): string {

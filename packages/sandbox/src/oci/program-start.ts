@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { posix } from "node:path";
 import { messageOf, PlatformError } from "@aenv/contract";
 import type { Listening, SandboxAddress, SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
 import { isInitError } from "../init/error.ts";
@@ -6,15 +8,59 @@ import { waitUntilReady } from "../lifecycle/readiness.ts";
 import { startFailed } from "../lifecycle/start-errors.ts";
 import { startWithin } from "../lifecycle/start-limits.ts";
 import { outsideOnly, tellAddress } from "../spec/listening.ts";
-import type { mainProgram } from "../spec/program.ts";
+import { mainProgram } from "../spec/program.ts";
 import { type Container, initAddress } from "./container.ts";
-import type { OciSandbox } from "./sandbox.ts";
+import type { OciSandbox, SandboxRecord } from "./sandbox.ts";
+import { describeCut } from "./snapshots/connections.ts";
+import type { MemoryFacts } from "./snapshots/store.ts";
 import { ANY_HOST, describeTimeout } from "./start-timeout.ts";
 
 /** Where programs listen that the engine tells it. */
 const PROGRAM_PORT = 8081;
 
-export async function startProgram(
+export interface ProgramRun {
+  readonly sandbox: OciSandbox;
+  readonly spec: SandboxSpec;
+  /** That of the snapshot from which the sandbox starts, with the program that runs in it. */
+  readonly memory: MemoryFacts | null;
+  readonly logPath: string;
+  /** Stores the record of the sandbox. */
+  readonly write: (record: SandboxRecord) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Starts the program, or goes on with that of a snapshot, and waits until it answers. */
+export async function runProgram(run: ProgramRun): Promise<void> {
+  const { sandbox, spec, memory, logPath, signal } = run;
+  const listening = spec.listening ?? APPENDED;
+  const program = memory === null ? await start(run, listening) : await goOn(sandbox, memory, logPath);
+  if (program === null) return;
+  run.write(sandbox.setRecord({ program: program.id }));
+  sandbox.follows(program);
+  if (listening.kind !== "none") await untilReady(sandbox, spec, listening, signal);
+}
+
+/** The program of a restored sandbox runs already. */
+async function goOn(sandbox: OciSandbox, { cut, program }: MemoryFacts, logPath: string): Promise<RemoteProcess | null> {
+  const lost = describeCut(cut);
+  if (lost !== null) writeFileSync(logPath, `${lost}\n`, { flag: "a", mode: 0o600 });
+  return program === null ? null : sandbox.container.init.attach(program);
+}
+
+/** Null for a sandbox that only runs commands: it does not start the program of its image, which often is a shell that would end at once. */
+async function start({ sandbox, spec, signal }: ProgramRun, listening: Listening): Promise<RemoteProcess | null> {
+  await makeWorkingDirectory(sandbox, spec);
+  await addHosts(sandbox, spec);
+  if (listening.kind === "none" && spec.command.length === 0) return null;
+  const program = mainProgram(withAddress(spec, listening, sandbox.container.record.runtime), sandbox.container.record.files.config);
+  if (program === null) throw startFailed(spec.id, "neither the image nor the specification names a program");
+  // A snapshot has the folder already, with the changes of its program, also if it was taken on another machine.
+  const folder = spec.folder === undefined ? null : await sandbox.addProgramFolder(spec.folder, signal);
+  const workingDirectory = folder === null ? program.workingDirectory : posix.join(folder, spec.cwd ?? ".");
+  return startProgram(sandbox, spec, { ...program, workingDirectory });
+}
+
+async function startProgram(
   sandbox: OciSandbox,
   spec: SandboxSpec,
   program: NonNullable<ReturnType<typeof mainProgram>>,
@@ -39,7 +85,7 @@ export async function startProgram(
  * Creates the working directory of an image that does not contain it, as Docker does: builders leave a directory out of the layers in
  * which nothing was written. One that cannot exist is an error of the start.
  */
-export async function makeWorkingDirectory(sandbox: OciSandbox, spec: SandboxSpec): Promise<void> {
+async function makeWorkingDirectory(sandbox: OciSandbox, spec: SandboxSpec): Promise<void> {
   const path = sandbox.container.record.files.config?.workingDirectory ?? "/";
   if (path === "/") return;
   try {
@@ -50,14 +96,14 @@ export async function makeWorkingDirectory(sandbox: OciSandbox, spec: SandboxSpe
 }
 
 /** The engine writes the file anew for every sandbox, also for one that starts from a snapshot. */
-export async function addHosts({ container }: OciSandbox, { hosts = [] }: SandboxSpec): Promise<void> {
+async function addHosts({ container }: OciSandbox, { hosts = [] }: SandboxSpec): Promise<void> {
   if (hosts.length === 0) return;
   const text = hosts.map(({ name, address }) => `${address} ${name}\n`).join("");
   await container.init.files.write({ path: "/etc/hosts", content: Buffer.from(text), append: true });
 }
 
 /** Until the program answers. Rejects with the reason and the end of its log if it does not. */
-export async function untilReady(
+async function untilReady(
   sandbox: OciSandbox,
   spec: SandboxSpec,
   listening: Exclude<Listening, { kind: "none" }>,
@@ -101,7 +147,7 @@ export function addressOf(listening: Listening, { network }: Container): Sandbox
 }
 
 /** The command and the variables that tell the program where to listen. */
-export function withAddress(spec: SandboxSpec, listening: Listening, runtime: SandboxRuntime): Pick<SandboxSpec, "command" | "variables"> {
+function withAddress(spec: SandboxSpec, listening: Listening, runtime: SandboxRuntime): Pick<SandboxSpec, "command" | "variables"> {
   const { command, variables, isRunner } = spec;
   switch (listening.kind) {
     case "appended":
