@@ -69,7 +69,8 @@ export class Records<T extends { readonly format: number }> {
   }
 
   ids(): string[] {
-    return readdirSync(this.#folder).filter((name) => !name.startsWith(PART));
+    const entries = readdirSync(this.#folder, { withFileTypes: true });
+    return entries.flatMap((entry) => (entry.isDirectory() && !entry.name.startsWith(PART) ? [entry.name] : []));
   }
 
   /** Renames the folder first, so that the id is free at once. Idempotent. */
