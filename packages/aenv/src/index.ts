@@ -1,3 +1,3 @@
-// The whole of both rooms, so that what they gain is here too; a name that both export would fail the type check.
+// The whole of both packages, so that what they gain is here too; a name that both export would fail the type check.
 export * from "@aenv/kit";
 export * from "@aenv/sdk";

@@ -82,7 +82,7 @@ export const errorTable = {
   "sandbox.no_capacity": {
     status: 503,
     retryable: true,
-    meaning: "the server or the cluster has no room for another sandbox now; it has when others have ended",
+    meaning: "the server or the cluster has no capacity for another sandbox now; it has when others have ended",
   },
   "sandbox.unsupported": { status: 501, retryable: false, meaning: "the engine does not support this, or not on this system" },
   "task.not_found": { status: 404, retryable: false, meaning: "the environment has no task with this id" },

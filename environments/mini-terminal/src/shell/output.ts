@@ -24,8 +24,8 @@ export class OutputLimiter {
   /** The chunk must not be changed afterwards. */
   push(chunk: Buffer): void {
     this.#total += chunk.length;
-    const room = this.#headBytes - this.#headLength;
-    const first = chunk.subarray(0, room);
+    const space = this.#headBytes - this.#headLength;
+    const first = chunk.subarray(0, space);
     if (first.length > 0) {
       this.#head.push(first);
       this.#headLength += first.length;

@@ -37,7 +37,7 @@ export function answerOf(instance: string, { evaluation, log }: Graded): RewardA
 
 /** Of all files of an instance together; a message of an environment may have 8 MiB. */
 const MAX_TEXT = 7 * 1_024 ** 2;
-/** The log repeats the patch, which must not leave the output of the tests without room. */
+/** The log repeats the patch, which must not leave the output of the tests without space. */
 const MAX_LOG = 1_024 ** 2;
 
 /** The files of an instance in a run of the reference. What is too long is shortened, which its text says. */

@@ -117,7 +117,7 @@ describeNeeding("kubernetes", "a platform with the engine kubernetes, outside of
     await expectNoPods();
   }, 240_000);
 
-  it("runs packed instances in the pod that there is, if the quota has no room for another", async () => {
+  it("runs packed instances in the pod that there is, if the quota has no capacity for another", async () => {
     const platform = await open({ poolMin: 0, poolMax: 0, sandboxesReady: 0 });
     const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "one" }, spec: { hard: { pods: "1" } } };
     try {

@@ -6,10 +6,10 @@ import { Capacity } from "./capacity.ts";
 import { type PlayOptions, playEpisode } from "./play.ts";
 
 const never = new AbortController().signal;
-const noRoom = () => new PlatformError("sandbox.no_capacity", "the server has no room");
+const noCapacity = () => new PlatformError("sandbox.no_capacity", "the server has no capacity");
 
-/** A server with so much room. An episode ends when it is told to. */
-function serverWith(room: number) {
+/** A server with so much capacity. An episode ends when it is told to. */
+function serverWith(capacity: number) {
   const ends: (() => void)[] = [];
   let used = 0;
   let refused = 0;
@@ -21,9 +21,9 @@ function serverWith(room: number) {
   } as unknown as EpisodeInstance;
   const provenance = { environment: "e@1.0.0", environment_digest: null, engine: null, isolation: null, server_version: null };
   const acquire: PlayOptions["acquire"] = async () => {
-    if (used === room) {
+    if (used === capacity) {
       refused++;
-      throw noRoom();
+      throw noCapacity();
     }
     used++;
     return { instance, provenance, release: async () => void used-- };
@@ -52,7 +52,7 @@ function play(server: Pick<ReturnType<typeof serverWith>, "acquire">, own: Parti
   );
 }
 
-describe("episodes for which the server has no room", () => {
+describe("episodes for which the server has no capacity", () => {
   it("wait and are all scored, as many at once as the server takes", async () => {
     const server = serverWith(2);
     const capacity = new Capacity({ recheckMs: 3_600_000 });
@@ -66,11 +66,11 @@ describe("episodes for which the server has no room", () => {
     expect(capacity.waiting).toBe(0);
   });
 
-  it("try again by themselves when others have made room", async () => {
-    let room = 0;
+  it("try again by themselves when others have freed capacity", async () => {
+    let attempts = 0;
     const server = serverWith(1);
     const acquire: PlayOptions["acquire"] = async (...given) => {
-      if (room++ < 3) throw noRoom();
+      if (attempts++ < 3) throw noCapacity();
       return server.acquire(...given);
     };
     const played = play({ acquire }, { capacity: new Capacity({ recheckMs: 1 }) });
@@ -79,11 +79,11 @@ describe("episodes for which the server has no room", () => {
     expect((await played).outcome.kind).toBe("scored");
   });
 
-  it("fail if the server never has room while none of the run is playing", async () => {
+  it("fail if the server never has capacity while none of the run is playing", async () => {
     let now = 0;
     const capacity = new Capacity({ recheckMs: 1, now: () => (now += 100) });
     const { outcome } = await play(serverWith(0), { capacity, deadlineMs: 1_000 });
-    expect(outcome).toMatchObject({ kind: "unscored", cause: "sandbox", stage: "start", message: "the server has no room" });
+    expect(outcome).toMatchObject({ kind: "unscored", cause: "sandbox", stage: "start", message: "the server has no capacity" });
   });
 
   it("end when the run is cancelled", async () => {

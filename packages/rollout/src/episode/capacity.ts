@@ -3,13 +3,13 @@ import { isPlatformError } from "@aenv/contract";
 /** How often one of those that wait tries again, in case that something else than an episode of this run has ended. */
 const RECHECK_MS = 2_000;
 
-/** Whether a failure means that the server has no room now: for an instance, or for the sandbox of its task. */
+/** Whether a failure means that the server has no capacity now: for an instance, or for the sandbox of its task. */
 export function isNoCapacity(error: unknown): boolean {
   return isPlatformError(error, "sandbox.no_capacity", "quota.exceeded");
 }
 
 /**
- * The episodes of a run for which the server has no room yet. They wait before they begin, so that the time does not count as theirs:
+ * The episodes of a run for which the server has no capacity yet. They wait before they begin, so that the time does not count as theirs:
  * whenever an episode ends, the one that waits longest tries again.
  */
 export class Capacity {
@@ -41,7 +41,7 @@ export class Capacity {
     };
   }
 
-  /** Whether no episode of this run has been playing for so long: then nothing of it makes room. */
+  /** Whether no episode of this run has been playing for so long: then nothing of it frees capacity. */
   isIdleFor(ms: number): boolean {
     return this.#playing === 0 && this.#now() - this.#idleSince > ms;
   }

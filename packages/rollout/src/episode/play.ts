@@ -61,7 +61,7 @@ export interface PlayOptions {
   readonly provenance: Pick<Provenance, "model" | "client_version" | "config_digest"> &
     Partial<Pick<Provenance, "environment" | "environment_digest">>;
   readonly costOf: (turns: readonly Turn[]) => number | null;
-  /** Where episodes wait for which the server has no room; without it they fail. */
+  /** Where episodes wait for which the server has no capacity; without it they fail. */
   readonly capacity?: Capacity;
   /** Keeps the files of an attempt, of which there may be none. They are asked for only if this is given. */
   readonly onArtifacts?: (spec: EpisodeSpec, files: Artifacts) => Promise<void>;
@@ -104,7 +104,7 @@ export function agentDigestOf({ name, settings }: Pick<Agent, "name" | "settings
   return digestOf({ name, settings, limits });
 }
 
-/** Null if the server has no room for the episode, which is then worth waiting for. */
+/** Null if the server has no capacity for the episode, which is then worth waiting for. */
 async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages): Promise<Trajectory | null> {
   const { agent, now } = options;
   const from = now();

@@ -77,9 +77,9 @@ export const bodyLimits = {
   none: 16 * KIBIBYTE,
   /** A few fields. */
   fields: 64 * KIBIBYTE,
-  /** Up to 256 KiB of variables, with room for JSON's escapes. */
+  /** Up to 256 KiB of variables, with space for JSON's escapes. */
   variables: 2 * KIBIBYTE ** 2,
-  /** A config.json, which may hold 1 MiB, with room for JSON's escapes. */
+  /** A config.json, which may hold 1 MiB, with space for JSON's escapes. */
   config: 4 * KIBIBYTE ** 2,
   /** A snapshot is a whole state, and a batch holds up to 1,000 requests. */
   snapshot: 64 * KIBIBYTE ** 2,

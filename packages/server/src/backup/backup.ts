@@ -34,7 +34,7 @@ export async function backUp({ config, target, version, now = () => new Date() }
   if (!existsSync(dirname(target)))
     throw new PlatformError("request.invalid", `the folder ${dirname(target)} does not exist; create it first`);
   const createdAt = now().toISOString();
-  // Beside the target, where there must be room for it anyway. Only its owner can enter it.
+  // Beside the target, where there must be space for it anyway. Only its owner can enter it.
   const scratch = await mkdtemp(`${target}.copy-`);
   let writer: BackupWriter | undefined;
   try {

@@ -131,7 +131,7 @@ export const serverConfig = z.strictObject({
     .default("svc.cluster.local")
     .describe("what follows the namespace in the addresses of services with the engine kubernetes"),
   runscClass: z.string().nullable().default(null).describe("RuntimeClass of gVisor, for the engine kubernetes; none by default"),
-  nodeWait: duration.default("5s").describe("how long a pod may wait for a node with room, such as one that an autoscaler adds"),
+  nodeWait: duration.default("5s").describe("how long a pod may wait for a node with capacity, such as one that an autoscaler adds"),
   runc: z
     .string()
     .nullable()

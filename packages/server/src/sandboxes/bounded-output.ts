@@ -23,13 +23,13 @@ export class BoundedOutput {
   }
 
   push(data: Uint8Array): void {
-    const room = this.#headLimit - this.#headBytes;
-    if (room > 0) {
-      const part = data.subarray(0, room);
+    const space = this.#headLimit - this.#headBytes;
+    if (space > 0) {
+      const part = data.subarray(0, space);
       append(this.#head, part);
       this.#headBytes += part.length;
     }
-    const rest = data.subarray(Math.max(0, room));
+    const rest = data.subarray(Math.max(0, space));
     if (rest.length === 0) return;
     append(this.#tail, rest);
     this.#tailBytes += rest.length;
@@ -56,7 +56,7 @@ export class BoundedOutput {
   }
 }
 
-/** A part of a buffer that may have room for more. */
+/** A part of a buffer that may have space for more. */
 interface Part {
   readonly buffer: Uint8Array;
   from: number;
@@ -69,13 +69,13 @@ const PART_BYTES = 16 * 1_024;
 /** Copies the data, which may be a small part of the buffer that was read from a socket. */
 function append(parts: Part[], data: Uint8Array): void {
   const last = parts.at(-1);
-  const room = last === undefined ? 0 : Math.min(last.buffer.length - last.to, data.length);
-  if (last !== undefined && room > 0) {
-    last.buffer.set(data.subarray(0, room), last.to);
-    last.to += room;
+  const space = last === undefined ? 0 : Math.min(last.buffer.length - last.to, data.length);
+  if (last !== undefined && space > 0) {
+    last.buffer.set(data.subarray(0, space), last.to);
+    last.to += space;
   }
-  if (room === data.length) return;
-  const rest = data.subarray(room);
+  if (space === data.length) return;
+  const rest = data.subarray(space);
   const buffer = new Uint8Array(Math.max(PART_BYTES, rest.length));
   buffer.set(rest);
   parts.push({ buffer, from: 0, to: rest.length });

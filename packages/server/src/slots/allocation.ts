@@ -34,7 +34,7 @@ export function stepsOf(demands: readonly WarmDemand[], each: number): Share[][]
   ];
 }
 
-/** Room for processes of all owners together, and of each owner. */
+/** Capacity for processes of all owners together, and of each owner. */
 export function budgetOf({ perOwner, total }: PoolLimits, ownerOf: (name: string) => string | null): Budget {
   const ofOwner = new Map<string, number>();
   let left = total;

@@ -109,16 +109,16 @@ describe("hosts", () => {
 
   it("that run take all instances while another one cannot be started, which is tried again after a pause", async () => {
     let isFull = false;
-    const noRoom = new PlatformError("sandbox.no_capacity", "no node of the cluster has room for it");
+    const noCapacity = new PlatformError("sandbox.no_capacity", "no node of the cluster has room for it");
     const onStart = async () => {
-      if (isFull) throw noRoom;
+      if (isFull) throw noCapacity;
     };
     const { hosts, clock, failures, occupy } = openHosts({ onStart, maxHosts: 2 });
     const first = await occupy("ada", "shop");
     isFull = true;
     const others = await Promise.all(Array.from({ length: 20 }, () => occupy("ada", "shop")));
     expect(new Set(others.map(({ id }) => id))).toEqual(new Set([first.id]));
-    await vi.waitFor(() => expect(failures).toEqual([noRoom]));
+    await vi.waitFor(() => expect(failures).toEqual([noCapacity]));
     isFull = false;
     await occupy("ada", "shop");
     expect(hosts.size).toBe(1);

@@ -55,7 +55,7 @@ export function memoryOf(all: All): number {
 }
 
 function noRoom(why: string): PlatformError {
-  return new PlatformError("sandbox.no_capacity", `the server has no room for another sandbox of a task now: ${why}`, {
+  return new PlatformError("sandbox.no_capacity", `the server has no capacity for another sandbox of a task now: ${why}`, {
     details: { retryAfterSeconds: 5 },
   });
 }

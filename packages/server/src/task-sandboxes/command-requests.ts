@@ -5,9 +5,9 @@ import { endingFields } from "../sandboxes/ending-fields.ts";
 import type { OpenSandbox } from "../sandboxes/init-connections.ts";
 import { fromInit } from "../sandboxes/init-failure.ts";
 import { OpenCounts } from "../sandboxes/open-counts.ts";
-import { ANSWERED, type Call, type HandlerOptions, inSandbox } from "./call.ts";
 import { endAnswer } from "./content.ts";
 import { writeEvent, writeFrame } from "./frames.ts";
+import { ANSWERED, type HandlerOptions, inSandbox, type LinkRequest } from "./link-request.ts";
 
 export interface CommandRequestsOptions extends HandlerOptions {
   /** The longest time of a command, and the default. */
@@ -39,7 +39,7 @@ export class CommandRequests {
   }
 
   /** A command ends with its request, so none is left when the environment or the connection is gone. */
-  async run(call: Call<"/run">): Promise<unknown> {
+  async run(call: LinkRequest<"/run">): Promise<unknown> {
     const { sandbox: id } = call.given;
     const { sandboxes, commandsAtOnce } = this.#options;
     using _ = this.#running.open(id, commandsAtOnce, (count) => {
@@ -48,7 +48,7 @@ export class CommandRequests {
     return await inSandbox(call, sandboxes, (sandbox) => this.#follow(call, sandbox));
   }
 
-  async #follow(call: Call<"/run">, sandbox: OpenSandbox): Promise<unknown> {
+  async #follow(call: LinkRequest<"/run">, sandbox: OpenSandbox): Promise<unknown> {
     const { given, stream, signal } = call;
     const { commandTimeoutMs, holdAnswer, failureOf } = this.#options;
     const { defaults, init, path } = sandbox;

@@ -1,15 +1,15 @@
 import type { ExactFileInfo, FileInfo } from "@aenv/sandbox";
 import type { OpenSandbox } from "../sandboxes/init-connections.ts";
-import { answerContent, type Call, type HandlerOptions, type Handlers, inSandbox, type SandboxPath } from "./call.ts";
 import { receivedContent } from "./content.ts";
+import { answerContent, type HandlerOptions, type Handlers, inSandbox, type LinkRequest, type SandboxPath } from "./link-request.ts";
 
 type FilePath = Extract<SandboxPath, `/files/${string}`>;
 
 /** Answers requests about files in sandboxes. */
 export function fileHandlers({ sandboxes, idleMs, holdAnswer }: HandlerOptions): Pick<Handlers, FilePath> {
   const inside =
-    <P extends FilePath>(work: (sandbox: OpenSandbox, call: Call<P>) => Promise<unknown>) =>
-    (call: Call<P>) =>
+    <P extends FilePath>(work: (sandbox: OpenSandbox, call: LinkRequest<P>) => Promise<unknown>) =>
+    (call: LinkRequest<P>) =>
       inSandbox(call, sandboxes, (sandbox) => work(sandbox, call));
   return {
     "/files/read": inside(async ({ init, path }, call) => {

@@ -1,11 +1,11 @@
 import { constants, type ServerHttp2Stream } from "node:http2";
 import { isPlatformError, LINK_INSTANCE, type LinkFailure, type LinkPath, linkRequests, PlatformError, problemsOf } from "@aenv/contract";
 import { OpenCounts } from "../sandboxes/open-counts.ts";
-import { ANSWERED, type Call, type Handlers, inSandbox } from "./call.ts";
 import { CommandRequests } from "./command-requests.ts";
 import { endAnswer } from "./content.ts";
 import { fileHandlers } from "./file-requests.ts";
 import { HeldBytes } from "./held-bytes.ts";
+import { ANSWERED, type Handlers, inSandbox, type LinkRequest } from "./link-request.ts";
 import { type ParameterLimits, parameterLimits, readParameters } from "./request-body.ts";
 import type { TaskSandboxes } from "./task-sandboxes.ts";
 
@@ -45,7 +45,7 @@ export class LinkRequests {
     const shared = {
       sandboxes,
       idleMs: this.#idleMs,
-      holdAnswer: (call: Call<LinkPath>) => this.#holdAnswer(call),
+      holdAnswer: (call: LinkRequest<LinkPath>) => this.#holdAnswer(call),
       failureOf: (error: unknown) => this.#failureOf(error),
     };
     this.#commands = new CommandRequests({ ...options, ...shared });
@@ -117,7 +117,7 @@ export class LinkRequests {
   }
 
   /** Counts what is held of the answer to a request, until the request has ended. Beyond the limit, the request is refused. */
-  #holdAnswer({ hostId, stream, refuse }: Call<LinkPath>): (bytes: number) => void {
+  #holdAnswer({ hostId, stream, refuse }: LinkRequest<LinkPath>): (bytes: number) => void {
     const holding = this.#answers.hold(hostId, (error) => {
       refuse(error);
       // The answer is there, and is not read.

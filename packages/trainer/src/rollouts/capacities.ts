@@ -1,6 +1,6 @@
 import { Capacity } from "@aenv/rollout";
 
-/** Where rollouts wait for which this server has no room: one place for each owner, as long as the owner has rollouts here. */
+/** Where rollouts wait for which this server has no capacity: one place for each owner, as long as the owner has rollouts here. */
 export class Capacities {
   readonly #held = new Map<string, { readonly capacity: Capacity; holders: number }>();
 

@@ -34,7 +34,7 @@ const USED_MS = 30 * 60_000;
 /** Instances for rollouts, shared by the rollouts of one caller and environment, so that an instance is used again by a reset. */
 export class InstancePools {
   readonly #options: PoolsOptions;
-  readonly #pools = new Map<string, Pool>();
+  readonly #pools = new Map<string, SharedPool>();
 
   constructor(options: PoolsOptions) {
     this.#options = options;
@@ -46,7 +46,7 @@ export class InstancePools {
     const ttlMinutes = Math.ceil((USED_MS + maxEpisodeMs) / 600_000) * 10;
     const { caller, environment, variables } = spec;
     const key = JSON.stringify([caller.owner, caller.tokenId, environment, ttlMinutes, Object.entries(variables).sort()]);
-    const pool = this.#pools.get(key) ?? new Pool(spec, ttlMinutes, this.#options);
+    const pool = this.#pools.get(key) ?? new SharedPool(spec, ttlMinutes, this.#options);
     this.#pools.set(key, pool);
     const isUnused = pool.hold();
     return {
@@ -75,7 +75,7 @@ export interface HeldPool extends Disposable {
   acquire(spec: EpisodeSpec, task: RolloutRequest["task"], signal: AbortSignal): Promise<Lease>;
 }
 
-class Pool {
+class SharedPool {
   readonly #id = newKey();
   readonly #caller: Caller;
   readonly #loopback: Loopback;

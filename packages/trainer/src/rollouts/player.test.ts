@@ -22,7 +22,7 @@ function roomForOne() {
   const acquire = async (): Promise<Lease> => {
     if (used > 0) {
       refused++;
-      throw new PlatformError("sandbox.no_capacity", "the server has no room for another sandbox of a task now");
+      throw new PlatformError("sandbox.no_capacity", "the server has no capacity for another sandbox of a task now");
     }
     used++;
     return { instance, provenance, release: async () => void used-- };

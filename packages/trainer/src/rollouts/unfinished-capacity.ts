@@ -24,7 +24,7 @@ export class UnfinishedCapacity {
     this.#limits = limits;
   }
 
-  /** Throws if the owner has no room for so many more. The returned function says that one of them is a row, or will not be one. */
+  /** Throws if the owner has no capacity for so many more. The returned function says that one of them is a row, or will not be one. */
   async reserve(owner: string, sizes: readonly number[]): Promise<{ release(bytes: number): void; releaseAll(): void }> {
     const accepting = this.#accepting.get(owner) ?? { count: 0, bytes: 0 };
     this.#accepting.set(owner, accepting);

@@ -68,13 +68,13 @@ function subjectOf(account: string | null): string {
 function quotaCheck({ quotas }: ClusterFacts, template: ClusterQuestion["template"], namespace: string): Check {
   const check = { name: "quota", use: "how many pods the namespace admits" };
   if (quotas === null) return passed(check, `not known: this account may not list resourcequotas in ${namespace}`);
-  const room = roomIn(quotas, template);
-  if (room === null) return passed(check, `no quota limits the pods of ${namespace}`);
-  if (room.pods > 0) return passed(check, `room for ${room.pods} more pods (${room.limitedBy})`);
+  const left = roomIn(quotas, template);
+  if (left === null) return passed(check, `no quota limits the pods of ${namespace}`);
+  if (left.pods > 0) return passed(check, `capacity for ${left.pods} more pods (${left.limitedBy})`);
   return failed(
     check,
-    `no room for another pod: ${room.limitedBy} is used up`,
-    `end instances, or raise it with: kubectl --namespace ${namespace} edit resourcequota ${room.limitedBy.split(" of ").at(-1)}`,
+    `no capacity for another pod: ${left.limitedBy} is used up`,
+    `end instances, or raise it with: kubectl --namespace ${namespace} edit resourcequota ${left.limitedBy.split(" of ").at(-1)}`,
   );
 }
 

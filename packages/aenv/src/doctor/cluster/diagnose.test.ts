@@ -67,7 +67,7 @@ describeNeeding("kubernetes", "doctor --engine kubernetes", () => {
       spec: { hard: { pods: "0" } },
     } as KubernetesObject);
     const full = await diagnose(kubeconfigPath() ?? "", "--base-image", baseImage);
-    expect(full.part("quota")).toMatchObject({ ok: false, detail: "no room for another pod: pods of none is used up" });
+    expect(full.part("quota")).toMatchObject({ ok: false, detail: "no capacity for another pod: pods of none is used up" });
     expect(full.works).toBe(false);
   }, 120_000);
 

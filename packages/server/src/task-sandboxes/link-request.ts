@@ -6,7 +6,7 @@ import { endAnswer, sendContent } from "./content.ts";
 import type { TaskSandboxes } from "./task-sandboxes.ts";
 
 /** A request of an environment about one of its sandboxes. */
-export interface Call<P extends LinkPath> {
+export interface LinkRequest<P extends LinkPath> {
   readonly hostId: string;
   readonly instanceId: string;
   readonly given: LinkParameters<P>;
@@ -19,7 +19,7 @@ export interface Call<P extends LinkPath> {
 /** The paths whose parameters name a sandbox. */
 export type SandboxPath = Exclude<LinkPath, "/open" | "/snapshot/remove">;
 
-export type Handlers = { readonly [P in LinkPath]: (call: Call<P>) => Promise<unknown> };
+export type Handlers = { readonly [P in LinkPath]: (call: LinkRequest<P>) => Promise<unknown> };
 
 /** What handlers share. */
 export interface HandlerOptions {
@@ -27,7 +27,7 @@ export interface HandlerOptions {
   /** A request of which nothing arrives or is read for so long ends. */
   readonly idleMs: number;
   /** Counts what is held of the answer to a request, until the request has ended. Beyond the limit, the request is refused. */
-  readonly holdAnswer: (call: Call<LinkPath>) => (bytes: number) => void;
+  readonly holdAnswer: (call: LinkRequest<LinkPath>) => (bytes: number) => void;
   /** The failure as the environment is told it. */
   readonly failureOf: (error: unknown) => LinkFailure;
 }
@@ -37,7 +37,7 @@ export const ANSWERED = Symbol();
 
 /** Works in the sandbox that the request names. */
 export async function inSandbox(
-  { hostId, instanceId, given, signal }: Call<SandboxPath>,
+  { hostId, instanceId, given, signal }: LinkRequest<SandboxPath>,
   sandboxes: TaskSandboxes,
   work: (sandbox: OpenSandbox) => Promise<unknown>,
 ): Promise<unknown> {
@@ -51,7 +51,7 @@ export async function inSandbox(
 
 /** Answers with bytes. What the request still sends is not needed, unless it is being read. */
 export async function answerContent(
-  { stream }: Call<LinkPath>,
+  { stream }: LinkRequest<LinkPath>,
   content: AsyncIterable<Uint8Array>,
   { idleMs, readsRequest = false }: { readonly idleMs: number; readonly readsRequest?: boolean },
 ): Promise<typeof ANSWERED> {
