@@ -1,13 +1,4 @@
-import {
-  type EgressPolicy,
-  fillPath,
-  hostRoutes,
-  instancePrefix,
-  instanceRoutes,
-  isPlatformError,
-  PlatformError,
-  TASK_SANDBOX,
-} from "@aenv/contract";
+import { type EgressPolicy, fillPath, hostRoutes, instancePrefix, instanceRoutes, isPlatformError, TASK_SANDBOX } from "@aenv/contract";
 import type { Sandbox, SandboxEngine, SandboxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
@@ -29,6 +20,7 @@ import { programHost } from "./program-host.ts";
 import type { RuntimePolicy } from "./runtimes.ts";
 import { SandboxCopies } from "./sandbox-copies.ts";
 import type { Slot } from "./slot.ts";
+import { type Progress, StartDeadlines } from "./start-deadlines.ts";
 import { subjectOf } from "./subject.ts";
 
 export interface SlotsOptions extends Omit<HostsOptions, "occupancy"> {
@@ -71,11 +63,13 @@ const requests = {
   snapshot: { ...instanceRoutes.snapshot, maxBytes: responseLimits.state },
 } as const;
 
-/** The current step of a start, for its timeout error. */
-interface Progress {
-  step: string;
-  /** Why it waits for the server; null while it does not. */
-  waitsFor: string | null;
+/** The start of an instance. */
+interface Start {
+  readonly environment: EnvironmentVersion;
+  readonly owner: string;
+  readonly initial: InitialState;
+  readonly signal: AbortSignal;
+  readonly progress: Progress;
 }
 
 /** Gives each instance a slot in a sandbox and starts it there. The only owner of this server's sandboxes and of their occupancy. */
@@ -84,13 +78,13 @@ export class Slots {
   readonly #occupancy: Occupancy;
   readonly #hosts: Hosts;
   readonly #disposal = new Disposal();
-  /** Starts in progress, by instance. */
-  readonly #starts = new Map<string, Progress>();
+  readonly #deadlines: StartDeadlines;
   readonly #episodes: ProgramEpisodes;
   readonly sandboxCopies: SandboxCopies;
 
   constructor(options: SlotsOptions) {
     this.#options = options;
+    this.#deadlines = new StartDeadlines(options.startTimeoutMs);
     this.#occupancy = new Occupancy({ now: options.now, onExit: (sandbox, ids, exit) => this.#onExit(sandbox, ids, exit) });
     this.#hosts = new Hosts({ ...options, occupancy: this.#occupancy });
     this.#episodes = new ProgramEpisodes({
@@ -139,39 +133,19 @@ export class Slots {
   }
 
   /** The start timeout covers all of it: the process, its code and the environment's setup. */
-  async occupy(environment: EnvironmentVersion, owner: string, initial: InitialState, signal: AbortSignal): Promise<Slot> {
-    const { startTimeoutMs } = this.#options;
-    const deadline = AbortSignal.timeout(startTimeoutMs);
-    const progress: Progress = { step: "its process has not loaded its code yet", waitsFor: null };
-    this.#starts.set(initial.id, progress);
-    try {
-      return await this.#occupy(environment, owner, initial, AbortSignal.any([signal, deadline]), progress);
-    } catch (cause) {
-      // A start that instances share has the deadline of the first of them.
-      if (signal.aborted || (!deadline.aborted && !isOutOfTime(cause))) throw cause;
-      const { name, version } = environment;
-      const step = progress.waitsFor ?? waitedFor(cause) ?? progress.step;
-      const message = `${name}@${version} did not start within ${startTimeoutMs / 1_000} s (the server's startTimeout): ${step}`;
-      if (progress.waitsFor === null) throw new PlatformError("instance.start_timeout", message, { cause });
-      throw new PlatformError("sandbox.no_capacity", message, { cause, details: { retryAfterSeconds: 5 } });
-    } finally {
-      this.#starts.delete(initial.id);
-    }
+  occupy(environment: EnvironmentVersion, owner: string, initial: InitialState, signal: AbortSignal): Promise<Slot> {
+    return this.#deadlines.run(initial.id, environment, signal, (deadline, progress) =>
+      this.#occupy({ environment, owner, initial, signal: deadline, progress }),
+    );
   }
 
   /** What the start of an instance waits for; null if it goes on. A start that runs out of time meanwhile fails for this reason. */
   noteWait(instanceId: string, why: string | null): void {
-    const progress = this.#starts.get(instanceId);
-    if (progress !== undefined) progress.waitsFor = why;
+    this.#deadlines.noteWait(instanceId, why);
   }
 
-  async #occupy(
-    environment: EnvironmentVersion,
-    owner: string,
-    initial: InitialState,
-    signal: AbortSignal,
-    progress: Progress,
-  ): Promise<Slot> {
+  async #occupy(start: Start): Promise<Slot> {
+    const { environment, owner, initial, signal, progress } = start;
     const { bundleFolder, pool, engine } = this.#options;
     if (initial.storedInstance !== undefined) {
       progress.step = "its stored processes do not run yet";
@@ -183,8 +157,8 @@ export class Slots {
     const program = programOf(environment, engine, isolation === "shared" ? environment.config.deployConfig?.arguments : initial.arguments);
     if (program !== null) {
       progress.step = "its program has not answered yet";
-      if (isolation === "instance") return this.#occupyProgram(program, environment, owner, initial, signal, progress);
-      return this.#occupySharedProgram(program, environment, owner, initial, signal, progress);
+      if (isolation === "instance") return this.#occupyProgram(program, start);
+      return this.#occupySharedProgram(program, start);
     }
     const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes, pool.limitsFor(environment), engine);
     const { tasks } = this.#options;
@@ -215,28 +189,28 @@ export class Slots {
   }
 
   /** Creates the instance in a process that has a slot for it. */
-  async #createIn(sandbox: Sandbox, slot: Slot, initial: InitialState, signal: AbortSignal): Promise<Slot> {
-    try {
+  #createIn(sandbox: Sandbox, slot: Slot, initial: InitialState, signal: AbortSignal): Promise<Slot> {
+    return this.#begin(sandbox, slot, initial.id, async () => {
       const { method, path } = hostRoutes.create;
       if (initial.taskSandboxes !== undefined) await this.#options.tasks.links.open(sandbox);
       await this.#request(slot, { method, path, maxBytes: responseLimits.instance, body: createBody(initial), signal });
+    });
+  }
+
+  /** Begins the instance in its slot, which is released if that fails. */
+  async #begin(sandbox: Sandbox, slot: Slot, id: string, begin: () => Promise<void>): Promise<Slot> {
+    try {
+      await begin();
       return slot;
     } catch (error) {
       const cause = await exitCauseOf(sandbox, error);
-      await this.release(slot, initial.id);
+      await this.release(slot, id);
       throw cause;
     }
   }
 
   /** A program with the routes of a host is used as a process that has loaded a bundle. */
-  async #occupySharedProgram(
-    program: Program,
-    environment: EnvironmentVersion,
-    owner: string,
-    initial: InitialState,
-    signal: AbortSignal,
-    progress: Progress,
-  ): Promise<Slot> {
+  async #occupySharedProgram(program: Program, { environment, owner, initial, signal, progress }: Start): Promise<Slot> {
     const { bundleFolder } = this.#options;
     const folder = program.bundleDigest === null ? undefined : await bundleFolder(program.bundleDigest);
     const kind = programHost(program, { environment, owner, initial, folder }, this.#options);
@@ -247,14 +221,7 @@ export class Slots {
   }
 
   /** The program answers for the instance, without the routes of a host. It cannot open a second container, so the server does. */
-  async #occupyProgram(
-    program: Program,
-    environment: EnvironmentVersion,
-    owner: string,
-    initial: InitialState,
-    signal: AbortSignal,
-    progress: Progress,
-  ): Promise<Slot> {
+  async #occupyProgram(program: Program, { environment, owner, initial, signal, progress }: Start): Promise<Slot> {
     const { pool, runtimes, engine, bundleFolder, tasks } = this.#options;
     const { id, variables, egress, sandboxSnapshot: snapshot } = initial;
     const runtime = runtimes.runtimeOf([environment.owner, owner], environment.config.deployConfig?.runtime);
@@ -277,19 +244,14 @@ export class Slots {
         throw explainMissing(error, program, engine);
       });
     const slot = this.#programSlot(sandbox, id, program);
-    try {
+    return this.#begin(sandbox, slot, id, async () => {
       if (initial.taskSandboxes?.hasSecond === true) {
         progress.step = "its second container does not run yet";
         await tasks.sandboxes.open(sandbox.id, id, { purpose: "second", name: TASK_SANDBOX, episode: "" }, signal);
       }
       progress.step = "its episode has not begun yet";
       await this.#episodes.begin(slot, initial, signal);
-      return slot;
-    } catch (error) {
-      const cause = await exitCauseOf(sandbox, error);
-      await this.release(slot, id);
-      throw cause;
-    }
+    });
   }
 
   #programSlot(sandbox: Sandbox, id: string, program: Program): Slot {
@@ -329,15 +291,10 @@ export class Slots {
     const sandbox = await pool.copy(copy, signal);
     this.#occupancy.add(sandbox, id);
     const slot: Slot = { sandboxId: sandbox.id, address: sandbox.address, prefix: instancePrefix(id), isOwnSandbox: true };
-    try {
+    return this.#begin(sandbox, slot, id, async () => {
       const path = fillPath(hostRoutes.rename, { id: parentId });
       await this.#request(slot, { method: hostRoutes.rename.method, path, maxBytes: responseLimits.instance, body: { id }, signal });
-      return slot;
-    } catch (error) {
-      const cause = await exitCauseOf(sandbox, error);
-      await this.release(slot, id);
-      throw cause;
-    }
+    });
   }
 
   /** Releases an instance's slot; a sandbox of its own is destroyed. Never fails. */
@@ -443,14 +400,4 @@ export class Slots {
     const { clients, startTimeoutMs } = this.#options;
     return requestSandbox(clients, slot.sandboxId, slot.address, { ...request, timeoutMs: startTimeoutMs });
   }
-}
-
-function isOutOfTime(cause: unknown): boolean {
-  return isPlatformError(cause, "request.cancelled") || (cause instanceof DOMException && cause.name === "TimeoutError");
-}
-
-/** What the engine was waiting for when a start ran out of time; null if it does not say. */
-function waitedFor(cause: unknown): string | null {
-  const step = isPlatformError(cause, "request.cancelled") ? cause.details.waitedFor : undefined;
-  return typeof step === "string" ? step : null;
 }
