@@ -30,6 +30,7 @@ export {
   type SnapshotFidelity,
   type SnapshotPart,
 } from "./engine/engine.ts";
+export type { EngineHost, EngineKind, EngineVariant, ImageAccess, ImageStore, OpenEngine } from "./engine/kind.ts";
 export type {
   SeenServices,
   ServiceEngine,
@@ -39,11 +40,11 @@ export type {
   ServiceStatus,
   ServiceStorage,
 } from "./engine/service.ts";
+export { DEFAULT_ENGINE, type EngineName, engineNames, engines } from "./engines.ts";
 export { type ProbeResult, probeProgram, probeUserNamespaces } from "./host/probe.ts";
 export { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "./host/process-table.ts";
-export { type ImageStore, type ImageStoreOptions, imageName, openImageStore } from "./image-store.ts";
 export type { LayerStore } from "./images/layers.ts";
-export { isRegistryReference } from "./images/reference.ts";
+export { imageName, isRegistryReference } from "./images/reference.ts";
 export type { UnpackLimits } from "./images/unpack/limits.ts";
 export {
   connectInit,
@@ -65,6 +66,7 @@ export { type ApiCounters, KubernetesApi, type KubernetesObject } from "./kubern
 export { isKubernetesError, KubernetesError } from "./kubernetes/api/error.ts";
 export { KubernetesEngine } from "./kubernetes/engine.ts";
 export { NO_EGRESS } from "./kubernetes/network.ts";
+export { clusterAccess } from "./kubernetes/open.ts";
 export type { KubernetesEngineOptions } from "./kubernetes/options.ts";
 export { type PodTemplates, readTemplates } from "./kubernetes/pod/templates.ts";
 export { type ClusterProbe, probeCluster, type RefusedRight, refusedRights } from "./kubernetes/probe.ts";

@@ -1,5 +1,5 @@
+import type { EngineHost } from "@aenv/sandbox";
 import type { Logger } from "pino";
-import type { OpenEngineOptions } from "./engine.ts";
 import type { SandboxEvents } from "./instances/sandbox-events.ts";
 import type { Metrics } from "./operations/metrics.ts";
 
@@ -11,9 +11,7 @@ export interface EngineReportsOptions {
 }
 
 /** What an engine reports goes to the log, to the owners of the instances and to the metrics. */
-export function engineReports(
-  options: EngineReportsOptions,
-): Pick<OpenEngineOptions, "log" | "warn" | "onRefused" | "onLimit" | "onReady"> {
+export function engineReports(options: EngineReportsOptions): Omit<EngineHost, "runner"> {
   const { logger, logFailure, events, metrics } = options;
   return {
     log: (line) => logger.info(line),

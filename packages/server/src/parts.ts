@@ -1,4 +1,4 @@
-import type { SandboxEngine } from "@aenv/sandbox";
+import type { EngineKind } from "@aenv/sandbox";
 import type { Access } from "./access/access.ts";
 import type { Delegates } from "./access/delegates.ts";
 import type { ServerConfig } from "./config/config.ts";
@@ -21,8 +21,8 @@ export interface ServerParts {
   readonly builtIns?: BuiltIns;
   /** Opens sessions, rollouts and OpenEnv, which use the server through its own ports. */
   readonly openTrainerServices: OpenTrainerServices;
-  /** Instead of the one of the configuration. It runs the command `runner`. */
-  readonly engine?: SandboxEngine;
+  /** Instead of that of the configuration. */
+  readonly engine?: EngineKind<ServerConfig>;
 }
 
 export interface RunningServer extends AsyncDisposable {

@@ -7,7 +7,7 @@ import { createFirstToken } from "./access/first-token.ts";
 import { openAccess } from "./access/open.ts";
 import { openControlPort } from "./api/open.ts";
 import { openCommands } from "./commands/open.ts";
-import { openEngine } from "./engine.ts";
+import { assertSafe, locationOf, openEngine } from "./engine.ts";
 import { engineReports } from "./engine-reports.ts";
 import { openGateway } from "./gateway/open.ts";
 import { openPorts } from "./gateway/ports/open.ts";
@@ -21,7 +21,6 @@ import { RewardPhases } from "./instances/reward-phases.ts";
 import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
 import { instanceSettings } from "./instances/settings.ts";
 import { Lifecycle } from "./lifecycle/lifecycle.ts";
-import { assertSafe, locationOf } from "./location.ts";
 import { metricSources } from "./metric-sources.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
@@ -42,7 +41,6 @@ import { readClient } from "./workers/server-routes.ts";
 /** Opens every component. If one fails to open, those that are open are closed again. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { config } = parts;
-  assertSafe(config);
   const logger = createLogger(config.logLevel);
   const logFailure = (message: string) => (error: unknown) => logger.error({ err: error }, message);
   const drainMs = config.drainTime === null ? null : parseDuration(config.drainTime);
@@ -88,9 +86,9 @@ async function open(parts: OpenParts): Promise<RunningServer> {
     onDelegateEnded: (token) => workers()?.delegateEnded(token),
   });
   const reports = engineReports({ logger, logFailure, events: () => instances.sandboxEvents, metrics: () => metrics });
-  const { engine, runner } =
-    parts.engine === undefined ? openEngine({ ...parts, ...reports }) : { engine: parts.engine, runner: parts.runner };
+  const { engine, runner } = await openEngine(config, { ...parts, ...reports }, parts.engine);
   lifecycle.on("close", () => engine.close());
+  assertSafe(config, engine);
   const clients = new SandboxClients((sandboxId) => workers()?.sandboxEnded(sandboxId));
   lifecycle.on("close", () => clients.close());
   /** What most components need. */
@@ -116,7 +114,7 @@ async function open(parts: OpenParts): Promise<RunningServer> {
     isInUse: inUse(rows, serviceTable),
     ...(parts.builtIns !== undefined && { builtIns: parts.builtIns }),
   });
-  const settings = instanceSettings(config);
+  const settings = instanceSettings(config, engine);
   const opened = openInstances({
     ...core,
     ...settings,
@@ -127,7 +125,7 @@ async function open(parts: OpenParts): Promise<RunningServer> {
     scheduler,
     memoryGate,
     isAdministrator: async (owner) => !access.isOn || tokens.isAdministrator(owner),
-    location: await locationOf(config),
+    location: await locationOf(config, engine),
     machine: hostname(),
     shown,
     onEnded: (id) => workers()?.ended(id),

@@ -31,7 +31,7 @@ export async function gradePredictions({ benchmark, module, dataset }: Graded, o
   const byTask = new Map(predictions.map((prediction) => [prediction.taskId, prediction]));
   const cancel = terminal.stopSignal();
   await using source = await openSource(benchmark.folder, { ...options, dataDir: dataset.dataDir }, terminal);
-  const { engine = "process", out } = options;
+  const { engine, out } = options;
   const taskIds = predictions.filter(({ arguments: graded }) => graded !== null).map(({ taskId }) => taskId);
   await requireImages({ benchmark, module, dataset, engine, taskIds, variables: options.var ?? {} }, terminal);
   const settings = settingsOf(source, predictions, dataset, options);

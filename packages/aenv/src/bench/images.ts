@@ -3,16 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "@aenv/contract";
 import type { BenchModule, ImageSource } from "@aenv/kit";
-import { type ImageStore, openImageStore } from "@aenv/sandbox";
-import { imageLimits, readServerConfig } from "@aenv/server";
+import type { ImageStore } from "@aenv/sandbox";
+import { type EngineName, engines } from "@aenv/sandbox/engines";
+import { readServerConfig } from "@aenv/server";
 import { buildImage, chooseBuilder, saveImage, writeLayout } from "../image/build-image.ts";
 import { fileSource } from "../image/source.ts";
-import type { EngineName } from "../rollout/engine-option.ts";
 import { engineSettings } from "../rollout/engine-settings.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-
-export type ImageEngine = Exclude<EngineName, "process">;
 
 /** An image that tasks need. */
 export interface NeededImage {
@@ -24,14 +22,10 @@ export interface NeededImage {
 }
 
 /** The store of the engine that a command with this engine uses, with the settings of its variables. */
-export function openStore(engine: ImageEngine, terminal: Terminal): ImageStore {
-  const { flags, variables } = engineSettings(engine, terminal.env);
-  const config = readServerConfig({ flags, variables });
-  const { home, imageStore, dockerSocket, registryAuth, insecureRegistries } = config;
-  const auth = { ...(registryAuth !== null && { authFile: registryAuth }), variables: terminal.env };
-  return engine === "docker"
-    ? openImageStore({ engine, socket: dockerSocket, ...auth })
-    : openImageStore({ engine, home, folder: String(imageStore), insecureRegistries, unpackLimits: imageLimits(config), ...auth });
+export async function openStore(engine: EngineName, terminal: Terminal): Promise<ImageStore> {
+  const store = engines[engine].openImages?.(readServerConfig(engineSettings(engine, terminal.env)), { variables: terminal.env });
+  if (store === undefined) throw new Error(`the engine ${engine} stores no images`);
+  return store;
 }
 
 export interface ListedTasks {
@@ -39,7 +33,7 @@ export interface ListedTasks {
   readonly dataFolder: string;
   /** All if not given. */
   readonly taskIds: readonly string[] | undefined;
-  readonly engine: ImageEngine;
+  readonly engine: EngineName;
   /** Variables of the instances in which they are played. */
   readonly variables?: Readonly<Record<string, string>>;
 }

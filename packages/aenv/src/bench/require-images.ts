@@ -1,6 +1,6 @@
 import type { BenchModule } from "@aenv/kit";
+import { DEFAULT_ENGINE, type EngineName, engines } from "@aenv/sandbox/engines";
 import type { Benchmark } from "../project/benchmarks.ts";
-import type { EngineName } from "../rollout/engine-option.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Dataset } from "./dataset.ts";
@@ -12,7 +12,7 @@ export interface RequiredImages {
   readonly benchmark: Benchmark;
   readonly module: BenchModule;
   readonly dataset: Dataset;
-  readonly engine: EngineName;
+  readonly engine: EngineName | undefined;
   readonly taskIds: readonly string[];
   /** Variables of the run's instances. */
   readonly variables?: Readonly<Record<string, string>>;
@@ -20,18 +20,18 @@ export interface RequiredImages {
 
 /** Pulls the images of tasks that the engine lacks. Throws before anything is played if some cannot be had, and names them all. */
 export async function requireImages(required: RequiredImages, terminal: Terminal): Promise<void> {
-  const { benchmark, module, dataset, engine, taskIds, variables = {} } = required;
+  const { benchmark, module, dataset, engine = DEFAULT_ENGINE, taskIds, variables = {} } = required;
   const { name } = benchmark;
   const needed = await module.imagesOf?.(dataset.folder, taskIds, undefined, variables);
   if (needed === undefined || ![...needed.values()].some((images) => images.length > 0)) return;
-  if (engine === "process")
-    throw new Failure(`the tasks of ${name} run in images, which the engine process cannot run`, {
+  if (engines[engine].openImages === undefined)
+    throw new Failure(`the tasks of ${name} run in images, which the engine ${engine} cannot run`, {
       exit: "usage",
       hint: `Choose an engine that can, which needs Docker or, on Linux as root, runc: aenv bench run ${name} --engine oci`,
     });
   // Loaded only here: engines and the server take long to load.
   const { listImages, openStore, pullImages } = await import("./images.ts");
-  await using store = openStore(engine, terminal);
+  await using store = await openStore(engine, terminal);
   const all = await listImages({ module, dataFolder: dataset.folder, taskIds, engine, variables }, store);
   const absent = all.filter(({ isPresent }) => !isPresent);
   if (absent.length === 0) return;

@@ -1,7 +1,7 @@
 import { readServerConfig } from "@aenv/server";
 import type { Command } from "commander";
 import type { Check } from "../doctor/check.ts";
-import { diagnose, type EngineName } from "../doctor/checks.ts";
+import { chosenName, diagnose } from "../doctor/checks.ts";
 import { examples } from "../options/examples.ts";
 import { serverSettings } from "../server/settings.ts";
 import { Failure } from "../terminal/failure.ts";
@@ -60,9 +60,8 @@ export function define(command: Command, terminal: Terminal): void {
 async function doctor({ json = false, ...flags }: Options, terminal: Terminal): Promise<void> {
   const printer = createPrinter(terminal, json);
   const config = readServerConfig({ flags: settingsIn(flags), variables: terminal.env });
-  const { engine, runtime } = config;
   const { engines, parts } = await withSpinner(terminal, "Trying engines and tools", () => diagnose({ config, env: terminal.env }));
-  const name: EngineName = engine === "process" || engine === "kubernetes" ? engine : `${engine}/${runtime}`;
+  const name = chosenName(config);
   const chosen = engines.find((one) => one.name === name) as Check;
   printer.json({ engine: name, works: chosen.ok, engines, parts });
   if (!printer.isJson) {

@@ -2,6 +2,10 @@ import { accessSync, constants } from "node:fs";
 import { messageOf } from "@aenv/contract";
 import {
   type Architecture,
+  clusterAccess,
+  type EngineVariant,
+  engineNames,
+  engines,
   initProgram,
   type ProbeResult,
   probeCluster,
@@ -16,10 +20,10 @@ import {
   probeSubnet,
   probeUserNamespaces,
 } from "@aenv/sandbox";
-import { clusterAccess, type ServerConfig } from "@aenv/server";
+import type { ServerConfig } from "@aenv/server";
 import { findBuilders } from "../image/builder.ts";
 import type { Check } from "./check.ts";
-import { diagnoseCluster, neededOfCluster } from "./cluster/diagnose.ts";
+import { diagnoseCluster } from "./cluster/diagnose.ts";
 import { installCommand } from "./install.ts";
 
 export interface Diagnosis {
@@ -28,8 +32,10 @@ export interface Diagnosis {
   readonly parts: readonly Check[];
 }
 
-export const engineNames = ["process", "oci/runc", "oci/runsc", "docker/runc", "docker/runsc", "kubernetes"] as const;
-export type EngineName = (typeof engineNames)[number];
+/** Every engine with each of its runtimes, such as `oci/runc`. */
+const VARIANTS: ReadonlyMap<string, EngineVariant> = new Map(
+  engineNames.flatMap((engine) => engines[engine].variants.map((variant) => [nameOf(engine, variant), variant] as const)),
+);
 
 /** The settings of the server that decide what works. */
 export interface DoctorOptions {
@@ -51,13 +57,22 @@ export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
     }),
   );
   const parts = [...tried, ...(await clusterParts(options, tried))];
-  return { engines: engineNames.map((name) => engineCheck(name, parts)), parts };
+  return { engines: [...VARIANTS].map(([name, variant]) => engineCheck(name, variant, parts)), parts };
 }
 
-/** Only for the engine kubernetes, because it starts pods, and only if the cluster answers. */
+/** The name of the engine that these settings choose, with its runtime if it has several. */
+export function chosenName({ engine, runtime }: Pick<ServerConfig, "engine" | "runtime">): string {
+  return nameOf(engine, { ...engines[engine].variants.find((variant) => variant.runtime === runtime) });
+}
+
+function nameOf(engine: string, { runtime }: Pick<EngineVariant, "runtime">): string {
+  return runtime === undefined ? engine : `${engine}/${runtime}`;
+}
+
+/** Only for an engine that needs a cluster, because it starts pods, and only if the cluster answers. */
 async function clusterParts({ config }: DoctorOptions, tried: readonly Check[]): Promise<readonly Check[]> {
   const cluster = tried.find(({ name }) => name === "kubernetes");
-  if (config.engine !== "kubernetes" || cluster === undefined) return [];
+  if (cluster === undefined || !VARIANTS.get(chosenName(config))?.needs.includes(cluster.name)) return [];
   // An account without its rights is looked at in detail.
   if (!cluster.ok && !cluster.detail.startsWith("its account may not")) return [];
   return diagnoseCluster(config);
@@ -157,33 +172,15 @@ function partsOf({ config, env }: DoctorOptions): readonly Part[] {
   ];
 }
 
-const NEEDS: Readonly<Record<EngineName, readonly string[]>> = {
-  process: [],
-  "oci/runc": ["init", "runc", "overlay", "control groups", "network", "subnet"],
-  "oci/runsc": ["init", "runsc", "overlay", "control groups", "network", "subnet"],
-  "docker/runc": ["init", "docker"],
-  "docker/runsc": ["init", "docker with runsc"],
-  kubernetes: ["kubernetes", ...neededOfCluster],
-};
-
-const USES: Readonly<Record<EngineName, string>> = {
-  process: "processes of this machine; no isolation",
-  "oci/runc": "isolated, with the kernel of this machine",
-  "oci/runsc": "isolated, with a kernel of its own",
-  "docker/runc": "isolated by a Docker or Podman engine",
-  "docker/runsc": "the same, with a kernel of its own",
-  kubernetes: "pods of a cluster",
-};
-
-function engineCheck(name: EngineName, parts: readonly Check[]): Check {
-  const failed = parts.filter((part) => NEEDS[name].includes(part.name) && !part.ok);
+function engineCheck(name: string, { use, needs }: EngineVariant, parts: readonly Check[]): Check {
+  const failed = parts.filter((part) => needs.includes(part.name) && !part.ok);
   const [first] = failed;
   const missing = failed.map((part) => part.name).join(", ");
   return {
     name,
-    use: USES[name],
+    use,
     ok: failed.length === 0,
-    detail: failed.length === 0 ? USES[name] : `does not work without: ${missing}`,
+    detail: failed.length === 0 ? use : `does not work without: ${missing}`,
     get: first?.get ?? null,
   };
 }

@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
-import { openImageStore } from "@aenv/sandbox";
 import { describeNeeding, type Files, type Tree, temporaryTree } from "@aenv/testing";
 import picocolors from "picocolors";
 import { expect, it } from "vitest";
 import { buildImages } from "../bench/images.ts";
 import type { Terminal } from "../terminal/terminal.ts";
+import { openOciImages } from "../testing/images.ts";
 
 const MEBIBYTE = 2 ** 20;
 
@@ -60,7 +60,7 @@ describeNeeding("buildah", "images of tasks that buildah builds", () =>
       });
       const { tree, terminal } = workshop;
       truncateSync(join(tree.path, "one/base"), 64 * MEBIBYTE);
-      await using store = openImageStore({ engine: "oci", home: join(tree.path, "home") });
+      await using store = await openOciImages({ home: join(tree.path, "home") });
       const sizes: number[] = [];
       const measured = {
         ...store,
@@ -93,7 +93,7 @@ describeNeeding("buildah", "images of tasks that buildah builds", () =>
     it("leave no container, mount or process if a step fails", { timeout: 120_000 }, async () => {
       using workshop = openWorkshop({ "one/Dockerfile": 'FROM scratch\nCOPY a /a\nRUN ["/missing"]\n', "one/a": "" });
       const { tree, terminal, buildah } = workshop;
-      await using store = openImageStore({ engine: "oci", home: join(tree.path, "home") });
+      await using store = await openOciImages({ home: join(tree.path, "home") });
       const missing = await buildImages([sourceOf(tree, "one")], store, terminal);
       expect([...missing.values()].join()).toContain("could not be built");
       expectNothingLeft(tree, buildah);
@@ -104,7 +104,7 @@ describeNeeding("buildah", "images of tasks that buildah builds", () =>
       using workshop = openWorkshop({ "one/Dockerfile": dockerfile, "one/STOP HERE": "" });
       const { tree, terminal, buildah } = workshop;
       truncateSync(join(tree.path, "one/STOP HERE"), 2_048 * MEBIBYTE);
-      await using store = openImageStore({ engine: "oci", home: join(tree.path, "home") });
+      await using store = await openOciImages({ home: join(tree.path, "home") });
       await expect(buildImages([sourceOf(tree, "one")], store, terminal)).rejects.toMatchObject({ message: "stopped" });
       expectNothingLeft(tree, buildah);
     });

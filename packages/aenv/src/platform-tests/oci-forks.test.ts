@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openImageStore } from "@aenv/sandbox";
 import type { SandboxProcess } from "@aenv/sdk";
 import { describeNeeding, temporaryTree, writeSmallImage } from "@aenv/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Environment } from "../index.ts";
 import { aenv } from "../testing/cli.ts";
+import { openOciImages } from "../testing/images.ts";
 import { callTool, urlOf } from "./calls.ts";
 import { askCounting, countingProgram } from "./fixtures/counting-program.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
@@ -199,7 +199,7 @@ describeNeeding("runsc", "a platform whose sandboxes can be copied", () => {
 
   it("forks a plain image with its running shell, if the request does not say with what", async () => {
     using tree = temporaryTree();
-    await using store = openImageStore({ engine: "oci", home: platform.home });
+    await using store = await openOciImages({ home: platform.home });
     const archive = await writeSmallImage(tree.path, {});
     await store.load("plain:1", `docker-archive:${archive}`, AbortSignal.timeout(60_000));
     await platform.demand("POST", "/env", { name: "plain", version: "1.0.0", artifacts: [{ type: "image", content: "plain:1" }] });

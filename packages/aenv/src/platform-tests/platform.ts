@@ -20,8 +20,8 @@ export interface PlatformOptions {
   readonly flags?: Readonly<Record<string, unknown>>;
   /** A home that outlives this platform, for restarts and several servers; the caller deletes it. */
   readonly home?: string;
-  /** Makes the sandboxes of this home; processes by default. */
-  readonly engine?: (home: string) => NonNullable<ServerParts["engine"]>;
+  /** Makes the sandboxes; that of the flags by default. */
+  readonly engine?: NonNullable<ServerParts["engine"]>;
 }
 
 /** A complete server for a test: on loopback, on free ports, in a temporary home. */
@@ -103,7 +103,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
       worker: testWorker,
       openTrainerServices,
       version: "0.0.0",
-      ...(options.engine !== undefined && { engine: options.engine(home) }),
+      ...(options.engine !== undefined && { engine: options.engine }),
     });
   } catch (error) {
     await clear(home, isOwnHome).catch(() => {});

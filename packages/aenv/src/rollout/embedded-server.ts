@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { formatRef } from "@aenv/contract";
+import type { EngineName } from "@aenv/sandbox/engines";
 import { HubClient } from "@aenv/sdk";
 import { readServerConfig, startServer } from "@aenv/server";
 import { openTrainerServices } from "@aenv/trainer";
@@ -9,7 +10,6 @@ import type { Project } from "../project/project.ts";
 import { runnerCode, runnerCommand } from "../server/runner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { createHome, removeAbandonedHomes } from "./embedded-homes.ts";
-import type { EngineName } from "./engine-option.ts";
 import { engineSettings } from "./engine-settings.ts";
 
 /** A server in this process with one environment published on it. */

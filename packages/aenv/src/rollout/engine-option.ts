@@ -1,8 +1,9 @@
-import type { ServerConfig } from "@aenv/server";
+import { type EngineName, engineNames, engines } from "@aenv/sandbox/engines";
 import { type Command, Option } from "commander";
 
-export const engines = ["process", "oci", "docker"] as const satisfies readonly ServerConfig["engine"][];
-export type EngineName = (typeof engines)[number];
+const usable = engineNames.filter((name) => engines[name].embeddedSettings !== undefined);
+/** The engines with images of their own on this machine. */
+export const imageEngines = engineNames.filter((name) => engines[name].openImages !== undefined);
 
 export interface EngineOptions {
   readonly engine?: EngineName;
@@ -10,6 +11,6 @@ export interface EngineOptions {
 
 export function addEngineOption(command: Command): Command {
   return command.addOption(
-    new Option("--engine <engine>", "what runs sandboxes: process, or for environments with images oci or docker").choices(engines),
+    new Option("--engine <engine>", "what runs sandboxes: process, or for environments with images oci or docker").choices(usable),
   );
 }

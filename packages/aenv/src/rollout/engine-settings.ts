@@ -1,9 +1,9 @@
 import { tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
+import { type EngineName, engines } from "@aenv/sandbox/engines";
 import { type ServerConfig, variableOf } from "@aenv/server";
 import { homeFolder } from "@aenv/server/folders";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { EngineName } from "./engine-option.ts";
 
 /** Settings of `aenv server` that decide how an engine runs sandboxes. A command with a server of its own takes them from the same variables. */
 const ENGINE_SETTINGS = [
@@ -45,8 +45,9 @@ const SHARE_FOR_SANDBOXES = 0.8;
 
 /** The settings of the engine of a server inside of a command. */
 export function engineSettings(engine: EngineName, env: Terminal["env"]): EngineSettings {
-  // Plain processes end with the command, so its files can be where the system removes them.
-  if (engine === "process") return { homes: tmpdir(), flags: { engine }, variables: {} };
+  const { openImages, embeddedSettings } = engines[engine];
+  // Sandboxes without images end with the command, so its files can be where the system removes them.
+  if (openImages === undefined) return { homes: tmpdir(), flags: { engine }, variables: {} };
   const home = homeFolder(env.AENV_HOME);
   const defaults: Readonly<Record<string, unknown>> = {
     // Images are kept for the next command.
@@ -54,8 +55,7 @@ export function engineSettings(engine: EngineName, env: Terminal["env"]): Engine
     taskMemoryTotalMb: Math.floor((SHARE_FOR_SANDBOXES * memoryBytes()) / 2 ** 20),
     // An image may have to be unpacked, with many others at the same time.
     startTimeout: "10m",
-    // Who runs the command may start any container with them.
-    ...(engine === "docker" && { taskCapabilities: "docker" }),
+    ...embeddedSettings,
   };
   const variables = Object.fromEntries(ENGINE_SETTINGS.map((key) => [variableOf(key), env[variableOf(key)]]));
   const unset = Object.entries(defaults).filter(([key]) => !variables[variableOf(key)]);

@@ -1,4 +1,5 @@
 import { isObject, splitRef } from "@aenv/contract";
+import { DEFAULT_ENGINE } from "@aenv/sandbox/engines";
 import type { EnvironmentOptions } from "@aenv/sdk";
 import type { Command } from "commander";
 import { collectPair } from "../options/pairs.ts";
@@ -57,7 +58,7 @@ export async function openSource(named: string, options: SourceOptions, terminal
       startEmbeddedServer(project, {
         loadTimeoutMs: options.loadTimeout,
         dataDir: options.dataDir ?? dataDir(terminal.env),
-        engine: options.engine ?? "process",
+        engine: options.engine ?? DEFAULT_ENGINE,
         env: terminal.env,
         onOutput: (text) => terminal.stderr.write(text),
       }),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Trajectory } from "@aenv/contract";
-import { ProcessEngine } from "@aenv/sandbox";
+import { engines, ProcessEngine } from "@aenv/sandbox";
 import { faulty, type ModelFault, modelFaults, scriptedOpenAi, temporaryTree } from "@aenv/testing";
 import { publish, startPlatform } from "aenvironment/platform-tests";
 import { expect, it } from "vitest";
@@ -26,15 +26,19 @@ it(`accounts for each of ${TASKS * SAMPLES} episodes exactly once while one in t
 }, async () => {
   using tree = temporaryTree();
   const log = join(tree.path, "rewards.log");
-  const engines: FaultyEngine[] = [];
+  const opened: FaultyEngine[] = [];
   await using platform = await startPlatform({
     store: "memory:",
-    engine: (home) => {
-      engines.push(new FaultyEngine(new ProcessEngine({ home }), { seed: SEED, longestLife: 1_600, variables: { MORTAL_LOG: log } }));
-      return engines[0] as FaultyEngine;
+    engine: {
+      ...engines.process,
+      open: async ({ home }, { runner }) => {
+        const engine = new FaultyEngine(new ProcessEngine({ home }), { seed: SEED, longestLife: 1_600, variables: { MORTAL_LOG: log } });
+        opened.push(engine);
+        return { engine, runner };
+      },
     },
   });
-  const [engine] = engines as [FaultyEngine];
+  const [engine] = opened as [FaultyEngine];
   const environment = await publish(platform, mortal, { isolation: "shared" });
   engine.failsStarts = true;
   const faults = new Map<ModelFault, number>();

@@ -46,6 +46,20 @@ export async function openBaseRoot({ folder, runner, nodePath = process.execPath
   };
 }
 
+/** Opens the files of sandboxes without an image at the first call, and again after a failure. */
+export function openBaseOnce(engine: string, home: string, runnerCode: (() => Promise<string>) | undefined): () => Promise<BaseRoot> {
+  if (runnerCode === undefined) throw new PlatformError("internal", `the engine ${engine} needs the code of the runner`);
+  let opening: Promise<BaseRoot> | undefined;
+  const open = async () => openBaseRoot({ folder: join(home, "base-root"), runner: await runnerCode() });
+  return () => {
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+}
+
 /** Debian's Node has some of its modules in /usr/share. */
 function separateModules(): readonly string[] {
   const { node_builtin_shareable_builtins: paths } = process.config.variables as { node_builtin_shareable_builtins?: readonly string[] };

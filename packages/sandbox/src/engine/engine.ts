@@ -9,6 +9,10 @@ export interface EngineAbilities {
   readonly images: boolean;
   /** A sandbox cannot see or harm other sandboxes and the machine. */
   readonly isolates: boolean;
+  /** Sandboxes run on other machines than this process, so their number and their starts do not depend on its processors. */
+  readonly elsewhere: boolean;
+  /** A sandbox without `memoryMb` has a limit that the engine's own settings give it. */
+  readonly ownMemory: boolean;
   /** Memory and time limits are enforced against intent, not only against accidents. */
   readonly limits: boolean;
   /** Which limits a sandbox may have that others do not have, whatever the machine's storage is. */
@@ -57,6 +61,8 @@ export interface EngineAbilities {
 export const noAbilities: EngineAbilities = {
   images: false,
   isolates: false,
+  elsewhere: false,
+  ownMemory: false,
   limits: false,
   ownLimits: [],
   capabilities: false,
@@ -359,6 +365,10 @@ export interface ExportedSnapshot extends SnapshotDescription {
 export interface SandboxEngine {
   readonly name: string;
   readonly can: EngineAbilities;
+  /** Names the place of its sandboxes if servers of several machines reach them; absent if only servers of this machine with the same home do. */
+  readonly location?: string;
+  /** Why its sandboxes run no commands, and what to do, for an engine that can be opened so that they do. */
+  readonly commandsHint?: string;
   /** Proves to the init of each sandbox of this engine that a connection comes from the platform. */
   readonly initKey?: KeyObject;
   /** Only for engines with the ability `services`. */

@@ -47,6 +47,13 @@ export function isRegistryReference(text: string): boolean {
   }
 }
 
+/** The full name of an image in a registry. Throws for what is no such name. */
+export function imageName(text: string): string {
+  const reference = parseReference(text);
+  if (reference.from === "registry") return formatReference(reference);
+  throw new PlatformError("request.invalid", `'${text}' is a place of an image and not a name, such as my-env:1.0.0`);
+}
+
 /** The same for references that mean the same. `parseReference` reads it back. */
 export function formatReference(reference: ImageReference): string {
   if (reference.from === "docker-daemon") return `docker-daemon:${reference.name}`;

@@ -53,6 +53,7 @@ const ADOPT_AFTER_MS = 60_000;
 export class KubernetesEngine implements SandboxEngine {
   readonly name = "kubernetes";
   readonly can: EngineAbilities;
+  readonly location?: string;
   readonly initKey: KeyObject;
   readonly services: KubernetesServices;
   readonly #options: KubernetesEngineOptions;
@@ -80,6 +81,7 @@ export class KubernetesEngine implements SandboxEngine {
     const homeId = options.group ?? openHomeId(folder);
     assertOptions(options, homeId);
     this.can = abilitiesOf(options);
+    if (options.group !== undefined) this.location = `kubernetes:${options.namespace}/${options.group}`;
     const { templates = readTemplates(null), serviceTemplates = readServiceTemplates(null) } = options;
     for (const warning of [...templates.warnings, ...serviceTemplates.warnings]) options.log?.(warning);
     this.#api = new KubernetesApi(options.access);

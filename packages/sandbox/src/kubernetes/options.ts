@@ -59,6 +59,9 @@ export function abilitiesOf({ networkPolicies = true, runscClass }: KubernetesEn
     ...noAbilities,
     images: true,
     isolates: true,
+    elsewhere: true,
+    // That of its template.
+    ownMemory: true,
     limits: true,
     findsStrays: true,
     ports: true,

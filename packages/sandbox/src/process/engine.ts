@@ -64,6 +64,8 @@ export interface ProcessEngineOptions {
  */
 export class ProcessEngine implements SandboxEngine {
   readonly name = "process";
+  readonly commandsHint =
+    "plain processes have no commands and files unless the server runs with --process-commands; the engines oci and docker always have them";
   readonly #options: Required<Omit<ProcessEngineOptions, "home">>;
   readonly #folders: SandboxFolders;
   readonly #table: ProcessTable = openProcessTable();

@@ -34,7 +34,7 @@ export class SandboxAccess {
     const { id, container } = readAddress(address);
     const row = await instances.get(id, caller);
     const slot = slotOf(row);
-    if (!engine.can.commands) throw unsupported(engine.name === "process" ? PROCESS_HINT : `the engine '${engine.name}' runs no commands`);
+    if (!engine.can.commands) throw unsupported(engine.commandsHint ?? `the engine '${engine.name}' runs no commands`);
     instances.uses.begin(row);
     try {
       const sandbox = await this.#find(row, slot, container);
@@ -65,8 +65,6 @@ export class SandboxAccess {
   }
 }
 
-const PROCESS_HINT =
-  "plain processes have no commands and files unless the server runs with --process-commands; the engines oci and docker always have them";
 const SHARED =
   'instances of this environment share a process, so none has a sandbox of its own; set deployConfig.isolation to "instance" and publish a new version';
 

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type EgressPolicy, egressPolicy, messageOf, PlatformError, parseBytes, parseDuration, parseIpv4Network } from "@aenv/contract";
+import { DEFAULT_ENGINE, engineNames, engines } from "@aenv/sandbox/engines";
 import { z } from "zod";
 import { dataFolder, homeFolder } from "./folders.ts";
 
@@ -11,6 +12,7 @@ const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) =>
 const count = number.int().min(0);
 const bytes = z.union([z.number().int().min(0), z.string().transform(readBytes)], { error: "must be a size such as 10 GiB" });
 
+const CHOICES = new Intl.ListFormat("en-GB", { type: "disjunction" });
 const LINK_URL = /^https?:\/\/\*(?:\.[a-z0-9-]+)+(?::\d{1,5})?\/?$/i;
 
 /** Of a process, if the operator has chosen none. */
@@ -72,11 +74,9 @@ export const serverConfig = z.strictObject({
       "accept an instance's unguessable id instead of a token on the data port, as the original's clients require, while the token that created the instance is valid",
     ),
   engine: z
-    .enum(["process", "oci", "docker", "kubernetes"])
-    .default("process")
-    .describe(
-      "what isolates instances: process (plain processes of this machine), oci (own files, processes and network; Linux, root), docker (the same with Docker or Podman) or kubernetes (pods of a cluster)",
-    ),
+    .enum(engineNames)
+    .default(DEFAULT_ENGINE)
+    .describe(`what isolates instances: ${CHOICES.format(engineNames.map((name) => `${name} (${engines[name].summary})`))}`),
   runtime: z
     .enum(["runc", "runsc"])
     .default("runc")

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseDuration } from "@aenv/contract";
+import type { EngineAbilities, SandboxEngine } from "@aenv/sandbox";
 import { DEFAULT_MEMORY_MB, parseEgressLimit, type ServerConfig } from "../config/config.ts";
 import type { OpenInstancesOptions } from "./open.ts";
 import { Secrets } from "./secrets.ts";
@@ -25,12 +26,12 @@ type Settings = Pick<
 >;
 
 /** What the configuration of the server says about instances. */
-export function instanceSettings(config: ServerConfig): Settings {
+export function instanceSettings(config: ServerConfig, { can }: SandboxEngine): Settings {
   const roundMs = parseDuration(config.round);
   return {
     home: config.home,
     blobs: join(config.home, "blobs"),
-    maxHosts: config.maxHosts ?? defaultHosts(config),
+    maxHosts: config.maxHosts ?? defaultHosts(can),
     // Empty hosts are ready processes like those of the pool.
     maxEmptyHosts: config.poolTotal,
     defaultTtl: config.defaultTtl,
@@ -54,7 +55,7 @@ export function instanceSettings(config: ServerConfig): Settings {
   };
 }
 
-/** More processes than cores would not run faster. Pods are on other machines, and have as many instances each as the next one is started at. */
-function defaultHosts({ engine }: ServerConfig): number {
-  return engine === "kubernetes" ? Number.POSITIVE_INFINITY : availableParallelism();
+/** More processes than cores would not run faster. Those on other machines have as many instances each as the next one is started at. */
+function defaultHosts({ elsewhere }: EngineAbilities): number {
+  return elsewhere ? Number.POSITIVE_INFINITY : availableParallelism();
 }

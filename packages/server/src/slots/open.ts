@@ -1,5 +1,6 @@
 import { availableParallelism, freemem } from "node:os";
 import { parseDuration } from "@aenv/contract";
+import type { EngineAbilities } from "@aenv/sandbox";
 import { DEFAULT_MEMORY_MB, type ServerConfig, variableOf } from "../config/config.ts";
 import { MemoryGate } from "./memory-gate.ts";
 import { Pool, type PoolOptions } from "./pool.ts";
@@ -26,7 +27,7 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
   verifier: Verifier;
 } {
   const startTimeoutMs = parseDuration(config.startTimeout);
-  const scheduler = new Scheduler(workLimits(config, availableParallelism()));
+  const scheduler = new Scheduler(workLimits(config, rest.engine.can, availableParallelism()));
   const runtimes = new RuntimePolicy({ engine: rest.engine, runtime: config.runtime, runcOwners: config.runcOwners });
   const pool = new Pool({
     ...rest,
@@ -41,7 +42,7 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
     refillAfterMs: REFILL_AFTER_MS,
     startTimeoutMs,
     sandboxLimits: {
-      ...memoryLimit(config),
+      ...memoryLimit(config, rest.engine.can),
       ...(config.cpus !== null && { cpus: config.cpus }),
       ...(config.diskMb !== null && { diskMb: config.diskMb }),
       ...(config.processes !== null && { processes: config.processes }),
@@ -57,8 +58,8 @@ function mayHaveSecret({ username, password, search }: URL): boolean {
   return `${username}${password}${search}` !== "";
 }
 
-/** Pods have the limit of their template, unless the operator has chosen another one. */
-function memoryLimit({ engine, memoryMb }: ServerConfig): { readonly memoryMb?: number } {
+/** The engine's own limit holds unless the operator has chosen another one. */
+function memoryLimit({ memoryMb }: ServerConfig, { ownMemory }: EngineAbilities): { readonly memoryMb?: number } {
   if (memoryMb !== null) return { memoryMb };
-  return engine === "kubernetes" ? {} : { memoryMb: DEFAULT_MEMORY_MB };
+  return ownMemory ? {} : { memoryMb: DEFAULT_MEMORY_MB };
 }

@@ -1,17 +1,17 @@
+import type { EngineAbilities } from "@aenv/sandbox";
 import type { ServerConfig } from "../config/config.ts";
 import type { WorkKind, WorkLimits } from "./scheduler.ts";
 import { WAITING_VERIFICATIONS } from "./verifier.ts";
 
-export type WorkSettings = Pick<
-  ServerConfig,
-  "engine" | "startsAtOnce" | "verifications" | "verificationsPerOwner" | "rolloutsAtOnce" | "poolMax"
->;
+export type WorkSettings = Pick<ServerConfig, "startsAtOnce" | "verifications" | "verificationsPerOwner" | "rolloutsAtOnce" | "poolMax">;
 
 /** How much work of each kind this server does at the same time. */
-export function workLimits(config: WorkSettings, cores: number): Record<WorkKind, WorkLimits> {
+export function workLimits(
+  config: WorkSettings,
+  { elsewhere }: Pick<EngineAbilities, "elsewhere">,
+  cores: number,
+): Record<WorkKind, WorkLimits> {
   const { startsAtOnce, poolMax } = config;
-  // Pods start on the nodes of the cluster. Here, a start is little more than waiting, such as for an image.
-  const isElsewhere = config.engine === "kubernetes";
   return {
     creations: { atOnce: startsAtOnce, maxWaiting: 50_000 },
     verifications: { atOnce: config.verifications, atOncePerOwner: config.verificationsPerOwner, ...WAITING_VERIFICATIONS },
@@ -21,9 +21,10 @@ export function workLimits(config: WorkSettings, cores: number): Record<WorkKind
       reserve: { places: config.rolloutsAtOnce, perOwner: Math.ceil(config.rolloutsAtOnce / 16) },
     },
     // Images may have to be pulled for them, so they do not take the turns of process starts.
-    "task sandboxes": { atOnce: isElsewhere ? startsAtOnce : 4 * cores },
-    "process starts": isElsewhere
-      ? { atOnce: startsAtOnce, aheadAtOnce: Math.max(1, Math.min(poolMax, startsAtOnce)) }
+    "task sandboxes": { atOnce: elsewhere ? startsAtOnce : 4 * cores },
+    "process starts": elsewhere
+      ? // What starts on another machine is little more than waiting here, such as for an image.
+        { atOnce: startsAtOnce, aheadAtOnce: Math.max(1, Math.min(poolMax, startsAtOnce)) }
       : // A start is mostly CPU work with some waiting, so two per core. One at a time ahead of need, to leave the cores to calls.
         { atOnce: 2 * cores, aheadAtOnce: 1 },
   };

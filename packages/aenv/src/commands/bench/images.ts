@@ -1,12 +1,14 @@
 import type { ImageSource } from "@aenv/kit";
+import type { EngineName } from "@aenv/sandbox/engines";
 import { type Command, Option } from "commander";
 import { addDataOptions, type DataOptions } from "../../bench/data-options.ts";
 import { openDataset } from "../../bench/dataset.ts";
-import type { ImageEngine, Missing, NeededImage } from "../../bench/images.ts";
+import type { Missing, NeededImage } from "../../bench/images.ts";
 import { loadBenchModule } from "../../bench/module.ts";
 import { examples } from "../../options/examples.ts";
 import { collect, collectPair } from "../../options/pairs.ts";
 import { getBenchmark } from "../../project/benchmarks.ts";
+import { imageEngines } from "../../rollout/engine-option.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { createPrinter, type Printer } from "../../terminal/printer.ts";
 import { countText, table } from "../../terminal/table.ts";
@@ -14,7 +16,7 @@ import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options extends DataOptions {
   readonly task?: readonly string[];
-  readonly engine: ImageEngine;
+  readonly engine: EngineName;
   readonly pull?: boolean;
   readonly build?: boolean;
   readonly buildArg?: Readonly<Record<string, string>>;
@@ -31,9 +33,7 @@ export function define(command: Command, terminal: Terminal): void {
     .argument("<name>", "the benchmark, or the folder of a project");
   addDataOptions(command)
     .option("-t, --task <id>", "only the images of this task; may be repeated", collect)
-    .addOption(
-      new Option("--engine <engine>", "whose images: those of oci, or of the Docker daemon").choices(["oci", "docker"]).default("oci"),
-    )
+    .addOption(new Option("--engine <engine>", "whose images: those of oci, or of the Docker daemon").choices(imageEngines).default("oci"))
     .option("--pull", "pull missing images from their registries")
     .option("--build", "build missing images that have a Dockerfile, with Docker, podman or buildah")
     .option("--build-arg <NAME=VALUE>", "an ARG of the Dockerfiles, for --build; may be repeated", collectPair)
@@ -63,7 +63,7 @@ async function images(named: string, options: Options, terminal: Terminal): Prom
   const dataset = await openDataset(benchmark, options, terminal);
   // Loaded only here: engines and the server take long to load.
   const { buildImages, listImages, loadImage, openStore, pullImages } = await import("../../bench/images.ts");
-  await using store = openStore(options.engine, terminal);
+  await using store = await openStore(options.engine, terminal);
   for (const pair of Object.entries(options.load ?? {})) await loadImage(pair, store, terminal);
   const list = () => listImages({ module, dataFolder: dataset.folder, taskIds: options.task, engine: options.engine }, store);
   let found = await list();

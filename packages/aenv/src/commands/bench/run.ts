@@ -43,7 +43,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function run(named: string, program: readonly string[], options: Options, terminal: Terminal): Promise<void> {
   const benchmark = getBenchmark(named, terminal.cwd);
   const module = await loadBenchModule(benchmark);
-  const { engine = "process", systemUrl, from, out } = options;
+  const { engine, systemUrl, from, out } = options;
   if (systemUrl !== undefined && from !== undefined)
     throw new Failure("--from prepares data on this machine, and a server has its own", {
       exit: "usage",

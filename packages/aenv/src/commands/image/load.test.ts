@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { openImageStore } from "@aenv/sandbox";
 import { describeNeeding, temporaryTree, writeSmallImage } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { aenv } from "../../testing/cli.ts";
+import { openOciImages } from "../../testing/images.ts";
 
 describe("image load", () => {
   it("asks for the name of an image that its source does not name", async () => {
@@ -36,8 +36,8 @@ describe("image load", () => {
       await promisify(execFile)("skopeo", ["copy", "--quiet", "docker-archive:image.tar", "oci:layout:two"], { cwd: tree.path });
       const two = await load("oci:layout:two", "--image-store", folder);
       expect(two).toMatchObject({ image: "docker.io/library/two:latest", place: folder });
-      await using own = openImageStore({ engine: "oci", home });
-      await using shared = openImageStore({ engine: "oci", home, folder });
+      await using own = await openOciImages({ home });
+      await using shared = await openOciImages({ home, imageStore: folder });
       expect([await own.has("one:1"), await own.has("two"), await shared.has("two")]).toEqual([true, false, true]);
     });
   });

@@ -1,8 +1,9 @@
 import { resolve } from "node:path";
+import { type EngineName, engines } from "@aenv/sandbox/engines";
 import { type Command, Option } from "commander";
-import type { ImageEngine } from "../../bench/images.ts";
 import { loadSource } from "../../image/source.ts";
 import { examples } from "../../options/examples.ts";
+import { imageEngines } from "../../rollout/engine-option.ts";
 import { Failure } from "../../terminal/failure.ts";
 import { createPrinter } from "../../terminal/printer.ts";
 import { withSpinner } from "../../terminal/spinner.ts";
@@ -10,7 +11,7 @@ import type { Terminal } from "../../terminal/terminal.ts";
 
 interface Options {
   readonly name?: string;
-  readonly engine?: ImageEngine;
+  readonly engine?: EngineName;
   readonly home?: string;
   readonly imageStore?: string;
   readonly config?: string;
@@ -25,9 +26,7 @@ export function define(command: Command, terminal: Terminal): void {
     )
     .argument("<source>", "docker-daemon:NAME, oci:FOLDER[:NAME], or the path of an archive of docker save")
     .option("--name <name>", "the name of the image, as config.json names it; that of the source if not given")
-    .addOption(
-      new Option("--engine <engine>", "the server's engine; that of its settings if not given, else oci").choices(["oci", "docker"]),
-    )
+    .addOption(new Option("--engine <engine>", "the server's engine; that of its settings if not given, else oci").choices(imageEngines))
     .option("--home <folder>", "the server's home folder [$AENV_HOME]")
     .option("--image-store <folder>", "the server's setting imageStore, if it has one [$AENV_IMAGE_STORE]")
     .option("-c, --config <file>", "the server's config file, if it has one")
@@ -53,10 +52,7 @@ async function load(text: string, options: Options, terminal: Terminal): Promise
       hint: `Give the name that config.json has in artifacts, such as: aenv image load ${text} --name my-env:1.0.0`,
     });
   // Loaded only here: engines and the server take long to load.
-  const [{ openImageStore, imageName }, { imageLimits, readServerConfig }] = await Promise.all([
-    import("@aenv/sandbox"),
-    import("@aenv/server"),
-  ]);
+  const [{ imageName }, { readServerConfig }] = await Promise.all([import("@aenv/sandbox"), import("@aenv/server")]);
   const image = imageName(name);
   const { home, imageStore, config: file } = options;
   const config = readServerConfig({
@@ -67,21 +63,13 @@ async function load(text: string, options: Options, terminal: Terminal): Promise
     variables: terminal.env,
     ...(file !== undefined && { file: resolve(terminal.cwd, file) }),
   });
-  const engine = options.engine ?? (config.engine === "docker" ? "docker" : "oci");
-  const dockerSocket = socketOf(terminal.env.DOCKER_HOST) ?? config.dockerSocket;
-  await using store = openImageStore(
-    engine === "docker"
-      ? { engine, socket: config.dockerSocket, dockerSocket }
-      : {
-          engine,
-          home: config.home,
-          dockerSocket,
-          unpackLimits: imageLimits(config),
-          ...(config.imageStore !== null && { folder: config.imageStore }),
-        },
-  );
+  const engine = options.engine ?? (imageEngines.includes(config.engine) ? config.engine : "oci");
+  const daemonSocket = socketOf(terminal.env.DOCKER_HOST) ?? config.dockerSocket;
+  const opening = engines[engine].openImages?.(config, { daemonSocket });
+  if (opening === undefined) throw new Error(`the engine ${engine} stores no images`);
+  await using store = await opening;
   await withSpinner(terminal, `Loading ${image}`, () => store.load(image, source, terminal.stopSignal()));
-  const place = engine === "docker" ? `the Docker daemon at ${config.dockerSocket}` : (config.imageStore ?? config.home);
+  const { place } = store;
   printer.json({ image, source, engine, place });
   const { colors } = printer.output;
   printer.print(`${colors.green("✔")} ${colors.bold(image)} ${colors.dim(`is loaded for the engine ${engine}, in ${place}`)}`);

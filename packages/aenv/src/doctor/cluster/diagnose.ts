@@ -1,6 +1,6 @@
 import { messageOf } from "@aenv/contract";
-import { KubernetesApi, type PodTemplates, readTemplates } from "@aenv/sandbox";
-import { clusterAccess, type ServerConfig } from "@aenv/server";
+import { clusterAccess, engines, KubernetesApi, type PodTemplates, readTemplates } from "@aenv/sandbox";
+import type { ServerConfig } from "@aenv/server";
 import type { Check } from "../check.ts";
 import { clusterChecks, failed, passed } from "./checks.ts";
 import { readFacts } from "./facts.ts";
@@ -13,7 +13,7 @@ const POD = { name: "pod", use: "starts the base image and runs a command in it"
 const NETWORK = { name: "network policies", use: "sandboxes without outgoing connections" };
 
 /** The checks without which the engine does not work. The others are about what it is used for. */
-export const neededOfCluster: readonly string[] = ["cluster rights", "quota", "runtime classes", "pod templates", POD.name];
+const needed: readonly string[] = engines.kubernetes.variants.flatMap(({ needs }) => needs);
 
 /** Everything about the cluster of the configuration. Starts two pods and removes them. */
 export async function diagnoseCluster(config: ServerConfig): Promise<readonly Check[]> {
@@ -34,7 +34,7 @@ export async function diagnoseCluster(config: ServerConfig): Promise<readonly Ch
   try {
     const facts = await readFacts(api, config, AbortSignal.timeout(TIMEOUT_MS));
     const checks = clusterChecks({ config, template, templateClasses: classesOf(templates), facts });
-    const stopped = checks.find(({ name, ok }) => neededOfCluster.includes(name) && !ok);
+    const stopped = checks.find(({ name, ok }) => needed.includes(name) && !ok);
     if (stopped !== undefined) return [...checks, failed(POD, `not tried: ${stopped.name} failed`, stopped.get ?? "")];
     return [...checks, ...(await trialChecks(config, templates))];
   } finally {

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseDuration } from "@aenv/contract";
-import { connectInit, KubernetesEngine, type PodTemplates, type Sandbox } from "@aenv/sandbox";
-import { clusterAccess, type ServerConfig } from "@aenv/server";
+import { clusterAccess, connectInit, KubernetesEngine, type PodTemplates, type Sandbox } from "@aenv/sandbox";
+import type { ServerConfig } from "@aenv/server";
 
 /** What happened when pods were started. */
 export interface Trial {
