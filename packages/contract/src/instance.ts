@@ -38,8 +38,11 @@ export const instance = z.looseObject({
   labels: z.record(z.string(), z.string()).nullish(),
   /** Requested options that the engine does not support. */
   warnings: z.array(z.string()).nullish(),
-  /** What makes the sandbox, and the version of the server; only an AEnv platform reports them. */
+  /** What makes the sandbox; only an AEnv platform reports this, as it does the next two. */
   engine: z.string().nullish(),
+  /** Whether the sandbox can neither see nor harm the machine that it runs on. */
+  isolated: z.boolean().nullish(),
+  /** The version of the server. */
   server_version: z.string().nullish(),
   /** How much of its parent a fork continues with. */
   fork_fidelity: z.string().nullish(),

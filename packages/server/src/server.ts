@@ -212,7 +212,7 @@ async function open(parts: OpenParts): Promise<RunningServer> {
   const controlPort = openControlPort({
     ...core,
     ...commands,
-    runtime: { engine: engine.name, version },
+    runtime: { engine: engine.name, isolated: engine.can.isolates, version },
     hub,
     instances,
     list,

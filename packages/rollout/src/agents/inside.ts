@@ -66,8 +66,8 @@ export function insideAgent(options: InsideOptions): ProgramAgent {
   };
 }
 
-function isMachine({ engine }: Pick<ProgramPlace, "engine">): boolean {
-  return engine === "process";
+function isMachine({ isIsolated }: Pick<ProgramPlace, "isIsolated">): boolean {
+  return isIsolated === false;
 }
 
 function sandboxOf({ sandbox }: Pick<ProgramPlace, "sandbox">): EpisodeSandbox {

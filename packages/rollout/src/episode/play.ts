@@ -215,9 +215,10 @@ async function playTurns(
   const task = { id: episode.task?.id ?? null, instruction: episode.task?.instruction ?? null };
   if (isProgram(agent)) {
     if (recorder === null) throw new AgentError(`the agent '${agent.name}' is a program, and no recording server was opened for it`);
-    const { sandbox = null } = instance;
+    const { sandbox = null, runtime } = instance;
+    const isIsolated = runtime?.isIsolated ?? null;
     const agentUrl = await instance.agentUrl({ signal: cancel });
-    return playProgram(episode, agent, { recorder, agentUrl, model, task, seed: spec.seed, sandbox, engine });
+    return playProgram(episode, agent, { recorder, agentUrl, model, task, seed: spec.seed, sandbox, engine, isIsolated });
   }
   const oracle = () => instance.episode.oracle({ signal: cancel });
   return episode.play(await agent.begin({ task, tools: episode.tools, seed: spec.seed, oracle }));

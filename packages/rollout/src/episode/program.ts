@@ -18,6 +18,7 @@ export interface ProgramOptions {
   /** The sandbox of a program that runs inside. */
   readonly sandbox: EpisodeSandbox | null;
   readonly engine: string | null;
+  readonly isIsolated: boolean | null;
 }
 
 /**
@@ -25,8 +26,8 @@ export interface ProgramOptions {
  * for it as for every agent, and the program is stopped when it reaches one or when the episode is done.
  */
 export async function playProgram(episode: Episode, agent: ProgramAgent, options: ProgramOptions): Promise<StopReason> {
-  const { recorder, agentUrl, model, task, seed, sandbox, engine } = options;
-  await agent.prepare?.({ sandbox, engine, signal: episode.signal });
+  const { recorder, agentUrl, model, task, seed, sandbox, engine, isIsolated } = options;
+  await agent.prepare?.({ sandbox, engine, isIsolated, signal: episode.signal });
   const stop = new AbortController();
   let running: AbortSignal = stop.signal;
   let reason: StopReason | null = null;
@@ -89,6 +90,7 @@ export async function playProgram(episode: Episode, agent: ProgramAgent, options
         task,
         sandbox,
         engine,
+        isIsolated,
         report: (facts) => episode.record.report(facts),
         tools: episode.tools,
         seed,

@@ -47,6 +47,8 @@ export interface ProgramPlace {
   readonly sandbox: EpisodeSandbox | null;
   /** What made the sandbox, such as `oci`; null if that is not known. */
   readonly engine: string | null;
+  /** Whether the sandbox is more than processes of its machine; null if that is not known. */
+  readonly isIsolated: boolean | null;
   readonly signal: AbortSignal;
 }
 

@@ -76,6 +76,8 @@ export interface EpisodeInstance {
   agentUrl(options?: Options): Promise<string>;
   /** Absent if the instance is not on a platform. */
   readonly sandbox?: EpisodeSandbox;
+  /** What the platform says of the sandbox. */
+  readonly runtime?: { readonly isIsolated: boolean | null } | null;
   fork(count: number, options?: Options): Promise<EpisodeInstance[]>;
   release(): Promise<void>;
 }

@@ -57,16 +57,18 @@ export function warningsOf({ warnings }: InstanceRecord): readonly string[] {
 /** What runs an instance, as far as its server says. */
 export interface InstanceRuntime {
   readonly engine: string | null;
+  /** Whether its sandbox can neither see nor harm the machine that it runs on. */
+  readonly isIsolated: boolean | null;
   /** `shared` or `instance`. */
   readonly isolation: string | null;
   readonly serverVersion: string | null;
 }
 
-export function runtimeOf({ engine = null, server_version: serverVersion = null, env }: InstanceRecord): InstanceRuntime {
+export function runtimeOf({ engine = null, isolated: isIsolated = null, server_version: serverVersion = null, env }: InstanceRecord): InstanceRuntime {
   const isolation = env?.deploy_config?.isolation;
   // An AEnv platform gives each instance a process of its own unless the config says otherwise.
   const usual = engine === null ? null : "instance";
-  return { engine, isolation: typeof isolation === "string" ? isolation : usual, serverVersion };
+  return { engine, isIsolated, isolation: typeof isolation === "string" ? isolation : usual, serverVersion };
 }
 
 /** Only an AEnv platform sets this, and it does not forward tokens to environments. The original's gateway would forward them. */

@@ -18,7 +18,7 @@ describe("a client that disconnects before the response", () => {
       dataUrl: () => "http://127.0.0.1",
       shown: (text) => text,
       dataAccess: null,
-      runtime: { engine: "memory", version: "0" },
+      runtime: { engine: "memory", isolated: false, version: "0" },
     });
     await using app = await startApp(routes);
     const { token } = await app.tokens.create({ owner: "ada", roles: ["trainer"] });

@@ -44,6 +44,7 @@ export interface InstanceRouteOptions {
 /** What runs the instances, for the provenance of trajectories. */
 interface Runtime {
   readonly engine: string;
+  readonly isolated: boolean;
   readonly version: string;
 }
 
@@ -314,6 +315,7 @@ export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceReco
     agent_url: `${dataPort.url}/agent/${row.agentKey}/mcp`,
     data_url: dataPort.url,
     engine: dataPort.runtime.engine,
+    isolated: dataPort.runtime.isolated,
     server_version: dataPort.runtime.version,
     ...(dataPort.access !== null && { data_access: dataPort.access }),
   };
