@@ -64,7 +64,12 @@ export interface InstanceRuntime {
   readonly serverVersion: string | null;
 }
 
-export function runtimeOf({ engine = null, isolated: isIsolated = null, server_version: serverVersion = null, env }: InstanceRecord): InstanceRuntime {
+export function runtimeOf({
+  engine = null,
+  isolated: isIsolated = null,
+  server_version: serverVersion = null,
+  env,
+}: InstanceRecord): InstanceRuntime {
   const isolation = env?.deploy_config?.isolation;
   // An AEnv platform gives each instance a process of its own unless the config says otherwise.
   const usual = engine === null ? null : "instance";
