@@ -14,7 +14,7 @@ export async function measureForks(report: Report, image: BenchImage, scale: Sca
     ["files", measureFiles],
     ["memory", measureMemory],
   ] as const) {
-    if (machine.engine.can.snapshots.includes(fidelity)) await measure(report, machine, scale);
+    if (machine.engine.snapshots?.fidelities.includes(fidelity)) await measure(report, machine, scale);
     else report.skip(`snapshots of ${fidelity}`, "the oci engine takes none");
   }
 }
@@ -31,10 +31,10 @@ async function measureFiles(report: Report, machine: Machine, { rounds, files }:
     let id = "";
     times.push(
       await millisecondsOf(async () => {
-        id = (await parent.snapshot?.("files", signal))?.id ?? "";
+        id = (await parent.snapshots?.take("files", signal))?.id ?? "";
       }),
     );
-    await machine.engine.removeSnapshot?.(id);
+    await machine.engine.snapshots?.remove(id);
   }
   report.add({
     name: `snapshot of files, ${files * 0.1} MB changed in ${files} files, only the init runs, p50`,
@@ -51,7 +51,7 @@ async function measureMemory(report: Report, machine: Machine, { memoryMb, forks
   await runIn(machine, parent, ["memory", String(memoryMb)]);
   let id = "";
   const stored = await millisecondsOf(async () => {
-    id = (await parent.snapshot?.("memory", signal))?.id ?? "";
+    id = (await parent.snapshots?.take("memory", signal))?.id ?? "";
   });
   const all = await millisecondsOf(() =>
     Promise.all(Array.from({ length: forks }, () => machine.create({ runtime: "runsc", snapshot: id }))),

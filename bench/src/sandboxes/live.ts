@@ -32,8 +32,8 @@ export async function measureCommands(report: Report, image: BenchImage, { round
     },
     runc: () => millisecondsOf(() => run("runc", ["--root", root, "exec", container, PROGRAM])),
     freeze: async () => {
-      freezes.push(await millisecondsOf(async () => sandbox.freeze?.()));
-      thaws.push(await millisecondsOf(async () => sandbox.thaw?.()));
+      freezes.push(await millisecondsOf(async () => sandbox.freezing?.freeze()));
+      thaws.push(await millisecondsOf(async () => sandbox.freezing?.thaw()));
       return 0;
     },
   });

@@ -28,10 +28,9 @@ export class Machine implements AsyncDisposable {
     return this.engine.create(spec, signal);
   }
 
-  connect({ initAddress }: Sandbox): Promise<InitConnection> {
-    const { initKey } = this.engine;
-    if (initAddress === undefined || initKey === undefined) throw new Error(`the engine ${this.engine.name} runs no commands`);
-    return connectInit(initAddress, initKey, signal);
+  connect({ commands }: Sandbox): Promise<InitConnection> {
+    if (commands === undefined) throw new Error(`the engine ${this.engine.name} runs no commands`);
+    return connectInit(commands.address, this.engine.commands.key, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

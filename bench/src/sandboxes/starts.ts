@@ -71,7 +71,7 @@ export async function measureStarts(report: Report, image: BenchImage, { rounds 
 /** A snapshot of a sandbox in which nothing runs but the init. */
 async function snapshotOf(machine: Machine, runtime: SandboxRuntime, fidelity: SnapshotFidelity): Promise<string> {
   const sandbox = await machine.create({ runtime });
-  const snapshot = await sandbox.snapshot?.(fidelity, new AbortController().signal);
+  const snapshot = await sandbox.snapshots?.take(fidelity, new AbortController().signal);
   await sandbox.destroy();
   await machine.engine.fillPools();
   if (snapshot === undefined) throw new Error(`the oci engine stores no ${fidelity}`);

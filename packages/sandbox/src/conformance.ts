@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Duplex, Readable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Sandbox, SandboxEngine, SandboxSnapshot, SandboxSpec } from "./engine/engine.ts";
+import type { Sandbox, SandboxEngine, SandboxPorts, SandboxSnapshot, SandboxSpec } from "./engine/engine.ts";
 import { openProcessTable } from "./host/process-table.ts";
 
 /** What the program in a sandbox does; `fixtures/program.js` implements all of them. */
@@ -30,6 +30,7 @@ export interface EngineCase {
 
 const claims = [
   "a sandbox answers when create resolves",
+  "a sandbox has the capabilities that its engine states",
   "a program that exits at once is a failed start with its last output",
   "a program that never listens is a failed start after the timeout",
   "a program that listens but never answers is a failed start after the timeout",
@@ -136,6 +137,19 @@ export function describeEngine(name: string, engineCase: EngineCase): void {
       const sandbox = await make(engine, { id: "first", labels: { owner: "ada" } });
       expect(await ask(sandbox, "GET", "/health")).toEqual({ success: true });
       expect(sandbox).toMatchObject({ id: "first", labels: { owner: "ada" } });
+    });
+
+    claim("a sandbox has the capabilities that its engine states", async () => {
+      const { engine } = start();
+      const { commands, ports, freezing, egress, snapshots } = await make(engine);
+      expect({ commands: !!commands, ports: !!ports, freezes: !!freezing, egress: !!egress, snapshots: !!snapshots }).toEqual({
+        commands: engine.commands !== undefined,
+        ports: engine.can.ports,
+        freezes: engine.can.freezes,
+        egress: engine.egress?.changes === true,
+        snapshots: engine.snapshots !== undefined,
+      });
+      for (const fidelity of snapshots?.fidelities ?? []) expect(engine.snapshots?.fidelities).toContain(fidelity);
     });
 
     for (const [title, behaviour, words, timeoutMs] of [
@@ -375,27 +389,28 @@ export function describeEngine(name: string, engineCase: EngineCase): void {
       async () => {
         const { signal } = new AbortController();
         const { engine } = start();
-        expect(engine.can.exportsSnapshots).toBe(engine.exportSnapshot !== undefined && engine.importSnapshot !== undefined);
-        if (!engine.can.snapshots.includes("files")) return;
+        if (!engine.snapshots?.fidelities.includes("files")) return;
         const parent = await make(engine);
         await ask(parent, "POST", "/file?line=one");
-        const snapshot = (await parent.snapshot?.("files", signal)) as SandboxSnapshot;
+        const snapshot = (await parent.snapshots?.take("files", signal)) as SandboxSnapshot;
         expect(snapshot).toMatchObject({ fidelity: "files", bytes: expect.any(Number) });
         await ask(parent, "POST", "/file?line=two");
         expect(await ask(await make(engine, { snapshot: snapshot.id }), "GET", "/file")).toEqual({ line: "one" });
-        const exported = await engine.exportSnapshot?.(snapshot.id);
+        const exported = await engine.snapshots?.export(snapshot.id);
         if (exported !== undefined) {
           const { engine: other } = start();
           const description = JSON.parse(JSON.stringify({ facts: exported.facts, parts: exported.parts }));
-          const moved = await other.importSnapshot?.(description, async (part) => exported.open(part, signal), signal);
+          const moved = await other.snapshots?.import(description, async (part) => exported.open(part, signal), signal);
           expect(await ask(await make(other, { snapshot: moved?.id ?? "" }), "GET", "/file")).toEqual({ line: "one" });
-          await expect(other.importSnapshot?.({ ...description, facts: {} }, async () => Readable.from([]), signal)).rejects.toMatchObject({
-            code: "sandbox.unsupported",
-          });
-          await other.removeSnapshot?.(moved?.id ?? "");
+          await expect(other.snapshots?.import({ ...description, facts: {} }, async () => Readable.from([]), signal)).rejects.toMatchObject(
+            {
+              code: "sandbox.unsupported",
+            },
+          );
+          await other.snapshots?.remove(moved?.id ?? "");
         }
-        await engine.removeSnapshot?.(snapshot.id);
-        await engine.removeSnapshot?.(snapshot.id);
+        await engine.snapshots?.remove(snapshot.id);
+        await engine.snapshots?.remove(snapshot.id);
         await expect(make(engine, { snapshot: snapshot.id })).rejects.toMatchObject({ code: "snapshot.not_found" });
       },
     );
@@ -418,7 +433,7 @@ async function idsOf(engine: SandboxEngine): Promise<string[]> {
 }
 
 function connectTo(sandbox: Sandbox, port: number): Promise<Duplex> {
-  return (sandbox.connect as NonNullable<Sandbox["connect"]>)(port, new AbortController().signal);
+  return (sandbox.ports as SandboxPorts).connect(port, new AbortController().signal);
 }
 
 async function textFrom(socket: Duplex): Promise<string> {

@@ -122,7 +122,7 @@ describeNeeding("docker", "the docker engine", () => {
     const plain = { command: [], listening: { kind: "none" } } as const;
 
     async function run(engine: DockerEngine, sandbox: Sandbox, script: string, user?: string): Promise<string> {
-      await using init = await connectInit(sandbox.initAddress as never, engine.initKey, signal);
+      await using init = await connectInit(sandbox.commands?.address as never, engine.commands.key, signal);
       const { stdout, stderr } = await init.run({ argv: ["/bin/sh", "-c", script], ...(user !== undefined && { user }) });
       return `${stdout}${stderr}`.trim();
     }
@@ -172,18 +172,18 @@ describeNeeding("docker", "the docker engine", () => {
       using folder = temporaryTree({ "main.js": "content" });
       const engine = newEngine();
       const sandbox = await make(engine);
-      expect(engine.can).toMatchObject({ commands: true, freezes: true, images: true, isolates: true });
+      expect(engine.can).toMatchObject({ freezes: true, images: true, isolates: true });
       expect(await run(engine, sandbox, `cat ${await sandbox.addFolder(folder.path, signal)}/main.js`, "app")).toBe("content");
       const status = async () => ((await api.call("GET", `${sandbox.path}/json`)).State as { Status: string }).Status;
-      await sandbox.freeze();
-      await sandbox.freeze();
+      await sandbox.freezing.freeze();
+      await sandbox.freezing.freeze();
       expect(await status()).toBe("paused");
       expect(await engine.list()).toEqual([sandbox]);
-      await sandbox.thaw();
-      await sandbox.thaw();
+      await sandbox.freezing.thaw();
+      await sandbox.freezing.thaw();
       expect(await textAt(sandbox, "/health")).toContain("true");
-      expect(await sandbox.cpuMs()).toBeGreaterThan(0);
-      await sandbox.freeze();
+      expect(await sandbox.freezing.cpuMs()).toBeGreaterThan(0);
+      await sandbox.freezing.freeze();
       await sandbox.destroy();
     });
 
@@ -196,7 +196,7 @@ describeNeeding("docker", "the docker engine", () => {
     it("has a /dev/shm of the size that it asks for", async () => {
       const engine = newEngine();
       const sizeOf = async (sandbox: Sandbox) => {
-        await using init = await connectInit(sandbox.initAddress as never, engine.initKey, signal);
+        await using init = await connectInit(sandbox.commands?.address as never, engine.commands.key, signal);
         const script = "const { blocks, bsize } = fs.statfsSync('/dev/shm'); console.log((blocks * bsize) / 2 ** 20)";
         return Number((await init.run({ argv: ["/bin/sh", "-c", `node -e "${script}"`] })).stdout);
       };
@@ -207,7 +207,7 @@ describeNeeding("docker", "the docker engine", () => {
     it("tells a process that its own memory limit has ended from one that was ended from outside", async () => {
       const engine = newEngine();
       const ending = async (sandbox: Sandbox) => {
-        await using init = await connectInit(sandbox.initAddress as never, engine.initKey, signal);
+        await using init = await connectInit(sandbox.commands?.address as never, engine.commands.key, signal);
         const { stdout, interruption } = await init.run({
           argv: ["/bin/sh", "-c", "node -e 'Buffer.alloc(400 * 2 ** 20, 1)'; echo $?"],
         });
@@ -258,11 +258,11 @@ describeNeeding("docker", "the docker engine", () => {
       const interfaces = () => run(engine, sandbox, "grep -c : /proc/net/dev");
       expect(await interfaces()).toBe("1");
       for (const _ of [1, 2]) {
-        await sandbox.setEgress("open");
-        await sandbox.setEgress("open");
+        await sandbox.egress?.set("open");
+        await sandbox.egress?.set("open");
         expect(await interfaces()).toBe("2");
-        await sandbox.setEgress({ allow: ["192.0.2.1:443"] });
-        await sandbox.setEgress("none");
+        await sandbox.egress?.set({ allow: ["192.0.2.1:443"] });
+        await sandbox.egress?.set("none");
         expect(await interfaces()).toBe("2");
       }
       await sandbox.destroy();
@@ -304,8 +304,8 @@ describeNeeding("docker", "the docker engine", () => {
       const { Id: id, Internal: isInternal } = await api.call("GET", `/networks/aenv-${client.path.split("-")[1]}-net-a`);
       const addresses = networkInterfaces()[`br-${String(id).slice(0, 12)}`] ?? [];
       expect([isInternal, addresses.filter(({ family }) => family === "IPv4")]).toEqual([true, []]);
-      await stranger.setEgress("none");
-      await stranger.setEgress("open");
+      await stranger.egress?.set("none");
+      await stranger.egress?.set("open");
       await service.destroy();
       expect(await ask(client, "db")).toBe("refused");
       // All at once: the last ones remove the networks.
@@ -347,8 +347,8 @@ describeNeeding("docker", "the docker engine", () => {
         variables: { NAME: "ada" },
       });
       expect(JSON.parse(await textAt(sandbox, "/"))).toEqual({ uid: 1000, folder: "/tmp", greeting: "hello ada" });
-      expect(sandbox.commandDefaults).toMatchObject({ cwd: "/tmp", env: { GREETING: "hello" } });
-      expect(sandbox.commandDefaults.env).not.toHaveProperty("NAME");
+      expect(sandbox.commands.defaults).toMatchObject({ cwd: "/tmp", env: { GREETING: "hello" } });
+      expect(sandbox.commands.defaults?.env).not.toHaveProperty("NAME");
     });
 
     it("without an image has one that its home has made, which the next server removes if it has another base", async () => {
@@ -395,7 +395,7 @@ describeNeeding("docker", "the docker engine", () => {
       });
       const engine = newEngine({ authFile, ...listed });
       const sandbox = await make(engine, { ...plain, image });
-      await using init = await connectInit(sandbox.initAddress, engine.initKey, signal);
+      await using init = await connectInit(sandbox.commands?.address, engine.commands.key, signal);
       expect((await init.files.read({ path: "/only-file" })).toString()).toBe("content");
       expect(lines.join("\n")).toMatch(/pulling 127\.0\.0\.1.*Pull complete.*/s);
       expect(lines.join("\n")).not.toContain("secret");
@@ -481,7 +481,7 @@ describeNeeding("docker", "the docker engine", () => {
       expect(await textAt(sandbox, "/health")).toContain("true");
       expect(await run(engine, sandbox, "cat /proc/version")).toMatch(/Linux version 4\.4|gvisor|4\.19/i);
       expect(await run(engine, sandbox, "touch /.aenv/run/file || echo refused")).toContain("refused");
-      await expect(sandbox.setEgress("open")).rejects.toMatchObject({ message: expect.stringContaining("gVisor reads its network") });
+      await expect(sandbox.egress?.set("open")).rejects.toMatchObject({ message: expect.stringContaining("gVisor reads its network") });
       const open = await make(engine, { ...plain, id: "open", egress: "open" });
       expect(await run(engine, open, "grep -c eth0 /proc/net/dev")).toBe("1");
     });
@@ -489,7 +489,7 @@ describeNeeding("docker", "the docker engine", () => {
     it("has policies that its runtime can apply, and others are named before it is created", () => {
       const problems = (engine: DockerEngine, runtime?: "runsc") =>
         [["open"], ["none", "open"], ["open", "none", "open"], ["none", { allow: ["example.com"] }]].map((policies) =>
-          engine.egressProblem(policies as EgressPolicy[], runtime),
+          engine.egress.problem?.(policies as EgressPolicy[], runtime),
         );
       const gvisor = expect.stringContaining("gVisor reads its network at the start");
       expect(problems(newEngine())).toEqual([null, null, null, null]);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type EgressPolicy, messageOf, PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
+  type EngineEgress,
   noAbilities,
   type Sandbox,
   type SandboxEngine,
@@ -49,7 +50,8 @@ const LIMITS_EVERY_MS = 10_000;
  */
 export class DockerEngine implements SandboxEngine {
   readonly name = "docker";
-  readonly initKey: KeyObject;
+  readonly commands: { readonly key: KeyObject };
+  readonly egress: EngineEgress;
   readonly can: EngineAbilities;
   readonly #options: DockerEngineOptions;
   readonly #folder: string;
@@ -96,26 +98,26 @@ export class DockerEngine implements SandboxEngine {
       images: true,
       folders: true,
       isolates: true,
-      limits: true,
       // The disk only on some storages of the daemon.
       ownLimits: ["cpus", "memoryMb", "shmMb"],
       capabilities: true,
       findsStrays: true,
       ports: true,
-      commands: true,
       freezes: true,
-      egress: true,
+      networks: options.runtime !== "runsc",
+      tmpfs: true,
+    };
+    this.egress = {
       // Of a sandbox with a network; one without connections has none, and nothing is refused.
       reportsRefused: false,
       // gVisor reads its network at the start, and only rules for it can be changed later.
-      changesEgress: options.runtime !== "runsc" || filterProblem(options.socket ?? DEFAULT_SOCKET) === null,
-      networks: options.runtime !== "runsc",
-      tmpfs: true,
+      changes: options.runtime !== "runsc" || filterProblem(options.socket ?? DEFAULT_SOCKET) === null,
+      problem: (policies, runtime) => this.#egressProblem(policies, runtime),
     };
     mkdirSync(join(options.home, "docker"), { recursive: true, mode: 0o700 });
     this.#folder = realpathSync(join(options.home, "docker"));
     this.#homeId = openHomeId(this.#folder);
-    this.initKey = openInitKey(options.home);
+    this.commands = { key: openInitKey(options.home) };
     this.#self = identityOf(this.#table, process.pid) ?? { pid: process.pid, start: "" };
     this.#records = new Records(join(this.#folder, "sandboxes"), { noun: "sandbox", format: 1, self: this.#self });
     this.#api = new DockerApi(options.socket ?? DEFAULT_SOCKET);
@@ -140,7 +142,7 @@ export class DockerEngine implements SandboxEngine {
       api: this.#api,
       homeId: this.#homeId,
       folder: this.#folder,
-      key: this.initKey,
+      key: this.commands.key,
       options,
       egress: this.#egress,
       networks: this.#networks,
@@ -155,7 +157,7 @@ export class DockerEngine implements SandboxEngine {
     });
   }
 
-  egressProblem(policies: readonly EgressPolicy[], runtime: SandboxRuntime | undefined): string | null {
+  #egressProblem(policies: readonly EgressPolicy[], runtime: SandboxRuntime | undefined): string | null {
     const daemon = this.#knownDaemon;
     const isRunsc = (runtime ?? this.#options.runtime ?? (daemon === null ? "runc" : defaultKind(daemon))) === "runsc";
     return this.#egress.problem(policies, { runtime: isRunsc ? "runsc" : "runc", isPodman: daemon?.isPodman === true });
@@ -234,9 +236,11 @@ export class DockerEngine implements SandboxEngine {
 
   #openSandbox(record: DockerRecord): DockerSandbox {
     const name = containerName(this.#homeId, record.id);
-    const sandbox = new DockerSandbox(record, name, this.#api, this.initKey, {
+    const sandbox = new DockerSandbox(record, name, this.#api, this.commands.key, {
       destroy: (one) => this.#destroy(one),
-      setEgress: async (one, policy) => this.#egress.change(one, policy, await this.#openDaemon()),
+      ...(this.egress.changes && {
+        setEgress: async (one: DockerSandbox, policy: EgressPolicy) => this.#egress.change(one, policy, await this.#openDaemon()),
+      }),
     });
     this.#sandboxes.set(record.id, sandbox);
     if (this.#options.onLimit !== undefined) this.#limits.add(sandbox);

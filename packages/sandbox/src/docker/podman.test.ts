@@ -53,17 +53,17 @@ describeNeeding("podman", "the docker engine with Podman", () => {
     const engine = open(home.path);
     const spec = { id: "one", command: command("serve"), variables: {}, labels: {}, startTimeoutMs: 60_000 };
     const sandbox = (await engine.create({ ...spec, memoryMb: 128, cpus: 1, processes: 200 }, signal)) as DockerSandbox;
-    await using init = await connectInit(sandbox.initAddress, engine.initKey, signal);
+    await using init = await connectInit(sandbox.commands?.address, engine.commands.key, signal);
     const run = async (script: string) => (await init.run({ argv: ["/bin/sh", "-c", script] })).stdout.toString().trim();
     expect(await run("grep -c : /proc/net/dev")).toBe("1");
     expect(await run("cat /etc/hosts")).toMatch(/policy none.*deployConfig\.egress/s);
     const status = await run("grep -E '^(CapBnd|NoNewPrivs|Seccomp):' /proc/self/status");
     expect(status.replaceAll("\t", " ")).toBe("CapBnd: 00000000000004fb\nNoNewPrivs: 1\nSeccomp: 2");
-    await sandbox.freeze();
-    await sandbox.freeze();
-    await sandbox.thaw();
-    await sandbox.thaw();
-    expect(await sandbox.cpuMs()).toBeGreaterThan(0);
+    await sandbox.freezing.freeze();
+    await sandbox.freezing.freeze();
+    await sandbox.freezing.thaw();
+    await sandbox.freezing.thaw();
+    expect(await sandbox.freezing.cpuMs()).toBeGreaterThan(0);
     await run("node -e 'const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))'").catch(() => undefined);
     expect(await sandbox.limitUse().catch(() => null)).toSatisfy(
       (use: { outOfMemoryKills: number } | null) => use === null || use.outOfMemoryKills > 0,
@@ -78,17 +78,17 @@ describeNeeding("podman", "the docker engine with Podman", () => {
     const engine = open(home.path);
     const spec = { command: [], variables: {}, labels: {}, startTimeoutMs: 60_000, listening: { kind: "none" } as const };
     const sandbox = (await engine.create({ ...spec, id: "open", egress: "open" }, signal)) as DockerSandbox;
-    await using init = await connectInit(sandbox.initAddress, engine.initKey, signal);
+    await using init = await connectInit(sandbox.commands?.address, engine.commands.key, signal);
     const interfaces = async () => (await init.run({ argv: ["grep", "-c", ":", "/proc/net/dev"] })).stdout.toString().trim();
     expect(await interfaces()).toBe("2");
-    await sandbox.setEgress("none");
+    await sandbox.egress?.set("none");
     expect(await interfaces()).toBe("1");
-    await sandbox.setEgress("open");
+    await sandbox.egress?.set("open");
     expect(await interfaces()).toBe("2");
     const closed = (await engine.create({ ...spec, id: "closed" }, signal)) as DockerSandbox;
-    await expect(closed.setEgress("open")).rejects.toMatchObject({ code: "sandbox.unsupported" });
-    expect(engine.egressProblem(["none", "open"], undefined)).toContain("Podman gives no network");
-    expect(engine.egressProblem(["open", "none", "open"], undefined)).toBeNull();
+    await expect(closed.egress?.set("open")).rejects.toMatchObject({ code: "sandbox.unsupported" });
+    expect(engine.egress.problem?.(["none", "open"], undefined)).toContain("Podman gives no network");
+    expect(engine.egress.problem?.(["open", "none", "open"], undefined)).toBeNull();
     // What its home has made of the base has the label by which a later version removes it.
     const images = await api.list("/images/json", { filters: JSON.stringify({ label: [`${HOME_LABEL}`] }) });
     expect(images.flatMap(({ RepoTags: names }) => names as string[])).toContainEqual(expect.stringContaining("aenv-base:"));

@@ -1,7 +1,15 @@
 import type { KeyObject } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { type EgressPolicy, PlatformError } from "@aenv/contract";
-import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine/engine.ts";
+import type {
+  Sandbox,
+  SandboxAddress,
+  SandboxCommands,
+  SandboxEgress,
+  SandboxExit,
+  SandboxFreezing,
+  SandboxPorts,
+} from "../engine/engine.ts";
 import { LastLines } from "../host/last-lines.ts";
 import { once } from "../host/once.ts";
 import { connectInit, type InitConnection } from "../init/connection.ts";
@@ -20,14 +28,25 @@ const STATS_TIMEOUT_MS = 4_000;
 /** What its engine does for it. */
 export interface SandboxActions {
   destroy(sandbox: DockerSandbox): Promise<void>;
-  setEgress(sandbox: DockerSandbox, policy: EgressPolicy): Promise<void>;
+  /** Absent if policies are set at the start only. */
+  readonly setEgress?: (sandbox: DockerSandbox, policy: EgressPolicy) => Promise<void>;
 }
 
 /** A container, started by this process or adopted from an earlier one. */
 export class DockerSandbox implements Sandbox {
   readonly id: string;
   readonly address: SandboxAddress;
-  readonly initAddress: SandboxAddress;
+  readonly ports: SandboxPorts = { connect: (port) => this.#connect(port) };
+  readonly egress?: SandboxEgress;
+  readonly freezing: SandboxFreezing = {
+    freeze: () => this.#change("pause", "is already paused"),
+    thaw: () => this.#change("unpause", "is not paused"),
+    cpuMs: async () => {
+      const stats = await this.#api.call("GET", `${this.path}/stats`, { query: { stream: "false", "one-shot": "true" } });
+      const { cpu_usage: usage } = stats.cpu_stats as { cpu_usage: { total_usage: number } };
+      return usage.total_usage / 1e6;
+    },
+  };
   readonly labels: Readonly<Record<string, string>>;
   readonly pid = null;
   readonly exited: Promise<SandboxExit>;
@@ -39,6 +58,7 @@ export class DockerSandbox implements Sandbox {
   readonly #api: DockerApi;
   readonly #actions: SandboxActions;
   readonly #connection: SharedConnection;
+  readonly #init: SandboxAddress;
   readonly #key: KeyObject;
   #forwarder: Forwarder | undefined;
   #exit: SandboxExit | null = null;
@@ -55,16 +75,18 @@ export class DockerSandbox implements Sandbox {
     this.name = name;
     this.path = `/containers/${name}`;
     this.address = { kind: "unix", path: programSocket(record) };
-    this.initAddress = { kind: "unix", path: initSocket(record) };
+    this.#init = { kind: "unix", path: initSocket(record) };
     this.exited = this.#exiting.promise;
     this.#api = api;
-    this.#connection = new SharedConnection((signal) => connectInit(this.initAddress, key, signal));
+    this.#connection = new SharedConnection((signal) => connectInit(this.#init, key, signal));
     this.#key = key;
     this.#actions = actions;
+    const { setEgress } = actions;
+    if (setEgress !== undefined) this.egress = { set: (policy) => this.#afterLast(() => setEgress(this, policy)) };
   }
 
-  get commandDefaults(): CommandDefaults {
-    return this.record.commandDefaults;
+  get commands(): SandboxCommands {
+    return { address: this.#init, defaults: this.record.commandDefaults };
   }
 
   get hasExited(): boolean {
@@ -134,7 +156,7 @@ export class DockerSandbox implements Sandbox {
     return this.#log({ follow: "true", since: (Date.now() / 1_000).toFixed(3) }, signal);
   }
 
-  async connect(port: number): Promise<Duplex> {
+  async #connect(port: number): Promise<Duplex> {
     const closed = (cause?: unknown) =>
       new PlatformError("sandbox.port_closed", `no process of sandbox '${this.id}' listens on port ${port}`, { cause });
     if (this.hasExited) throw closed();
@@ -151,24 +173,10 @@ export class DockerSandbox implements Sandbox {
   }
 
   /** One change after the other. */
-  setEgress(policy: EgressPolicy): Promise<void> {
-    const change = this.#lastChange.then(() => this.#actions.setEgress(this, policy));
-    this.#lastChange = change.catch(() => undefined);
-    return change;
-  }
-
-  async freeze(): Promise<void> {
-    await this.#change("pause", "is already paused");
-  }
-
-  async thaw(): Promise<void> {
-    await this.#change("unpause", "is not paused");
-  }
-
-  async cpuMs(): Promise<number> {
-    const stats = await this.#api.call("GET", `${this.path}/stats`, { query: { stream: "false", "one-shot": "true" } });
-    const { cpu_usage: usage } = stats.cpu_stats as { cpu_usage: { total_usage: number } };
-    return usage.total_usage / 1e6;
+  #afterLast(change: () => Promise<void>): Promise<void> {
+    const changing = this.#lastChange.then(change);
+    this.#lastChange = changing.catch(() => undefined);
+    return changing;
   }
 
   async #change(action: "pause" | "unpause", done: string): Promise<void> {

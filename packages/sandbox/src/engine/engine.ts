@@ -3,7 +3,10 @@ import type { Duplex, Readable } from "node:stream";
 import type { CapabilitySet, EgressPolicy, Json, SandboxOptions } from "@aenv/contract";
 import type { ServiceEngine } from "./service.ts";
 
-/** What an engine can do beyond the interface; callers check before they rely on it. */
+/**
+ * What the specification of a sandbox may contain, and what holds for each sandbox; callers check before they rely on it. What an engine and its
+ * sandboxes do on request are capabilities of their own, such as `Sandbox.freezing`: an object with all methods, or none.
+ */
 export interface EngineAbilities {
   /** Runs container images, not only commands of this machine. */
   readonly images: boolean;
@@ -13,46 +16,28 @@ export interface EngineAbilities {
   readonly elsewhere: boolean;
   /** A sandbox without `memoryMb` has a limit that the engine's own settings give it. */
   readonly ownMemory: boolean;
-  /** Memory and time limits are enforced against intent, not only against accidents. */
-  readonly limits: boolean;
   /** Which limits a sandbox may have that others do not have, whatever the machine's storage is. */
   readonly ownLimits: readonly ("cpus" | "memoryMb" | "diskMb" | "shmMb")[];
   /** Gives sandboxes the capabilities of Docker, where the operator allows it: `SandboxSpec.capabilities`. */
   readonly capabilities: boolean;
   /** Ends every descendant of a sandbox, also one that forked twice, left its session and cleared its environment. */
   readonly findsStrays: boolean;
-  /** Connects to ports on which programs inside a sandbox listen, and to no others: `Sandbox.connect` is defined. */
+  /** New sandboxes have `Sandbox.ports`. */
   readonly ports: boolean;
+  /** New sandboxes have `Sandbox.freezing`. */
+  readonly freezes: boolean;
   /** Mounts the storages that `mountPoints` name. */
   readonly mounts: boolean;
   /** Mounts folders of this machine: `SandboxSpec.mounts`. */
   readonly folders: boolean;
   /** Starts a sandbox with `initCommand`. */
   readonly initCommand: boolean;
-  /** Runs commands and accesses files in sandboxes: `Sandbox.initAddress` and `SandboxEngine.initKey` are defined. */
-  readonly commands: boolean;
-  /** Stops all processes of a sandbox and continues them: `Sandbox.freeze` and `Sandbox.thaw` are defined. */
-  readonly freezes: boolean;
-  /** What `Sandbox.snapshot` can store; empty if it is not defined. */
-  readonly snapshots: readonly SnapshotFidelity[];
-  /** Moves snapshots to other machines: `SandboxEngine.exportSnapshot` and `SandboxEngine.importSnapshot` are defined. */
-  readonly exportsSnapshots: boolean;
-  /** Restricts the outgoing connections of sandboxes by `SandboxSpec.egress`. */
-  readonly egress: boolean;
-  /** Reports all connections that a policy did not allow, also those of sandboxes that may have none. */
-  readonly reportsRefused: boolean;
-  /** Also while a sandbox runs: `Sandbox.setEgress` is defined. */
-  readonly changesEgress: boolean;
   /** Runs sandboxes that are services for each other: `SandboxSpec.networks`, `SandboxSpec.volumes` and `SandboxSpec.program`. */
   readonly networks: boolean;
   /** Sandboxes have folders in memory and lines in `/etc/hosts` that their creator chooses: `SandboxSpec.tmpfs` and `SandboxSpec.hosts`. */
   readonly tmpfs: boolean;
-  /** Creates sandboxes from templates of the operator: `SandboxSpec.template`. */
-  readonly templates: boolean;
   /** A sandbox can have a second container: `SandboxSpec.second`, and `Sandbox.second` is defined. */
   readonly seconds: boolean;
-  /** Keeps the replicas of services running by itself: `SandboxEngine.services` is defined. */
-  readonly services: boolean;
   /** What `SandboxSpec.runtime` may be; empty for engines without a choice. */
   readonly runtimes: readonly SandboxRuntime[];
 }
@@ -63,26 +48,17 @@ export const noAbilities: EngineAbilities = {
   isolates: false,
   elsewhere: false,
   ownMemory: false,
-  limits: false,
   ownLimits: [],
   capabilities: false,
   findsStrays: false,
   ports: false,
+  freezes: false,
   mounts: false,
   folders: false,
   initCommand: false,
-  commands: false,
-  freezes: false,
-  snapshots: [],
-  exportsSnapshots: false,
-  egress: false,
-  reportsRefused: false,
-  changesEgress: false,
   networks: false,
   tmpfs: false,
-  templates: false,
   seconds: false,
-  services: false,
   runtimes: [],
 };
 
@@ -290,48 +266,74 @@ export interface CommandDefaults {
   readonly user?: string;
 }
 
+/** Runs commands and accesses files: `connectInit` at this address, with the engine's key. */
+export interface SandboxCommands {
+  /** Where the init of the sandbox listens. */
+  readonly address: SandboxAddress;
+  /** Of commands that do not choose their own. Without it, the init's. */
+  readonly defaults?: CommandDefaults;
+}
+
+export interface SandboxPorts {
+  /**
+   * A new connection to a TCP port on which a process of this sandbox listens; rejects with `sandbox.port_closed` if none does.
+   * A port of any other process (the server, another sandbox, another program of the machine) is never connected to.
+   */
+  connect(port: number, signal: AbortSignal): Promise<Duplex>;
+}
+
+export interface SandboxEgress {
+  /** Changes where its programs may connect to; connections that the new policy does not allow are cut. */
+  set(policy: EgressPolicy): Promise<void>;
+}
+
+export interface SandboxFreezing {
+  /** Stops all processes until `thaw`. Both are idempotent. */
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+  /** CPU time that the sandbox has used so far, which says whether it is idle. */
+  cpuMs(): Promise<number>;
+}
+
+export interface SandboxSnapshots {
+  /** What can be stored of this sandbox. */
+  readonly fidelities: readonly SnapshotFidelity[];
+  /** Stores the sandbox as it is now, and lets it go on, also if it was frozen. */
+  take(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot>;
+}
+
+/** A sandbox that several servers see. */
+export interface SharedSandbox {
+  /** Shows what a sandbox that was started ahead is used for. */
+  describe(subject: SandboxSubject): Promise<void>;
+  /** This process looks after a sandbox of another server from now on. Idempotent. */
+  takeOver(): void;
+}
+
 export interface Sandbox {
   readonly id: string;
   readonly address: SandboxAddress;
-  /** Where the init of the sandbox listens: `connectInit` with the engine's key runs commands and accesses files. */
-  readonly initAddress?: SandboxAddress;
   /** Its second container, with commands and files of its own. It ends with the sandbox; `destroy` ends it before. */
   readonly second?: Sandbox;
-  /** Of commands that do not choose their own, for engines with `initAddress`. Without it, the init's. */
-  readonly commandDefaults?: CommandDefaults;
   readonly labels: Readonly<Record<string, string>>;
   /** Null for engines whose sandboxes are not processes of this machine. */
   readonly pid: number | null;
   /** Resolves when the sandbox has ended, also if that was before the first read. */
   readonly exited: Promise<SandboxExit>;
+  readonly commands?: SandboxCommands;
+  readonly ports?: SandboxPorts;
+  readonly egress?: SandboxEgress;
+  readonly freezing?: SandboxFreezing;
+  readonly snapshots?: SandboxSnapshots;
+  readonly shared?: SharedSandbox;
   /** The last lines of what it printed, oldest first. */
   tail(lines: number): Promise<string[]>;
   /** Lines that it prints from now on, until the signal fires or the sandbox ends. */
   follow(signal: AbortSignal): AsyncIterable<string>;
-  /**
-   * A new connection to a TCP port on which a process of this sandbox listens; rejects with `sandbox.port_closed` if none does.
-   * A port of any other process (the server, another sandbox, another program of the machine) is never connected to.
-   */
-  connect?(port: number, signal: AbortSignal): Promise<Duplex>;
-  /** Shows what a sandbox that was started ahead is used for, for engines that show it. */
-  describe?(subject: SandboxSubject): Promise<void>;
-  /** This process looks after a sandbox of another server from now on, for engines whose sandboxes several servers see. Idempotent. */
-  takeOver?(): void;
   /** Makes a folder of this machine readable in the sandbox, and returns its path there. */
   addFolder(folder: string, signal: AbortSignal): Promise<string>;
-  /** Changes where its programs may connect to; connections that the new policy does not allow are cut. */
-  setEgress?(policy: EgressPolicy): Promise<void>;
-  /** Stops all processes until `thaw`. Both are idempotent. */
-  freeze?(): Promise<void>;
-  thaw?(): Promise<void>;
-  /** CPU time that the sandbox has used so far, for engines that measure it. */
-  cpuMs?(): Promise<number>;
   /** The variables that its program was started with, as far as the program has not changed them. None without a program. */
   programVariables?(): Promise<Readonly<Record<string, string>>>;
-  /** What can be stored of it; `EngineAbilities.snapshots` if absent. */
-  readonly snapshots?: readonly SnapshotFidelity[];
-  /** Stores the sandbox as it is now, and lets it go on, also if it was frozen. */
-  snapshot?(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot>;
   /** Ends the sandbox and all its children, and removes what it left behind. Idempotent. */
   destroy(): Promise<void>;
 }
@@ -361,25 +363,64 @@ export interface ExportedSnapshot extends SnapshotDescription {
   open(part: SnapshotPart, signal: AbortSignal): Readable;
 }
 
+/** Restricts the outgoing connections of sandboxes by `SandboxSpec.egress`. */
+export interface EngineEgress {
+  /** Reports all connections that a policy did not allow, also those of sandboxes that may have none. */
+  readonly reportsRefused: boolean;
+  /** New sandboxes have `Sandbox.egress`. */
+  readonly changes: boolean;
+  /**
+   * Why one sandbox cannot have these policies, one after the other from its start on, and what to do; null if it can. For engines where that
+   * depends on more, such as the runtime.
+   */
+  problem?(policies: readonly EgressPolicy[], runtime: SandboxRuntime | undefined): string | null;
+}
+
+/** What `SandboxSnapshots.take` stored, and how it moves to other machines. */
+export interface EngineSnapshots {
+  /** What can be stored of some sandboxes, depending on their runtime. */
+  readonly fidelities: readonly SnapshotFidelity[];
+  /** Idempotent; sandboxes that were started from the snapshot keep running. */
+  remove(id: string): Promise<void>;
+  /** Describes a snapshot for other engines of this kind, also on other machines. */
+  export(id: string): Promise<ExportedSnapshot>;
+  /**
+   * Stores a snapshot that another engine has exported. `open` is called for the parts that this engine does not have yet. Rejects with
+   * `sandbox.unsupported` and the reason if sandboxes cannot be started from it here; then nothing of it is left.
+   */
+  import(description: SnapshotDescription, open: (part: SnapshotPart) => Promise<Readable>, signal: AbortSignal): Promise<SandboxSnapshot>;
+}
+
+/** Limits what an empty folder of this machine can hold, for engines that mount folders. */
+export interface EngineDisks {
+  /** Mounts a file system in the file `disk`. The folder keeps its content until `unmount`, also if this process ends. */
+  mount(disk: string, folder: string, sizeMb: number): Promise<void>;
+  /** Idempotent. The file stays. */
+  unmount(folder: string): Promise<void>;
+}
+
+/** Creates sandboxes from templates of the operator: `SandboxSpec.template`. */
+export interface EngineTemplates {
+  /** The owners whose environments may name a template; `*` for all. */
+  owners(name: string): readonly string[];
+}
+
 /** Creates sandboxes. Every engine passes the same conformance suite. */
 export interface SandboxEngine {
   readonly name: string;
   readonly can: EngineAbilities;
   /** Names the place of its sandboxes if servers of several machines reach them; absent if only servers of this machine with the same home do. */
   readonly location?: string;
+  /** Sandboxes have `Sandbox.commands`; the key proves to their inits that a connection comes from the platform. */
+  readonly commands?: { readonly key: KeyObject };
   /** Why its sandboxes run no commands, and what to do, for an engine that can be opened so that they do. */
   readonly commandsHint?: string;
-  /** Proves to the init of each sandbox of this engine that a connection comes from the platform. */
-  readonly initKey?: KeyObject;
-  /** Only for engines with the ability `services`. */
+  readonly egress?: EngineEgress;
+  readonly snapshots?: EngineSnapshots;
+  readonly disks?: EngineDisks;
+  readonly templates?: EngineTemplates;
+  /** Keeps the replicas of services running by itself. */
   readonly services?: ServiceEngine;
-  /** The owners whose environments may name a template of the operator; `*` for all. Defined by engines with templates. */
-  templateOwners?(name: string): readonly string[];
-  /**
-   * Why one sandbox cannot have these policies, one after the other from its start on, and what to do; null if it can. For engines where that
-   * depends on more than `can`, such as the runtime.
-   */
-  egressProblem?(policies: readonly EgressPolicy[], runtime: SandboxRuntime | undefined): string | null;
   /**
    * Resolves when the sandbox answers `GET /health`, with any status: a blank runner answers 503.
    * Rejects with `sandbox.start_failed` and the reason.
@@ -387,26 +428,6 @@ export interface SandboxEngine {
   create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox>;
   /** The sandboxes that run, including those of an earlier server process on the same home. */
   list(): Promise<readonly Sandbox[]>;
-  /**
-   * Limits what an empty folder of this machine can hold, by a file system in the file `disk`, for engines with the ability `folders` that can do
-   * so. The folder keeps its content until `unmountDisk`, also if this process ends.
-   */
-  mountDisk?(disk: string, folder: string, sizeMb: number): Promise<void>;
-  /** Idempotent. The file stays. */
-  unmountDisk?(folder: string): Promise<void>;
-  /** Deletes a snapshot. Idempotent; sandboxes that were started from it keep running. */
-  removeSnapshot?(id: string): Promise<void>;
-  /** Describes a snapshot for other engines of this kind, also on other machines. */
-  exportSnapshot?(id: string): Promise<ExportedSnapshot>;
-  /**
-   * Stores a snapshot that another engine has exported. `open` is called for the parts that this engine does not have yet. Rejects with
-   * `sandbox.unsupported` and the reason if sandboxes cannot be started from it here; then nothing of it is left.
-   */
-  importSnapshot?(
-    description: SnapshotDescription,
-    open: (part: SnapshotPart) => Promise<Readable>,
-    signal: AbortSignal,
-  ): Promise<SandboxSnapshot>;
   /** Releases all resources of the engine; sandboxes keep running. */
   close(): Promise<void>;
 }

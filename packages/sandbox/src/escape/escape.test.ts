@@ -105,7 +105,7 @@ for (const { needs, title, open, capabilities, hasMachineUsers = false } of vari
       engine = await open(home);
       const spec = { id: "attacker", command: [], variables: {}, labels: {}, capabilities, listening: { kind: "none" } as const };
       sandbox = await engine.create({ ...spec, startTimeoutMs: 60_000 }, signal);
-      init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey as never, signal);
+      init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands?.key as never, signal);
     }, 120_000);
     afterAll(async () => {
       await init?.close();

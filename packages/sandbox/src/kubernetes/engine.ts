@@ -2,7 +2,15 @@ import type { KeyObject } from "node:crypto";
 import { mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { isPlatformError, messageOf, PlatformError } from "@aenv/contract";
-import type { EngineAbilities, Sandbox, SandboxEngine, SandboxSpec, SandboxSubject } from "../engine/engine.ts";
+import type {
+  EngineAbilities,
+  EngineEgress,
+  EngineTemplates,
+  Sandbox,
+  SandboxEngine,
+  SandboxSpec,
+  SandboxSubject,
+} from "../engine/engine.ts";
 import { openHomeId } from "../host/home-id.ts";
 import { once } from "../host/once.ts";
 import { initKeyArgument, openInitKey, readInitKey } from "../init/key.ts";
@@ -54,7 +62,9 @@ export class KubernetesEngine implements SandboxEngine {
   readonly name = "kubernetes";
   readonly can: EngineAbilities;
   readonly location?: string;
-  readonly initKey: KeyObject;
+  readonly commands: { readonly key: KeyObject };
+  readonly egress?: EngineEgress;
+  readonly templates: EngineTemplates = { owners: (name) => this.#creation.ownersOf(name) };
   readonly services: KubernetesServices;
   readonly #options: KubernetesEngineOptions;
   readonly #api: KubernetesApi;
@@ -77,10 +87,13 @@ export class KubernetesEngine implements SandboxEngine {
     this.#options = options;
     const folder = join(options.home, "kubernetes");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    this.initKey = options.initKeyFile === undefined ? openInitKey(realpathSync(options.home)) : readInitKey(options.initKeyFile);
+    const key = options.initKeyFile === undefined ? openInitKey(realpathSync(options.home)) : readInitKey(options.initKeyFile);
+    this.commands = { key };
     const homeId = options.group ?? openHomeId(folder);
     assertOptions(options, homeId);
     this.can = abilitiesOf(options);
+    // To everywhere or to nowhere.
+    if (options.networkPolicies ?? true) this.egress = { reportsRefused: false, changes: false };
     if (options.group !== undefined) this.location = `kubernetes:${options.namespace}/${options.group}`;
     const { templates = readTemplates(null), serviceTemplates = readServiceTemplates(null) } = options;
     for (const warning of [...templates.warnings, ...serviceTemplates.warnings]) options.log?.(warning);
@@ -95,8 +108,14 @@ export class KubernetesEngine implements SandboxEngine {
     this.#events = new PodEvents(this.#api, options);
     const { unschedulableMs = UNSCHEDULABLE_MS } = options;
     this.#pool = this.#openPool(options);
-    const initKey = initKeyArgument(this.initKey);
-    this.#creation = new PodCreation(this.#api, this.#pods, { ...options, homeId, initKey, templates, hasEgress: this.can.egress });
+    const initKey = initKeyArgument(key);
+    this.#creation = new PodCreation(this.#api, this.#pods, {
+      ...options,
+      homeId,
+      initKey,
+      templates,
+      hasEgress: this.egress !== undefined,
+    });
     this.#images = new NodeImages(options);
     this.services = new KubernetesServices(this.#api, {
       namespace: options.namespace,
@@ -106,10 +125,10 @@ export class KubernetesEngine implements SandboxEngine {
       unschedulableMs,
       baseImage: options.baseImage,
       images: this.#images,
-      initKey: this.initKey,
+      initKey: key,
       runtime: options.runtime,
       runscClass: options.runscClass,
-      ...(this.can.egress && { ensurePolicy: () => this.#ensurePolicy() }),
+      ...(this.egress !== undefined && { ensurePolicy: () => this.#ensurePolicy() }),
     });
     this.#limits = watchLimits((reached) => options.onLimit?.(reached));
     this.#sweeps = new Sweeps({
@@ -117,10 +136,6 @@ export class KubernetesEngine implements SandboxEngine {
       findLeft: () => this.#pods.all().filter((pod) => this.#isLeft(pod)),
       remove: (pod) => this.#remove(pod, null, true),
     });
-  }
-
-  templateOwners(name: string): readonly string[] {
-    return this.#creation.ownersOf(name);
   }
 
   /** Requests to the API so far. */
@@ -196,12 +211,12 @@ export class KubernetesEngine implements SandboxEngine {
         pods: this.#pods,
         pod: created,
         template: this.#creation.templateOf(spec),
-        key: this.initKey,
+        key: this.commands.key,
         unschedulableMs: this.#options.unschedulableMs ?? UNSCHEDULABLE_MS,
         makeRoom: () => this.#makeRoom(spec),
         open: (ip) => {
           held.sandbox = this.#openSandbox(created, ip);
-          held.sandbox.takeOver();
+          held.sandbox.shared.takeOver();
           // It may have ended before it was known here.
           const now = this.#pods.find(created.metadata.name);
           if (now !== null) this.#observe(now);
@@ -231,7 +246,11 @@ export class KubernetesEngine implements SandboxEngine {
   async #podFor(spec: SandboxSpec, signal: AbortSignal): Promise<Pod> {
     const input = this.#creation.inputOf(spec);
     const images = [spec.image, spec.second?.image];
-    await Promise.all([this.#images.assertAllowed(images), this.#pods.listed(), this.can.egress ? this.#ensurePolicy() : undefined]);
+    await Promise.all([
+      this.#images.assertAllowed(images),
+      this.#pods.listed(),
+      this.egress !== undefined ? this.#ensurePolicy() : undefined,
+    ]);
     signal.throwIfAborted();
     const pod = podOf(input);
     const kind = this.#pool === null ? null : kindOf(input);
@@ -294,7 +313,7 @@ export class KubernetesEngine implements SandboxEngine {
       ip,
       state: stateOf(pod) as PodState,
       log: this.#logOf(pod),
-      key: this.initKey,
+      key: this.commands.key,
       takeOver: (one: KubernetesSandbox) => this.#takeOver(one),
       describe: (one: KubernetesSandbox, subject: SandboxSubject) => this.#describe(one, subject),
       destroy: (one: KubernetesSandbox) => this.#work.end(this.#end(one)),

@@ -54,7 +54,7 @@ export function assertOptions({ runtime, runscClass }: KubernetesEngineOptions, 
     throw new PlatformError("request.invalid", "the runtime is runsc: name the cluster's RuntimeClass for it with the setting runscClass");
 }
 
-export function abilitiesOf({ networkPolicies = true, runscClass }: KubernetesEngineOptions): EngineAbilities {
+export function abilitiesOf({ runscClass }: KubernetesEngineOptions): EngineAbilities {
   return {
     ...noAbilities,
     images: true,
@@ -62,16 +62,10 @@ export function abilitiesOf({ networkPolicies = true, runscClass }: KubernetesEn
     elsewhere: true,
     // That of its template.
     ownMemory: true,
-    limits: true,
     findsStrays: true,
     ports: true,
-    commands: true,
-    // To everywhere or to nowhere.
-    egress: networkPolicies,
-    templates: true,
     ownLimits: ["cpus", "memoryMb", "diskMb", "shmMb"],
     seconds: true,
-    services: true,
     runtimes: runscClass === undefined ? [] : ["runc", "runsc"],
   };
 }

@@ -26,8 +26,8 @@ describeNeeding("kubernetes", "a pod", () => {
   const { open, create: make } = cluster;
 
   async function run(engine: KubernetesEngine, sandbox: Sandbox, script: string): Promise<string> {
-    await using init = await connectInit(sandbox.initAddress as never, engine.initKey, signal);
-    const { stdout, stderr } = await init.run({ argv: ["/bin/sh", "-c", script], env: sandbox.commandDefaults?.env ?? {} });
+    await using init = await connectInit(sandbox.commands?.address as never, engine.commands.key, signal);
+    const { stdout, stderr } = await init.run({ argv: ["/bin/sh", "-c", script], env: sandbox.commands?.defaults?.env ?? {} });
     return `${stdout}${stderr}`.trim();
   }
 
@@ -56,9 +56,9 @@ describeNeeding("kubernetes", "a pod", () => {
     expect(pod.metadata.labels).toMatchObject({ "business/aenv-name": "shop", "business/aenv-version": "1.0.0" });
     expect(pod.metadata.annotations).toMatchObject({ "business/aenv-owner": "ada@example.com" });
     expect(pod.metadata.name).toMatch(/^shop-[a-z0-9]{6}$/);
-    await sandbox.describe({ environment: "shop", owner: "ada@example.com" });
+    await sandbox.shared.describe({ environment: "shop", owner: "ada@example.com" });
     expect(engine.apiCounters.calls.patch).toBe(1);
-    await sandbox.describe({ instance: "shop-1", owner: "grace", labels: { team: "red" } });
+    await sandbox.shared.describe({ instance: "shop-1", owner: "grace", labels: { team: "red" } });
     const described = await cluster.namespace.api.get<Pod>(cluster.namespace.path("pods", sandbox.podName));
     const messages = async () => {
       const fieldSelector = `involvedObject.name=${sandbox.podName},source=aenv`;
@@ -123,10 +123,10 @@ describeNeeding("kubernetes", "a pod", () => {
     const engine = open();
     const listening = { kind: "port", port: PORT, healthPath: "/health" } as const;
     const sandbox = await make(engine, { image: serverImage, command: [], listening, variables: { GREETING: "hello" } });
-    expect(sandbox.initAddress).toBeUndefined();
+    expect(sandbox.commands?.address).toBeUndefined();
     expect(await textAt(sandbox, "/environment")).toContain('"GREETING":"hello"');
     await expect(sandbox.addFolder("/tmp", signal)).rejects.toMatchObject({ code: "sandbox.unsupported" });
-    await expect(sandbox.connect(PORT + 1, signal)).rejects.toMatchObject({ code: "sandbox.port_closed" });
+    await expect(sandbox.ports.connect(PORT + 1, signal)).rejects.toMatchObject({ code: "sandbox.port_closed" });
     await sandbox.destroy();
     await expectNoPods();
   });

@@ -2,7 +2,15 @@ import type { KeyObject } from "node:crypto";
 import { createConnection } from "node:net";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
-import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit, SandboxSubject } from "../engine/engine.ts";
+import type {
+  Sandbox,
+  SandboxAddress,
+  SandboxCommands,
+  SandboxExit,
+  SandboxPorts,
+  SandboxSubject,
+  SharedSandbox,
+} from "../engine/engine.ts";
 import { connectInit, type InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
@@ -37,14 +45,18 @@ export class KubernetesSandbox implements Sandbox {
   readonly id: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly address: SandboxAddress;
-  readonly initAddress?: SandboxAddress;
   readonly second?: KubernetesSandbox;
   readonly pid = null;
   readonly exited: Promise<SandboxExit>;
   readonly podName: string;
   readonly uid: string;
   readonly state: PodState;
-  commandDefaults: CommandDefaults = { cwd: "/", env: {} };
+  commands?: SandboxCommands;
+  readonly ports: SandboxPorts = { connect: (port, signal) => this.#connect(port, signal) };
+  readonly shared: SharedSandbox = {
+    describe: (subject) => this.#parts.describe(this, subject),
+    takeOver: () => this.#parts.takeOver(this),
+  };
   readonly #parts: SandboxParts;
   readonly #connection: SharedConnection;
   readonly #exiting = Promise.withResolvers<SandboxExit>();
@@ -63,7 +75,7 @@ export class KubernetesSandbox implements Sandbox {
     this.address = { kind: "tcp", host: ip, port: state.port ?? NO_PORT };
     const init: SandboxAddress = { kind: "tcp", host: ip, port: initPort };
     if (second !== undefined) this.second = second;
-    if (state.hasInit) this.initAddress = init;
+    if (state.hasInit) this.commands = { address: init, defaults: { cwd: "/", env: {} } };
     this.#connection = new SharedConnection((signal) => connectInit(init, key, signal));
     this.exited = this.#exiting.promise;
   }
@@ -98,8 +110,8 @@ export class KubernetesSandbox implements Sandbox {
   }
 
   useDefaults({ second, ...own }: ReadyDefaults): void {
-    this.commandDefaults = own;
-    if (this.second !== undefined && second !== undefined) this.second.commandDefaults = second;
+    if (this.commands !== undefined) this.commands = { ...this.commands, defaults: own };
+    if (second !== undefined) this.second?.useDefaults(second);
   }
 
   init(): Promise<InitConnection> {
@@ -120,7 +132,7 @@ export class KubernetesSandbox implements Sandbox {
     return this.#parts.log.follow(signal, () => this.hasExited);
   }
 
-  async connect(port: number, signal: AbortSignal): Promise<Duplex> {
+  async #connect(port: number, signal: AbortSignal): Promise<Duplex> {
     const closed = (cause?: unknown) =>
       new PlatformError("sandbox.port_closed", `no process of sandbox '${this.id}' listens on port ${port}`, { cause });
     if (this.hasExited) throw closed();
@@ -132,14 +144,6 @@ export class KubernetesSandbox implements Sandbox {
       if (isRefused || this.hasExited) throw closed(error);
       throw error;
     }
-  }
-
-  takeOver(): void {
-    this.#parts.takeOver(this);
-  }
-
-  describe(subject: SandboxSubject): Promise<void> {
-    return this.#parts.describe(this, subject);
   }
 
   /** Begins to copy a folder that will be added. If that fails, it is sent when it is added. */

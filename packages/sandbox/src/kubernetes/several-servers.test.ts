@@ -36,7 +36,7 @@ it("the end of another server's sandbox is reported by that server only, unless 
   try {
     const [theirs, taken] = await engine.list();
     expect([theirs?.id, taken?.id]).toEqual(["theirs", "taken"]);
-    taken?.takeOver?.();
+    taken?.shared?.takeOver();
     const stream = await watching.promise;
     for (const [at, id] of ["theirs", "taken"].entries())
       stream.write(`${JSON.stringify({ type: "DELETED", object: podOf(id, String(11 + at)) })}\n`);

@@ -122,7 +122,7 @@ function describeEarlyEnd(end: Extract<ReturnType<typeof progressOf>, { kind: "e
 
 async function startSecond({ key }: PodStart, second: KubernetesSandbox, stage: Stage, signal: AbortSignal): Promise<CommandDefaults> {
   stage.detail = "the init of the second container did not answer";
-  const init = await connectStartingInit(second.initAddress as SandboxAddress, key, signal);
+  const init = await connectStartingInit(second.commands?.address as SandboxAddress, key, signal);
   second.useConnection(init);
   return readDefaults(init, signal);
 }
@@ -136,8 +136,8 @@ async function startProgram(
   signal: AbortSignal,
 ): Promise<CommandDefaults> {
   stage.detail = "the init of the pod did not answer";
-  if (sandbox.initAddress === undefined) throw new StartFailure("the pod has no init");
-  const init = await connectStartingInit(sandbox.initAddress, start.key, signal);
+  if (sandbox.commands === undefined) throw new StartFailure("the pod has no init");
+  const init = await connectStartingInit(sandbox.commands.address, start.key, signal);
   sandbox.useConnection(init);
   stage.detail = "the program was not started";
   const { spec } = start;

@@ -29,7 +29,7 @@ function program(spec: SandboxSpec, self: MemorySandbox): RequestListener {
 }
 
 describeEngine("memory", {
-  open: () => new MemoryEngine({ start: program, can: { snapshots: ["files"], exportsSnapshots: true } }),
+  open: () => new MemoryEngine({ start: program, can: { snapshots: ["files"] } }),
   command: (behaviour) => [behaviour],
   skip: {
     "destroy ends children and grandchildren": "its sandboxes are not processes",

@@ -3,23 +3,22 @@ import { rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Duplex, Readable } from "node:stream";
+import type { Duplex } from "node:stream";
 import { PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
-  type ExportedSnapshot,
+  type EngineEgress,
+  type EngineSnapshots,
   noAbilities,
   type Sandbox,
   type SandboxEngine,
-  type SandboxSnapshot,
   type SandboxSpec,
-  type SnapshotDescription,
-  type SnapshotPart,
 } from "../engine/engine.ts";
 import { EngineWork } from "../lifecycle/engine-work.ts";
 import { probe } from "../lifecycle/readiness.ts";
 import { existsAlready, startFailed } from "../lifecycle/start-errors.ts";
 import { startWithin } from "../lifecycle/start-limits.ts";
+import type { MemoryAbilities } from "./abilities.ts";
 import { MemorySandbox } from "./sandbox.ts";
 import { MemorySnapshots } from "./snapshots.ts";
 
@@ -32,25 +31,7 @@ export type MemoryProgram = (spec: SandboxSpec, self: MemorySandbox) => MemoryLi
 export interface MemoryEngineOptions {
   readonly start: MemoryProgram;
   /** Abilities that the program simulates. */
-  readonly can?: Partial<
-    Pick<
-      EngineAbilities,
-      | "mounts"
-      | "folders"
-      | "initCommand"
-      | "freezes"
-      | "egress"
-      | "reportsRefused"
-      | "changesEgress"
-      | "networks"
-      | "tmpfs"
-      | "images"
-      | "snapshots"
-      | "templates"
-      | "exportsSnapshots"
-      | "capabilities"
-    >
-  >;
+  readonly can?: MemoryAbilities;
   /** Snapshots for which there is space; unlimited by default. */
   readonly maxSnapshots?: number;
   /** What all sandboxes start with, such as the layer of an image: a part of their snapshots. */
@@ -61,17 +42,31 @@ export interface MemoryEngineOptions {
 export class MemoryEngine implements SandboxEngine {
   readonly name = "memory";
   readonly can: EngineAbilities;
+  readonly egress?: EngineEgress;
+  readonly snapshots?: EngineSnapshots;
   readonly #start: MemoryProgram;
   readonly #folder = mkdtempSync(join(tmpdir(), "aenv-memory-"));
   readonly #sandboxes = new Map<string, MemorySandbox>();
   readonly #work = new EngineWork();
-  readonly #snapshots: MemorySnapshots;
+  readonly #stored: MemorySnapshots;
+  readonly #simulated: MemoryAbilities;
   #count = 0;
 
-  constructor({ start, can, maxSnapshots = Number.POSITIVE_INFINITY, layer }: MemoryEngineOptions) {
-    this.#snapshots = new MemorySnapshots(maxSnapshots, layer);
+  constructor({ start, can = {}, maxSnapshots = Number.POSITIVE_INFINITY, layer }: MemoryEngineOptions) {
+    const { egress = false, reportsRefused = false, changesEgress = false, snapshots = [], ...abilities } = can;
+    const stored = new MemorySnapshots(maxSnapshots, layer);
+    this.#stored = stored;
     this.#start = start;
-    this.can = { ...noAbilities, ...can };
+    this.#simulated = can;
+    this.can = { ...noAbilities, ...abilities };
+    if (egress) this.egress = { reportsRefused, changes: changesEgress };
+    if (snapshots.length > 0)
+      this.snapshots = {
+        fidelities: snapshots,
+        remove: async (id) => stored.remove(id),
+        export: async (id) => stored.export(id),
+        import: (description, open) => stored.import(description, open),
+      };
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
@@ -85,19 +80,7 @@ export class MemoryEngine implements SandboxEngine {
 
   /** How many snapshots are stored. */
   get snapshotCount(): number {
-    return this.#snapshots.size;
-  }
-
-  async removeSnapshot(id: string): Promise<void> {
-    this.#snapshots.remove(id);
-  }
-
-  async exportSnapshot(id: string): Promise<ExportedSnapshot> {
-    return this.#snapshots.export(id);
-  }
-
-  importSnapshot(description: SnapshotDescription, open: (part: SnapshotPart) => Promise<Readable>): Promise<SandboxSnapshot> {
-    return this.#snapshots.import(description, open);
+    return this.#stored.size;
   }
 
   /** Ends a sandbox as if its program had crashed. */
@@ -116,7 +99,7 @@ export class MemoryEngine implements SandboxEngine {
 
   async #open(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     const path = join(this.#folder, String(++this.#count));
-    const sandbox = new MemorySandbox(spec, path, this.#snapshots, () => this.#sandboxes.delete(spec.id));
+    const sandbox = new MemorySandbox(spec, path, this.#stored, this.#simulated, () => this.#sandboxes.delete(spec.id));
     const timedOut = () => startFailed(spec.id, `it did not answer within ${spec.startTimeoutMs} ms`);
     try {
       await startWithin({ id: spec.id, signal, timeoutMs: spec.startTimeoutMs, timedOut }, async (stop) => {

@@ -1,8 +1,19 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { type EgressPolicy, type Json, PlatformError } from "@aenv/contract";
-import type { Sandbox, SandboxAddress, SandboxExit, SandboxSnapshot, SandboxSpec, SnapshotFidelity } from "../engine/engine.ts";
+import type {
+  Sandbox,
+  SandboxAddress,
+  SandboxEgress,
+  SandboxExit,
+  SandboxFreezing,
+  SandboxSnapshot,
+  SandboxSnapshots,
+  SandboxSpec,
+  SnapshotFidelity,
+} from "../engine/engine.ts";
 import { WakeSignal } from "../host/wake-signal.ts";
+import type { MemoryAbilities } from "./abilities.ts";
 import type { MemoryContent, MemorySnapshots } from "./snapshots.ts";
 
 const MAX_LINES = 10_000;
@@ -26,8 +37,11 @@ export class MemorySandbox implements Sandbox {
   connections: readonly string[] = [];
   /** The memory to continue with; null for a new program. */
   readonly restored: Json;
+  readonly egress?: SandboxEgress;
+  readonly freezing?: SandboxFreezing;
+  readonly snapshots?: SandboxSnapshots;
   readonly #variables: Readonly<Record<string, string>>;
-  readonly #snapshots: MemorySnapshots;
+  readonly #stored: MemorySnapshots;
   readonly #path: string;
   readonly #onDestroyed: () => void;
   readonly #lines: string[] = [];
@@ -38,13 +52,17 @@ export class MemorySandbox implements Sandbox {
   #isDestroyed = false;
   #resolveExit: (exit: SandboxExit) => void = () => undefined;
 
-  constructor(spec: SandboxSpec, path: string, snapshots: MemorySnapshots, onDestroyed: () => void) {
+  constructor(spec: SandboxSpec, path: string, stored: MemorySnapshots, can: MemoryAbilities, onDestroyed: () => void) {
     this.id = spec.id;
-    const content: MemoryContent = spec.snapshot === undefined ? { files: {}, memory: null } : snapshots.contentOf(spec.snapshot);
+    const content: MemoryContent = spec.snapshot === undefined ? { files: {}, memory: null } : stored.contentOf(spec.snapshot);
     for (const [name, text] of Object.entries(content.files)) this.files.set(name, text);
     this.restored = content.memory;
     this.#variables = spec.variables;
-    this.#snapshots = snapshots;
+    this.#stored = stored;
+    if (can.changesEgress) this.egress = { set: async (policy) => void this.policies.push(policy) };
+    if (can.freezes) this.freezing = { freeze: () => this.#freeze(), thaw: () => this.#thaw(), cpuMs: async () => this.#cpuMs() };
+    const { snapshots: fidelities = [] } = can;
+    if (fidelities.length > 0) this.snapshots = { fidelities, take: (fidelity) => this.#take(fidelity) };
     this.labels = spec.labels;
     this.address = { kind: "unix", path };
     this.#path = path;
@@ -63,21 +81,17 @@ export class MemorySandbox implements Sandbox {
     await once(server, "listening");
   }
 
-  async setEgress(policy: EgressPolicy): Promise<void> {
-    this.policies.push(policy);
-  }
-
   /** Requests are answered after `thaw`. */
-  async freeze(): Promise<void> {
+  async #freeze(): Promise<void> {
     this.#frozen ??= Promise.withResolvers();
   }
 
-  async thaw(): Promise<void> {
+  async #thaw(): Promise<void> {
     this.#frozen?.resolve();
     this.#frozen = null;
   }
 
-  async cpuMs(): Promise<number> {
+  #cpuMs(): number {
     return this.cpuRate * (performance.now() - this.#createdAt);
   }
 
@@ -89,12 +103,12 @@ export class MemorySandbox implements Sandbox {
     return this.#variables;
   }
 
-  async snapshot(fidelity: SnapshotFidelity): Promise<SandboxSnapshot> {
+  async #take(fidelity: SnapshotFidelity): Promise<SandboxSnapshot> {
     if (this.#hasExited) throw new PlatformError("sandbox.lost", `sandbox '${this.id}' has ended`);
     if (fidelity === "memory" && this.saveMemory === undefined)
       throw new PlatformError("sandbox.unsupported", `the memory of sandbox '${this.id}' cannot be stored`);
     const memory = fidelity === "memory" ? ((await this.saveMemory?.()) ?? null) : null;
-    return this.#snapshots.add(fidelity, { files: Object.fromEntries(this.files), memory, cut: this.connections });
+    return this.#stored.add(fidelity, { files: Object.fromEntries(this.files), memory, cut: this.connections });
   }
 
   /** Resolves when the sandbox is not frozen. */

@@ -56,7 +56,7 @@ const NEEDS = {
 
 /** With quotes, backslashes and dollars as they are. */
 async function sh(engine: OciEngine, sandbox: Sandbox, script: string): Promise<string> {
-  await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+  await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
   const { stdout, stderr } = await init.run({ argv: ["/bin/sh", "-c", script], env: { PATH: "/usr/bin:/bin" } });
   return `${stdout}${stderr}`.trim();
 }
@@ -70,7 +70,7 @@ const ALL = Object.keys(NEEDS).map(() => "yes");
 
 /** A file of process 1, also where no program could be started. */
 async function read(engine: OciEngine, sandbox: Sandbox, path: string): Promise<string> {
-  await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+  await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
   return String(await init.files.read({ path }));
 }
 
@@ -97,9 +97,9 @@ for (const program of ["crun", "runc", "runsc"] as const)
     it("has them in copies and after a restart of the server", { timeout: 60_000 }, async () => {
       const first = open(options);
       const sandbox = await create(first, { capabilities });
-      const snapshot = await sandbox.snapshot?.("files", signal);
+      const snapshot = await sandbox.snapshots?.take("files", signal);
       expect(await answers(first, await create(first, { snapshot: snapshot?.id ?? "", capabilities }))).toEqual(ALL);
-      await first.removeSnapshot(snapshot?.id ?? "");
+      await first.snapshots.remove(snapshot?.id ?? "");
       const { home } = opened.pop() as (typeof opened)[0];
       await first.close();
       const second = open({ ...options, home });
@@ -133,9 +133,9 @@ describeNeeding("runsc", "with runsc, a snapshot with memory", () => {
   it("keeps the capabilities of Docker", { timeout: 60_000 }, async () => {
     const engine = open({ runtime: "runsc" });
     const sandbox = await create(engine, { capabilities });
-    const snapshot = await sandbox.snapshot?.("memory", signal);
+    const snapshot = await sandbox.snapshots?.take("memory", signal);
     expect(await answers(engine, await create(engine, { snapshot: snapshot?.id ?? "" }))).toEqual(ALL);
-    await engine.removeSnapshot(snapshot?.id ?? "");
+    await engine.snapshots.remove(snapshot?.id ?? "");
   });
 });
 

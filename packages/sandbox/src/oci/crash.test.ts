@@ -124,7 +124,7 @@ for (const [program, seeds] of [
 
 async function says(engine: OciEngine, sandbox: Sandbox): Promise<string> {
   const signal = AbortSignal.timeout(20_000);
-  await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+  await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
   return (await init.run({ argv: ["/bin/sh", "-c", "echo here"] })).stdout.toString();
 }
 

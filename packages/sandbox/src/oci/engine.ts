@@ -1,11 +1,12 @@
 import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { messageOf, PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
-  type ExportedSnapshot,
+  type EngineDisks,
+  type EngineEgress,
+  type EngineSnapshots,
   noAbilities,
   type Sandbox,
   type SandboxAddress,
@@ -13,9 +14,7 @@ import {
   type SandboxRuntime,
   type SandboxSnapshot,
   type SandboxSpec,
-  type SnapshotDescription,
   type SnapshotFidelity,
-  type SnapshotPart,
 } from "../engine/engine.ts";
 import { joined, once } from "../host/once.ts";
 import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
@@ -56,27 +55,33 @@ const FILL_AFTER_MS = 100;
  */
 export class OciEngine implements SandboxEngine {
   readonly name = "oci";
-  readonly initKey: KeyObject;
+  readonly commands: { readonly key: KeyObject };
   readonly can: EngineAbilities = {
     ...noAbilities,
     images: true,
     folders: true,
     isolates: true,
-    limits: true,
     ownLimits: ["cpus", "memoryMb", "diskMb", "shmMb"],
     capabilities: true,
     findsStrays: true,
     ports: true,
-    commands: true,
     freezes: true,
-    // Memory only of sandboxes with runsc.
-    snapshots: ["files", "memory"],
-    exportsSnapshots: true,
     tmpfs: true,
-    egress: true,
-    reportsRefused: true,
-    changesEgress: true,
     runtimes: ["runc", "runsc"],
+  };
+  readonly egress: EngineEgress = { reportsRefused: true, changes: true };
+  readonly snapshots: EngineSnapshots = {
+    // Memory only of sandboxes with runsc.
+    fidelities: ["files", "memory"],
+    remove: (id) => this.#removeSnapshot(id),
+    export: async (id) => exportSnapshot(id, await this.#site()),
+    import: async (description, open, signal) => importSnapshot(description, open, signal, await this.#site()),
+  };
+  readonly disks: EngineDisks = {
+    mount: (disk, folder, sizeMb) => mountDisk(disk, realpathSync(folder), sizeMb),
+    unmount: async (folder) => {
+      if (existsSync(folder)) await unmount(realpathSync(folder));
+    },
   };
   readonly #options: OciSettings;
   readonly #folder: string;
@@ -118,7 +123,7 @@ export class OciEngine implements SandboxEngine {
     mkdirSync(join(options.home, "oci"), { recursive: true, mode: 0o700 });
     this.#folder = realpathSync(join(options.home, "oci"));
     this.#options = { ...DEFAULTS, ...options };
-    this.initKey = openInitKey(options.home);
+    this.commands = { key: openInitKey(options.home) };
     this.#self = identityOf(this.#processes, process.pid) ?? { pid: process.pid, start: "" };
     this.#records = new Records(join(this.#folder, "sandboxes"), { noun: "sandbox", format: 1, self: this.#self });
     this.#adoption = new Adoption({
@@ -161,15 +166,7 @@ export class OciEngine implements SandboxEngine {
     return listed;
   }
 
-  async mountDisk(disk: string, folder: string, sizeMb: number): Promise<void> {
-    await mountDisk(disk, realpathSync(folder), sizeMb);
-  }
-
-  async unmountDisk(folder: string): Promise<void> {
-    if (existsSync(folder)) await unmount(realpathSync(folder));
-  }
-
-  async removeSnapshot(id: string): Promise<void> {
+  async #removeSnapshot(id: string): Promise<void> {
     const { snapshots, pools } = await this.#open();
     const checkpoint = snapshots.memoryFolder(id);
     const layer = snapshots.highestLayerOf(id);
@@ -177,18 +174,6 @@ export class OciEngine implements SandboxEngine {
     const isRemoved = (spec: ContainerSpec) => spec.checkpoint === checkpoint || (layer !== null && spec.files.layers.at(-1) === layer);
     for (const pool of Object.values(pools)) await pool.forget(isRemoved);
     await snapshots.remove(id);
-  }
-
-  async exportSnapshot(id: string): Promise<ExportedSnapshot> {
-    return exportSnapshot(id, await this.#site());
-  }
-
-  async importSnapshot(
-    description: SnapshotDescription,
-    open: (part: SnapshotPart) => Promise<Readable>,
-    signal: AbortSignal,
-  ): Promise<SandboxSnapshot> {
-    return importSnapshot(description, open, signal, await this.#site());
   }
 
   async close(): Promise<void> {
@@ -230,7 +215,7 @@ export class OciEngine implements SandboxEngine {
     const parts = await openParts({
       settings: this.#options,
       folder: this.#folder,
-      key: this.initKey,
+      key: this.commands.key,
       processes: this.#processes,
       self: this.#self,
       runtime: (name) => this.#runtime(name),
@@ -266,7 +251,7 @@ export class OciEngine implements SandboxEngine {
       snapshots,
       architecture: process.arch,
       initPath,
-      key: initKeyArgument(this.initKey),
+      key: initKeyArgument(this.commands.key),
       runtime: (name) => this.#runtime(name),
       baseMounts: async () => (await this.#options.base(layers)).mounts ?? [],
     };

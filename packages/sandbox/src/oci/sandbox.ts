@@ -1,7 +1,19 @@
 import { appendFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
-import { type EgressPolicy, PlatformError } from "@aenv/contract";
-import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit, SandboxSnapshot, SnapshotFidelity } from "../engine/engine.ts";
+import { PlatformError } from "@aenv/contract";
+import type {
+  CommandDefaults,
+  Sandbox,
+  SandboxAddress,
+  SandboxCommands,
+  SandboxEgress,
+  SandboxExit,
+  SandboxFreezing,
+  SandboxPorts,
+  SandboxSnapshot,
+  SandboxSnapshots,
+  SnapshotFidelity,
+} from "../engine/engine.ts";
 import { once } from "../host/once.ts";
 import type { ProcessIdentity } from "../host/process-table.ts";
 import { SandboxLog } from "../host/sandbox-log.ts";
@@ -58,7 +70,15 @@ const STATS_TIMEOUT_MS = 4_000;
 export class OciSandbox implements Sandbox {
   readonly id: string;
   readonly address: SandboxAddress;
-  readonly initAddress: SandboxAddress;
+  readonly commands: SandboxCommands;
+  readonly ports: SandboxPorts = { connect: (port, signal) => this.#connect(port, signal) };
+  readonly egress: SandboxEgress = { set: (policy) => this.container.network.setEgress(policy) };
+  readonly freezing: SandboxFreezing = {
+    freeze: () => this.container.group.freeze(),
+    thaw: () => this.container.group.thaw(),
+    cpuMs: async () => (await this.container.group.usage()).cpuMs ?? 0,
+  };
+  readonly snapshots: SandboxSnapshots;
   readonly labels: Readonly<Record<string, string>>;
   readonly pid: number;
   readonly log: SandboxLog;
@@ -84,7 +104,11 @@ export class OciSandbox implements Sandbox {
     this.container = container;
     this.labels = record.labels;
     this.address = address;
-    this.initAddress = initAddress(container.network);
+    this.commands = { address: initAddress(container.network), defaults: commandDefaults(container) };
+    this.snapshots = {
+      fidelities: container.record.runtime === "runsc" ? ["files", "memory"] : ["files"],
+      take: (fidelity, signal) => this.#takeSnapshot(fidelity, signal),
+    };
     this.pid = container.record.process.pid;
     this.log = new SandboxLog(logPath, logBytes);
     this.#logPath = logPath;
@@ -99,13 +123,6 @@ export class OciSandbox implements Sandbox {
 
   get hasExited(): boolean {
     return this.#state.kind === "exited";
-  }
-
-  get commandDefaults(): CommandDefaults {
-    const { config } = this.container.record.files;
-    const variables = (config?.variables ?? []).map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]);
-    const user = config?.user ?? "";
-    return { cwd: config?.workingDirectory ?? "/", env: Object.fromEntries(variables), ...(user !== "" && { user }) };
   }
 
   /** Writes the output of the main program to the log, and ends the sandbox with it. */
@@ -175,7 +192,7 @@ export class OciSandbox implements Sandbox {
     return this.log.follow(signal, this.exited);
   }
 
-  async connect(port: number, signal: AbortSignal): Promise<Duplex> {
+  async #connect(port: number, signal: AbortSignal): Promise<Duplex> {
     if (port === INIT_PORT) throw portClosed(this.id, port);
     signal.throwIfAborted();
     const connecting = this.container.init.connect(port);
@@ -201,22 +218,6 @@ export class OciSandbox implements Sandbox {
   /** The same, at a path that is that of its content on every machine. */
   addProgramFolder(folder: string, signal: AbortSignal): Promise<string> {
     return sendFolder(this.container.init, folder, signal, { isNamedByContent: true });
-  }
-
-  setEgress(policy: EgressPolicy): Promise<void> {
-    return this.container.network.setEgress(policy);
-  }
-
-  freeze(): Promise<void> {
-    return this.container.group.freeze();
-  }
-
-  thaw(): Promise<void> {
-    return this.container.group.thaw();
-  }
-
-  async cpuMs(): Promise<number> {
-    return (await this.container.group.usage()).cpuMs ?? 0;
   }
 
   get knownLimits(): KnownLimits {
@@ -253,11 +254,7 @@ export class OciSandbox implements Sandbox {
   }
 
   /** One at a time: each freezes and thaws the sandbox, and may exchange its root. */
-  get snapshots(): readonly SnapshotFidelity[] {
-    return this.container.record.runtime === "runsc" ? ["files", "memory"] : ["files"];
-  }
-
-  snapshot(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
+  #takeSnapshot(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
     const taking = this.#lastSnapshot.then(() => this.#snapshot(this, fidelity, signal));
     this.#lastSnapshot = taking.catch(() => undefined);
     return taking;
@@ -295,6 +292,13 @@ export class OciSandbox implements Sandbox {
     // What fails now is done by `destroy`.
     await this.release().catch(() => undefined);
   }
+}
+
+function commandDefaults({ record }: Container): CommandDefaults {
+  const { config } = record.files;
+  const variables = (config?.variables ?? []).map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]);
+  const user = config?.user ?? "";
+  return { cwd: config?.workingDirectory ?? "/", env: Object.fromEntries(variables), ...(user !== "" && { user }) };
 }
 
 function pick({ diskFreeKb, openFiles, openFilesLimit }: Pick<LimitUse, "diskFreeKb" | "openFiles" | "openFilesLimit">) {

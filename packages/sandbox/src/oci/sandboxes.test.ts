@@ -70,7 +70,7 @@ async function create(engine: OciEngine, more: Partial<SandboxSpec> = {}): Promi
 }
 
 async function run(engine: OciEngine, sandbox: Sandbox, script: string): Promise<ProcessOutput> {
-  await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+  await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
   return await init.run({ argv: ["/bin/sh", "-c", script] });
 }
 
@@ -121,7 +121,7 @@ for (const runtime of ["runc", "runsc"] as const) {
     it("is idle since its last command, and not while a program works", async () => {
       const engine = open({ runtime });
       const sandbox = await create(engine);
-      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
       const idleMs = async () => (await init.stats()).idleMs;
       // To ask for it is no use of the sandbox.
       await expect.poll(idleMs, { interval: 20, timeout: 20_000 }).toBeGreaterThan(300);
@@ -182,7 +182,7 @@ for (const runtime of ["runc", "runsc"] as const) {
       const start = (path: string) => run(engine, sandbox, `cp /bin/sh ${path}/sh && ${path}/sh -c true`);
       expect([await start("/scratch"), await start("/tools")]).toMatchObject([{ exitCode: 126 }, { exitCode: 0 }]);
       expect((await run(engine, sandbox, "grep -c '192.0.2.7 city.example' /etc/hosts")).stdout.toString()).toBe("1\n");
-      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
       const modes = [await init.files.stat({ path: "/scratch" }), await init.files.stat({ path: "/tools" })].map(({ mode }) => mode);
       expect(modes).toEqual([0o777, 0o700]);
       const greedy = await create(engine, { processes: 5_000 });
@@ -194,8 +194,8 @@ for (const runtime of ["runc", "runsc"] as const) {
       writeLayout(layout.path, [{ "data/greeting": "hello" }], { config: { Cmd: ["/bin/sh"], Env: ["PLACE=here"], WorkingDir: "/data" } });
       const engine = open({ runtime });
       const sandbox = await create(engine, { image: `oci:${layout.path}:image` });
-      expect(sandbox.commandDefaults).toEqual({ cwd: "/data", env: { PLACE: "here" } });
-      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      expect(sandbox.commands?.defaults).toEqual({ cwd: "/data", env: { PLACE: "here" } });
+      await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
       expect(String(await init.files.read({ path: "/data/greeting" }))).toBe("hello");
     });
 
@@ -204,7 +204,7 @@ for (const runtime of ["runc", "runsc"] as const) {
       writeLayout(layout.path, [{ "data/greeting": "hello" }], { config: { WorkingDir: "/data/work/here" } });
       const engine = open({ runtime });
       const sandbox = await create(engine, { image: `oci:${layout.path}:image` });
-      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
       expect(await init.files.stat({ path: "/data/work/here" })).toMatchObject({ type: "directory", mode: 0o755, uid: 0 });
     });
 
@@ -217,7 +217,7 @@ for (const runtime of ["runc", "runsc"] as const) {
       writeLayout(layout.path, [layer], { config: { WorkingDir: workingDirectory } });
       const engine = open({ runtime });
       const sandbox = await create(engine, { image: `oci:${layout.path}:image` });
-      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
       const path = workingDirectory.replace("/work", "/data/here");
       expect(await init.files.stat({ path })).toMatchObject({ type: "directory" });
     });
@@ -237,17 +237,17 @@ for (const runtime of ["runc", "runsc"] as const) {
       writeLayout(layout.path, [low, { "data/name": "high", "data/.wh.gone": "" }, low, {}, {}]);
       const engine = open({ runtime });
       const sandbox = await create(engine, { image: `oci:${layout.path}:image` });
-      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
       expect(String(await init.files.read({ path: "/data/name" }))).toBe("low");
     });
 
     it("that is frozen answers after it was thawed", async () => {
       const sandbox = await serve(open({ runtime }));
-      await sandbox.freeze?.();
-      await sandbox.freeze?.();
+      await sandbox.freezing?.freeze();
+      await sandbox.freezing?.freeze();
       const answered = post(sandbox, "/print?line=thawed");
       expect(await sandbox.tail(1)).toEqual([]);
-      await sandbox.thaw?.();
+      await sandbox.freezing?.thaw();
       await answered;
       await expect.poll(() => sandbox.tail(1), { timeout: 15_000 }).toEqual(["thawed"]);
     });
@@ -256,14 +256,14 @@ for (const runtime of ["runc", "runsc"] as const) {
     it("that is frozen again and again while it answers requests goes on", { timeout: 120_000 }, async () => {
       const engine = open({ runtime });
       const sandbox = await create(engine);
-      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
       await init.files.write({ path: "/file", content: Buffer.from("text") });
       for (let turn = 0; turn < 60; turn++) {
         const reads = Array.from({ length: 30 }, async () => String(await init.files.read({ path: "/file" })));
         // At any moment of the reads.
         for (let turns = turn % 20; turns > 0; turns--) await new Promise(setImmediate);
-        await sandbox.freeze?.();
-        await sandbox.thaw?.();
+        await sandbox.freezing?.freeze();
+        await sandbox.freezing?.thaw();
         expect(new Set(await Promise.all(reads))).toEqual(new Set(["text"]));
       }
     });
@@ -290,7 +290,7 @@ describeNeeding("runsc", "a sandbox of the oci engine with runsc", () => {
     const home = opened.at(-1)?.home as string;
     const first = await create(engine);
     // The kernel of a restored one does not notice it.
-    const sandbox = await create(engine, { snapshot: (await first.snapshot?.("memory", signal))?.id as string });
+    const sandbox = await create(engine, { snapshot: (await first.snapshots?.take("memory", signal))?.id as string });
     const recordOf = (kind: string, id: string) => JSON.parse(readFileSync(join(home, "oci", kind, id, "record.json"), "utf8"));
     const { fileServer } = recordOf("containers", recordOf("sandboxes", sandbox.id).container);
     expect(readFileSync(`/proc/${fileServer.pid}/cmdline`, "utf8")).toContain("gofer");
@@ -372,7 +372,7 @@ describeNeeding("runc", "the oci engine", () => {
   it("says that a command was ended by the end of the sandbox", async () => {
     const engine = open();
     const sandbox = await create(engine);
-    await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+    await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
     const command = await init.spawn({ argv: ["/bin/sh", "-c", "trap 'exit 3' TERM; echo ready; sleep 600 & wait"] });
     await once(command.stdout, "data");
     process.kill(sandbox.pid as number, "SIGTERM");
@@ -430,8 +430,8 @@ describeNeeding("runc", "the oci engine", () => {
       const blank = containers().find(({ layers }) => layers.length === 0)?.id;
       const sandbox = await create(engine, { image: `oci:${layout.path}:image` });
       expect(containerOf(sandbox)).toBe(blank);
-      expect(sandbox.commandDefaults).toEqual({ cwd: "/data", env: {} });
-      await using init = await connectInit(sandbox.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      expect(sandbox.commands?.defaults).toEqual({ cwd: "/data", env: {} });
+      await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
       const read = async (path: string) => String(await init.files.read({ path }));
       expect([await read("/data/greeting"), await read("/etc/hosts")]).toEqual(["hello", expect.stringContaining(blank ?? "")]);
       expect(await read("/etc/resolv.conf")).toContain("nameserver");
@@ -442,11 +442,11 @@ describeNeeding("runc", "the oci engine", () => {
       for (const path of ["/proc", "/dev", "/sys", "/.aenv/init"]) expect(at(path), path).toHaveLength(1);
       expect(at("/.aenv")).toEqual([]);
       await init.files.write({ path: "/data/own", content: Buffer.from("kept") });
-      const snapshot = await sandbox.snapshot?.("files", signal);
+      const snapshot = await sandbox.snapshots?.take("files", signal);
       const copy = await create(engine, { snapshot: snapshot?.id ?? "" });
-      await using other = await connectInit(copy.initAddress as NonNullable<Sandbox["initAddress"]>, engine.initKey, signal);
+      await using other = await connectInit(copy.commands?.address as Sandbox["address"], engine.commands.key, signal);
       expect(String(await other.files.read({ path: "/data/own" }))).toBe("kept");
-      await engine.removeSnapshot(snapshot?.id ?? "");
+      await engine.snapshots.remove(snapshot?.id ?? "");
     },
   );
 
@@ -499,7 +499,7 @@ describeNeeding("runc", "the oci engine", () => {
       const blank = containers().find(({ layers }) => layers.length === 0);
       const sandbox = await create(engine, { image: `oci:${layout.path}:image`, memoryMb: 128 });
       expect(containerOf(sandbox)).toBe(blank?.id);
-      const connect = ({ initAddress }: Sandbox) => connectInit(initAddress as NonNullable<typeof initAddress>, engine.initKey, signal);
+      const connect = ({ commands }: Sandbox) => connectInit(commands?.address as Sandbox["address"], engine.commands.key, signal);
       await using init = await connect(sandbox);
       const read = async (path: string) => String(await init.files.read({ path }));
       expect(await read("/data/greeting")).toBe("hello");
@@ -514,13 +514,13 @@ describeNeeding("runc", "the oci engine", () => {
       await init.files.write({ path: "/data/own", content: Buffer.from("kept") });
       await init.files.write({ path: "/tmp/own", content: Buffer.from("kept too") });
       for (const fidelity of ["files", "memory"] as const) {
-        const snapshot = await sandbox.snapshot?.(fidelity, signal);
+        const snapshot = await sandbox.snapshots?.take(fidelity, signal);
         const copy = await create(engine, { snapshot: snapshot?.id ?? "" });
         await using other = await connect(copy);
         expect(String(await other.files.read({ path: "/data/own" })), fidelity).toBe("kept");
         expect(String(await other.files.read({ path: "/tmp/own" })), fidelity).toBe("kept too");
         await copy.destroy();
-        await engine.removeSnapshot(snapshot?.id ?? "");
+        await engine.snapshots.remove(snapshot?.id ?? "");
       }
     });
   });

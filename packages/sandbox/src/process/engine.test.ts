@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { describeNeeding, type Tree, temporaryTree } from "@aenv/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { describeEngine } from "../conformance.ts";
-import type { Sandbox, SandboxAddress, SandboxSpec } from "../engine/engine.ts";
+import type { Sandbox, SandboxCommands, SandboxSpec } from "../engine/engine.ts";
 import { processesOf } from "../fixtures/marked-processes.ts";
 import { ControlGroups } from "../host/control-groups.ts";
 import { openProcessTable } from "../host/process-table.ts";
@@ -147,15 +147,15 @@ describe("the process engine", () => {
       const engine = open();
       expect(engine.can.freezes).toBe(true);
       const sandbox = await make(engine);
-      await sandbox.freeze?.();
-      await sandbox.freeze?.();
-      const used = await sandbox.cpuMs?.();
+      await sandbox.freezing?.freeze();
+      await sandbox.freezing?.freeze();
+      const used = await sandbox.freezing?.cpuMs();
       const answer = ask(sandbox, "/health");
       expect(used).toBeGreaterThan(0);
-      expect(await sandbox.cpuMs?.()).toBe(used);
-      await sandbox.thaw?.();
+      expect(await sandbox.freezing?.cpuMs()).toBe(used);
+      await sandbox.freezing?.thaw();
       await answer;
-      await sandbox.freeze?.();
+      await sandbox.freezing?.freeze();
       await sandbox.destroy();
     });
 
@@ -356,13 +356,13 @@ describeNeeding("go", "the init beside a program", () => {
       const signal = AbortSignal.timeout(30_000);
       const spec = { id: "sandbox", command: [process.execPath, program, "serve"], variables: {}, labels: {}, startTimeoutMs: 15_000 };
       try {
-        const { initAddress, commandDefaults } = await engine.create(spec, signal);
-        expect(other.can.commands).toBe(true);
-        expect((await other.list()).map((one) => one.initAddress)).toEqual([initAddress]);
-        await using init = await connectInit(initAddress as SandboxAddress, other.initKey as KeyObject, signal);
-        const { stdout } = await init.run({ argv: ["pwd"], ...commandDefaults });
-        expect(stdout.toString()).toBe(`${commandDefaults?.cwd}\n`);
-        await init.spawn({ argv: ["sleep", "600"], ...commandDefaults });
+        const { commands } = await engine.create(spec, signal);
+        const { address, defaults } = commands as SandboxCommands;
+        expect((await other.list()).map((one) => one.commands?.address)).toEqual([address]);
+        await using init = await connectInit(address, other.commands?.key as KeyObject, signal);
+        const { stdout } = await init.run({ argv: ["pwd"], ...defaults });
+        expect(stdout.toString()).toBe(`${defaults?.cwd}\n`);
+        await init.spawn({ argv: ["sleep", "600"], ...defaults });
       } finally {
         for (const sandbox of await engine.list()) await sandbox.destroy();
         await Promise.all([engine.close(), other.close()]);

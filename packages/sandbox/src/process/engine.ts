@@ -28,7 +28,7 @@ import { startWithin } from "../lifecycle/start-limits.ts";
 import { healthPathOf } from "../spec/listening.ts";
 import { copyFolder } from "./copy-folder.ts";
 import { readGivenVariables } from "./given-variables.ts";
-import { launchInit } from "./init.ts";
+import { initAddressOf, launchInit } from "./init.ts";
 import { type KillTarget, killAll, processesOf, signalGroup } from "./kill.ts";
 import { PortReservations } from "./port-reservations.ts";
 import { canFindListeners, connectPort, findListener, type SandboxProcesses } from "./ports.ts";
@@ -75,7 +75,7 @@ export class ProcessEngine implements SandboxEngine {
   readonly #sandboxes = new Map<string, ProcessSandbox>();
   readonly #work = new EngineWork();
   readonly #ports = new PortReservations();
-  readonly initKey?: KeyObject;
+  readonly commands?: { readonly key: KeyObject };
   readonly #adopt = joined(() => this.#adoptAll());
   // Children of this process report their exit; adopted sandboxes have to be polled.
   readonly #adopted = new PeriodicChecks<ProcessSandbox>(250, (sandbox) => this.#checkAlive(sandbox));
@@ -91,7 +91,7 @@ export class ProcessEngine implements SandboxEngine {
     mkdirSync(join(home, "sandboxes"), { recursive: true });
     const folder = realpathSync(join(home, "sandboxes"));
     this.#options = { ...defaults, path: defaultPath(), runtimeFolder: tmpdir(), ...options };
-    if (this.#options.useInit) this.initKey = openInitKey(home);
+    if (this.#options.useInit) this.commands = { key: openInitKey(home) };
     this.#self = { pid: process.pid, start: this.#table.find(process.pid)?.start ?? "" };
     this.#folders = new SandboxFolders(folder, this.#self);
     this.#groups = this.#options.useControlGroups ? ControlGroups.open(folder) : null;
@@ -103,7 +103,6 @@ export class ProcessEngine implements SandboxEngine {
       ...noAbilities,
       findsStrays: isGrouped,
       ports: this.#canFindListeners,
-      commands: this.initKey !== undefined,
       freezes: isGrouped,
     };
   }
@@ -184,9 +183,9 @@ export class ProcessEngine implements SandboxEngine {
   }
 
   async #startInit(folder: SandboxFolder, record: SandboxRecord, group: string | undefined): Promise<void> {
-    if (this.initKey === undefined) return;
+    if (this.commands === undefined) return;
     const variables = { ...ownVariables(folder, this.#options), ...markerVariable(folder, record) };
-    const { groupError } = await launchInit(folder, record, this.initKey, variables, group);
+    const { groupError } = await launchInit(folder, record, this.commands.key, variables, group);
     if (groupError !== null) throw startFailed(record.id, `its init could not be moved into its control group: ${groupError}`);
   }
 
@@ -222,9 +221,9 @@ export class ProcessEngine implements SandboxEngine {
     if (address.kind === "tcp") sandbox.record = { ...sandbox.record, host: address.host };
   }
 
-  async #untilInit({ initAddress }: ProcessSandbox, signal: AbortSignal): Promise<void> {
-    if (initAddress === undefined || this.initKey === undefined) return;
-    await (await connectStartingInit(initAddress, this.initKey, signal)).close();
+  async #untilInit({ commands }: ProcessSandbox, signal: AbortSignal): Promise<void> {
+    if (commands === undefined || this.commands === undefined) return;
+    await (await connectStartingInit(commands.address, this.commands.key, signal)).close();
   }
 
   /** The group that a program is to join; undefined if there is none. After a failure, control groups are no longer used. */
@@ -248,13 +247,11 @@ export class ProcessEngine implements SandboxEngine {
 
   #openSandbox(folder: SandboxFolder, record: SandboxRecord & { process: ProcessIdentity }): ProcessSandbox {
     const sandbox = new ProcessSandbox(folder, record, record.process, this.#options.logBytes, (one) => this.#work.end(this.#end(one)));
-    sandbox.commandDefaults = {
-      cwd: folder.work,
-      env: { ...ownVariables(folder, this.#options), ...markerVariable(folder, record) },
-    };
+    const defaults = { cwd: folder.work, env: { ...ownVariables(folder, this.#options), ...markerVariable(folder, record) } };
+    if (record.hasInit === true) sandbox.commands = { address: initAddressOf(record), defaults };
     if (this.#canFindListeners) {
-      sandbox.connect = (port, signal) => this.#connect(sandbox, port, signal);
-      sandbox.programVariables = () => readGivenVariables(record.process.pid, { ...sandbox.commandDefaults?.env });
+      sandbox.ports = { connect: (port, signal) => this.#connect(sandbox, port, signal) };
+      sandbox.programVariables = () => readGivenVariables(record.process.pid, defaults.env);
     }
     sandbox.exited.then(() => {
       this.#adopted.delete(sandbox);
@@ -288,7 +285,7 @@ export class ProcessEngine implements SandboxEngine {
   async #end(sandbox: ProcessSandbox): Promise<void> {
     sandbox.setExitReason("the sandbox was destroyed");
     // A frozen program would not see the signal that asks it to end.
-    await sandbox.thaw?.().catch(() => undefined);
+    await sandbox.freezing?.thaw().catch(() => undefined);
     await killAll(killTarget(sandbox.folder, sandbox.record, sandbox.descendants), this.#table, this.#options.graceMs);
     sandbox.markExited(null);
     try {

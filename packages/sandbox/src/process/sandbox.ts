@@ -1,10 +1,9 @@
-import type { CommandDefaults, Sandbox, SandboxAddress, SandboxExit } from "../engine/engine.ts";
+import type { Sandbox, SandboxAddress, SandboxCommands, SandboxExit, SandboxFreezing, SandboxPorts } from "../engine/engine.ts";
 import { cpuMsOf, setFrozen } from "../host/control-groups.ts";
 import { describeExit, type ProcessEnd } from "../host/exit-reason.ts";
 import { once } from "../host/once.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { SandboxLog } from "../host/sandbox-log.ts";
-import { initAddressOf } from "./init.ts";
 import type { SandboxFolder, SandboxRecord } from "./sandbox-folder.ts";
 
 /** A running program, started by this process or adopted from an earlier one. */
@@ -17,15 +16,12 @@ export class ProcessSandbox implements Sandbox {
   readonly process: ProcessIdentity;
   readonly log: SandboxLog;
   /** Set where the system reports which process listens on a port. */
-  connect?: NonNullable<Sandbox["connect"]>;
-  readonly initAddress?: SandboxAddress;
-  commandDefaults?: CommandDefaults;
+  ports?: SandboxPorts;
+  commands?: SandboxCommands;
   /** Set where the system reports the variables of a process. */
   programVariables?: NonNullable<Sandbox["programVariables"]>;
-  /** Only for sandboxes in a control group, as are the next two. */
-  freeze?: NonNullable<Sandbox["freeze"]>;
-  thaw?: NonNullable<Sandbox["thaw"]>;
-  cpuMs?: NonNullable<Sandbox["cpuMs"]>;
+  /** Only for sandboxes in a control group. */
+  freezing?: SandboxFreezing;
   #descendants: readonly ProcessIdentity[] = [];
   #exit: SandboxExit | null = null;
   #resolveExit: (exit: SandboxExit) => void = () => undefined;
@@ -40,13 +36,9 @@ export class ProcessSandbox implements Sandbox {
     destroy: (sandbox: ProcessSandbox) => Promise<void>,
   ) {
     this.id = record.id;
-    if (record.hasInit === true) this.initAddress = initAddressOf(record);
     const { group } = record;
-    if (group !== null) {
-      this.freeze = () => setFrozen(group, true);
-      this.thaw = () => setFrozen(group, false);
-      this.cpuMs = () => cpuMsOf(group);
-    }
+    if (group !== null)
+      this.freezing = { freeze: () => setFrozen(group, true), thaw: () => setFrozen(group, false), cpuMs: () => cpuMsOf(group) };
     this.labels = record.labels;
     this.folder = folder;
     this.record = record;
@@ -91,7 +83,7 @@ export class ProcessSandbox implements Sandbox {
   /** Called when the program could not be moved into its control group. */
   clearGroup(): void {
     this.record = { ...this.record, group: null };
-    for (const name of ["freeze", "thaw", "cpuMs"] as const) delete this[name];
+    delete this.freezing;
   }
 
   /** The reason to report when the engine itself ends the sandbox: the system reports only the signal. The first one counts. */

@@ -34,11 +34,11 @@ export class SandboxAccess {
     const { id, container } = readAddress(address);
     const row = await instances.get(id, caller);
     const slot = slotOf(row);
-    if (!engine.can.commands) throw unsupported(engine.commandsHint ?? `the engine '${engine.name}' runs no commands`);
+    if (engine.commands === undefined) throw unsupported(engine.commandsHint ?? `the engine '${engine.name}' runs no commands`);
     instances.uses.begin(row);
     try {
       const sandbox = await this.#find(row, slot, container);
-      if (sandbox.initAddress === undefined) throw unsupported("this sandbox was started without an init; create a new instance");
+      if (sandbox.commands === undefined) throw unsupported("this sandbox was started without an init; create a new instance");
       const opened = await connections.open(sandbox, signal);
       return {
         ...opened,

@@ -17,7 +17,11 @@ describe("the policy for outgoing connections", () => {
       egress === undefined ? {} : { egress },
       {
         limit: options.limit ?? "open",
-        engine: { name: "memory", can: { ...noAbilities, egress: options.can ?? true, changesEgress: options.changes ?? true } },
+        engine: {
+          name: "memory",
+          can: noAbilities,
+          ...((options.can ?? true) && { egress: { reportsRefused: false, changes: options.changes ?? true } }),
+        },
         isShared: options.isShared ?? false,
         runtime: () => undefined,
       },
@@ -54,13 +58,17 @@ describe("the policy for outgoing connections", () => {
           limit: "open",
           engine: {
             name: "docker",
-            can: { ...noAbilities, egress: true, changesEgress: true },
-            egressProblem: (policies, runtime) =>
-              policies.some((one) => typeof one === "object")
-                ? "no lists"
-                : runtime === "runsc" && new Set(policies).size > 1
-                  ? "no changes"
-                  : null,
+            can: noAbilities,
+            egress: {
+              reportsRefused: false,
+              changes: true,
+              problem: (policies, runtime) =>
+                policies.some((one) => typeof one === "object")
+                  ? "no lists"
+                  : runtime === "runsc" && new Set(policies).size > 1
+                    ? "no changes"
+                    : null,
+            },
           },
           isShared: false,
           runtime: () => "runsc",
@@ -133,8 +141,8 @@ describe("a sandbox", () => {
 
   it("is a new one, and no blank one, if the engine says that one of this runtime or daemon cannot get the policy while it runs", async () => {
     const { world, server, ref, started } = await open({ isolation: "instance", egress: "open" }, 1, true, 1);
-    const egressProblem = (policies: readonly EgressPolicy[]) => (policies.length > 1 && policies[0] === "none" ? "no network" : null);
-    Object.assign(world.engine, { egressProblem });
+    const problem = (policies: readonly EgressPolicy[]) => (policies.length > 1 && policies[0] === "none" ? "no network" : null);
+    Object.assign(world.engine, { egress: { ...world.engine.egress, problem } });
     await server.pool.warmUp();
     expect(started((await server.create(ref)).slot?.sandboxId)).toBe("open");
     await expect(server.create(await world.publish(ada, "other", { isolation: "instance", rewardEgress: "open" }))).rejects.toMatchObject({
@@ -169,7 +177,7 @@ describe("a sandbox", () => {
     const said = async (of: string) => (await server.create(of)).events.map(({ what }) => what).filter((what) => what.startsWith("egress"));
     expect(await said(ref)).toEqual([hint]);
     expect(await said(await world.publish(ada, "open", { isolation: "instance", egress: "open" }))).toEqual([]);
-    expect(egressHints({ can: { ...world.engine.can, reportsRefused: true } }, "none", "none")).toEqual([]);
+    expect(egressHints({ egress: { reportsRefused: true, changes: true } }, "none", "none")).toEqual([]);
     expect(egressHints(world.engine, "open", "none")).toEqual([expect.stringContaining("deployConfig.taskSandboxes.egress")]);
   });
 
@@ -190,7 +198,7 @@ describe("a sandbox", () => {
     const { world, server, ref, policies } = await open({ isolation: "instance", egress: SHOP, rewardEgress: "open" });
     const row = await server.create(ref);
     const sandbox = (await world.engine.list()).find(({ id }) => id === row.slot?.sandboxId);
-    await sandbox?.setEgress?.("open");
+    await sandbox?.egress?.set("open");
     if (sandbox !== undefined) openTestServer(world).slots.adopt(row, sandbox);
     expect((await policies(row.slot?.sandboxId)).at(-1)).toEqual(SHOP);
   });

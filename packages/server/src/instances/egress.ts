@@ -15,11 +15,11 @@ export interface InstanceEgress {
  * others nothing would say why it failed.
  */
 export function egressHints(
-  { can }: Pick<SandboxEngine, "can">,
+  engine: Pick<SandboxEngine, "egress">,
   agent: EgressPolicy | undefined,
   ofTasks: EgressPolicy | undefined,
 ): readonly string[] {
-  if (!can.egress || can.reportsRefused) return [];
+  if (engine.egress === undefined || engine.egress.reportsRefused) return [];
   return [
     ...(agent === "none" ? ["egress: no outgoing connections; the environment allows them with deployConfig.egress"] : []),
     ...(ofTasks === "none" && agent !== "none"
@@ -31,7 +31,7 @@ export function egressHints(
 export interface EgressOptions {
   /** What the operator allows at most. */
   readonly limit: EgressPolicy;
-  readonly engine: Pick<SandboxEngine, "name" | "can" | "egressProblem">;
+  readonly engine: Pick<SandboxEngine, "name" | "can" | "egress">;
   readonly isShared: boolean;
   /** That of the instance's sandbox; undefined for the engine's own. */
   readonly runtime: () => SandboxRuntime | undefined;
@@ -79,7 +79,7 @@ function chooseEgress(
       );
   }
   const agent = request.egress ?? own ?? "none";
-  if (!engine.can.egress) {
+  if (engine.egress === undefined) {
     const isSet = request.egress !== undefined || own !== undefined || reward !== undefined;
     const warning = `egress ignored, outgoing connections are not restricted: the engine '${engine.name}' cannot do it`;
     return { egress: undefined, warnings: isSet ? [warning] : [] };
@@ -95,7 +95,7 @@ function chooseEgress(
         `${ref} wants connections to '${beyond}' (deployConfig.${field}), which this server does not allow; its operator can, with the setting egressLimit`,
       );
   }
-  if (!isShared && (engine.can.changesEgress || reward === undefined))
+  if (!isShared && (engine.egress.changes || reward === undefined))
     return { egress: { agent, ...(reward !== undefined && { reward }) }, warnings: [] };
   const ignored = (why: string) => [`rewardEgress ignored, rewards have the agent's policy: ${why}`];
   if (!isShared)

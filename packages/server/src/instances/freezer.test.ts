@@ -1,5 +1,5 @@
 import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
-import type { MemorySandbox } from "@aenv/sandbox";
+import type { MemorySandbox, SandboxSnapshots } from "@aenv/sandbox";
 import { describe, expect, it, vi } from "vitest";
 import { MemoryGate } from "../slots/memory-gate.ts";
 import { ada, openTestServer, openWorld } from "./fixtures/test-server.ts";
@@ -145,18 +145,18 @@ describe("an idle instance", () => {
     const server = openTestServer(world, { freezeSeconds: 60 });
     const row = await server.create(ref);
     const [sandbox] = (await world.engine.list()) as [MemorySandbox];
-    const { freeze } = sandbox;
+    const { freezing, snapshots } = sandbox as Required<MemorySandbox>;
     const copied: boolean[] = [];
-    const { snapshot } = sandbox;
-    sandbox.snapshot = (...args) => {
+    const take: SandboxSnapshots["take"] = (...args) => {
       copied.push(sandbox.isFrozen);
-      return snapshot.apply(sandbox, args);
+      return snapshots.take(...args);
     };
     let forking: Promise<unknown> | undefined;
-    sandbox.freeze = async () => {
+    const freeze = async () => {
       forking = server.instances.fork(row.id, 1, { caller: ada, signal: new AbortController().signal }, "files");
-      await freeze.call(sandbox);
+      await freezing.freeze();
     };
+    Object.assign(sandbox, { snapshots: { ...snapshots, take }, freezing: { ...freezing, freeze } });
     world.later(60);
     await server.instances.sweep();
     expect(await forking).toMatchObject([{ status: "Running" }]);
@@ -168,18 +168,19 @@ describe("an idle instance", () => {
     const server = openTestServer(world, { freezeSeconds: 60 });
     const row = await server.create(ref);
     const [sandbox] = (await world.engine.list()) as [MemorySandbox];
-    const { freeze } = sandbox;
-    sandbox.freeze = async () => {
+    const { freezing } = sandbox;
+    const freeze = async () => {
       const called = await server.instances.get(row.id, ada);
       server.instances.uses.begin(called);
       await vi.waitFor(async () => expect((await server.instances.get(row.id, ada)).isFrozen).toBe(false));
       server.instances.uses.end(called);
       throw new Error("it did not freeze in time");
     };
+    Object.assign(sandbox, { freezing: { ...freezing, freeze } });
     world.later(60);
     await server.instances.sweep();
     expect(await isFrozen()).toEqual([false]);
-    sandbox.freeze = freeze;
+    Object.assign(sandbox, { freezing });
     world.later(60);
     await server.instances.sweep();
     expect(await isFrozen()).toEqual([true]);

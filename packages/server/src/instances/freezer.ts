@@ -54,7 +54,7 @@ export class Freezer {
   async freeze(row: InstanceRow): Promise<void> {
     const { slots, isInUse } = this.#options;
     const sandbox = row.slot === null ? null : await slots.find(row.slot.sandboxId);
-    if (sandbox?.freeze === undefined) return this.#giveUp(row, "its sandbox cannot be frozen on this server");
+    if (sandbox?.freezing === undefined) return this.#giveUp(row, "its sandbox cannot be frozen on this server");
     const cpuRate = await this.#cpuRate([sandbox, ...this.#options.tasks.of(row.id)]);
     if (isInUse(row.id)) return;
     const freezing = this.#freeze(row, sandbox, cpuRate).finally(() => this.#freezing.delete(row.id));
@@ -75,7 +75,7 @@ export class Freezer {
     if (!(await this.#mark(row, true))) return;
     this.#frozen.set(row.id, { since: monotonicMs(), cpuRate });
     try {
-      await sandbox.freeze?.();
+      await sandbox.freezing?.freeze();
       await this.#options.tasks.freeze(row.id);
     } catch (error) {
       // A call that came in between has continued the sandbox while it was being frozen: that is no failure.
@@ -102,7 +102,7 @@ export class Freezer {
     // Before the row changes, so that the call goes on at once; and after it, because another server may have frozen it until then.
     const thaw = async () => {
       if (row.taskSandboxes !== undefined) await this.#options.tasks.thaw(row.id);
-      await sandbox?.thaw?.();
+      await sandbox?.freezing?.thaw();
     };
     await thaw();
     this.#account(row.id);
@@ -139,10 +139,10 @@ export class Freezer {
   /** Of all sandboxes together that are frozen. */
   async #cpuRate(sandboxes: readonly Sandbox[]): Promise<number> {
     const { measureMs, monotonicMs } = this.#options;
-    const measured = sandboxes.filter(({ cpuMs }) => cpuMs !== undefined);
+    const measured = sandboxes.flatMap(({ freezing }) => freezing ?? []);
     if (measured.length === 0 || measureMs === 0) return 0;
     // One that has ended meanwhile has used nothing that could be saved.
-    const read = () => Promise.all(measured.map((sandbox) => sandbox.cpuMs?.().catch(() => null) ?? null));
+    const read = () => Promise.all(measured.map((freezing) => freezing.cpuMs().catch(() => null)));
     const began = monotonicMs();
     const before = await read();
     await pause(measureMs, undefined, { ref: false });

@@ -81,7 +81,7 @@ for (const [what, deployConfig, listening] of [
   ["without a server", {}, { kind: "none" }],
 ] as const) {
   it(`an instance of an image ${what} is forked, stored and started again with its files or its memory`, async () => {
-    const world = openWorld({ images: true, snapshots: ["files", "memory"], exportsSnapshots: true });
+    const world = openWorld({ images: true, snapshots: ["files", "memory"] });
     const server = openTestServer(world);
     const context = { caller: ada, signal: server.signal };
     const variables = { GREETING: "hello" };
@@ -121,7 +121,7 @@ for (const [what, deployConfig, listening] of [
 }
 
 it("copies of a program with its files have the arguments that it was started with, also copies of copies", async () => {
-  const world = openWorld({ images: true, snapshots: ["files"], exportsSnapshots: true });
+  const world = openWorld({ images: true, snapshots: ["files"] });
   const server = openTestServer(world);
   const context = { caller: ada, signal: server.signal };
   const ref = await publishImage(world, "team/shop", { arguments: ["--usual"] }, { runtime: { command: ["serve"] } });

@@ -26,7 +26,7 @@ export interface NewRowOptions {
   readonly defaultIdleSeconds: number | null;
   /** Null: sandboxes are not frozen, unless their environment says so. */
   readonly defaultFreezeSeconds?: number | null;
-  readonly engine: Pick<SandboxEngine, "name" | "can" | "egressProblem" | "templateOwners">;
+  readonly engine: Pick<SandboxEngine, "name" | "can" | "egress" | "templates">;
   /** Where sandboxes may connect to at most. */
   readonly egressLimit: EgressPolicy;
   readonly taskLimits: TaskSandboxLimits;

@@ -108,7 +108,7 @@ export class Recovery {
     const { slots, instances } = this.#options;
     const rows = await instances.inSandbox(sandbox.id);
     // A frozen sandbox would not answer.
-    if (rows.some(({ isFrozen }) => isFrozen)) await sandbox.thaw?.();
+    if (rows.some(({ isFrozen }) => isFrozen)) await sandbox.freezing?.thaw();
     const reported = rows.length === 0 ? "gone" : await slots.readInstances(sandbox);
     if (reported === "gone") {
       await inBatches(rows, ({ id }) => instances.handover.failLost(id, "its sandbox did not answer any more when the server came back"));
@@ -147,7 +147,7 @@ export class Recovery {
     const runsHere = row?.status === "Running" && row.slot !== null && slots.holds(row.slot.sandboxId);
     if (!runsHere) return slots.destroy(sandbox);
     // The server may have died while it was frozen.
-    await sandbox.thaw?.();
+    await sandbox.freezing?.thaw();
     tasks.adopt(sandbox);
   }
 

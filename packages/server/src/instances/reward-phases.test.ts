@@ -9,13 +9,13 @@ describe("the phase of a reward", () => {
   function open(fail: (policy: EgressPolicy) => boolean = () => false) {
     const policies: EgressPolicy[] = [];
     const failures: unknown[] = [];
-    const setEgress = async (policy: EgressPolicy) => {
+    const set = async (policy: EgressPolicy) => {
       await setImmediate();
       if (fail(policy)) throw new Error("no rules");
       policies.push(policy);
     };
     const phases = new RewardPhases({
-      find: async () => ({ setEgress }) as Partial<Sandbox> as Sandbox,
+      find: async () => ({ egress: { set } }) as Partial<Sandbox> as Sandbox,
       onFailure: (error) => failures.push(error),
     });
     return { policies, failures, phases };

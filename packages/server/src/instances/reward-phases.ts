@@ -83,7 +83,7 @@ export class RewardPhases {
       .catch(() => {})
       .then(async () => {
         const sandbox = await this.#options.find(sandboxId);
-        await sandbox?.setEgress?.(policy);
+        await sandbox?.egress?.set(policy);
       });
     // The caller that waits for it gets the error.
     phase.changed.catch(() => {});

@@ -37,7 +37,7 @@ export class RunningCommands {
   }
 
   async #runs(sandbox: Sandbox): Promise<boolean> {
-    if (sandbox.initAddress === undefined) return false;
+    if (sandbox.commands === undefined) return false;
     return Promise.race([this.#ask(sandbox).catch(() => false), pause(ANSWER_MS, false, { ref: false })]);
   }
 

@@ -4,9 +4,9 @@ import { ada, bob, openTestServer, openWorld } from "./fixtures/test-server.ts";
 const root = { ...ada, owner: "root" };
 
 it("an environment starts with the template that it names only if its publisher may use the template", async () => {
-  const world = openWorld({ templates: true });
+  const world = openWorld();
   const owners: Readonly<Record<string, readonly string[]>> = { privileged: [], gpu: ["ada"], spot: ["*"] };
-  const engine = Object.assign(world.engine, { templateOwners: (name: string) => owners[name] ?? [] });
+  const engine = Object.assign(world.engine, { templates: { owners: (name: string) => owners[name] ?? [] } });
   const server = openTestServer(world, { engine });
   const start = async (publisher: typeof ada, podTemplate: string, caller = publisher) => {
     const ref = await world.publish(publisher, `${publisher.owner}-${podTemplate}`.toLowerCase(), { podTemplate });

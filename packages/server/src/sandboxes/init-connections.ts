@@ -25,16 +25,16 @@ const ROOT: CommandDefaults = { cwd: "/", env: {} };
 
 /** Connections to the inits of sandboxes: one for each sandbox, shared by all requests of this server. */
 export class InitConnections {
-  readonly #engine: Pick<SandboxEngine, "initKey">;
+  readonly #engine: Pick<SandboxEngine, "commands">;
   readonly #held = new Map<string, Held>();
 
-  constructor(engine: Pick<SandboxEngine, "initKey">) {
+  constructor(engine: Pick<SandboxEngine, "commands">) {
     this.#engine = engine;
   }
 
   async open(sandbox: Sandbox, signal: AbortSignal): Promise<OpenSandbox> {
     const held = this.#hold(sandbox);
-    const { commandDefaults: defaults = ROOT } = sandbox;
+    const { defaults = ROOT } = sandbox.commands ?? {};
     let isReleased = false;
     const release = () => {
       if (isReleased) return;
@@ -83,10 +83,10 @@ export class InitConnections {
     }, IDLE_MS).unref();
   }
 
-  async #connect({ id, initAddress }: Sandbox): Promise<InitConnection> {
-    const { initKey } = this.#engine;
-    if (initAddress === undefined || initKey === undefined)
+  async #connect({ id, commands }: Sandbox): Promise<InitConnection> {
+    const { key } = this.#engine.commands ?? {};
+    if (commands === undefined || key === undefined)
       throw new PlatformError("sandbox.unsupported", `sandbox '${id}' was started without an init, so it has no commands and files`);
-    return connectInit(initAddress, initKey, AbortSignal.timeout(CONNECT_MS));
+    return connectInit(commands.address, key, AbortSignal.timeout(CONNECT_MS));
   }
 }

@@ -2,7 +2,7 @@ import { type EgressPolicy, PlatformError } from "@aenv/contract";
 import type { SandboxEngine, SandboxRuntime } from "@aenv/sandbox";
 
 export interface PossibleEgressOptions {
-  readonly engine: Pick<SandboxEngine, "egressProblem">;
+  readonly engine: Pick<SandboxEngine, "egress">;
   /** That of the sandbox; undefined for the engine's own. */
   readonly runtime: () => SandboxRuntime | undefined;
 }
@@ -14,6 +14,6 @@ export function assertPossibleEgress(
   policies: readonly EgressPolicy[],
   { engine, runtime }: PossibleEgressOptions,
 ): void {
-  const problem = engine.egressProblem?.(policies, runtime()) ?? null;
+  const problem = engine.egress?.problem?.(policies, runtime()) ?? null;
   if (problem !== null) throw new PlatformError("instance.unsupported", `deployConfig.${field} of ${ref} cannot be applied: ${problem}`);
 }

@@ -7,7 +7,11 @@ import type { ServiceRow, Workload } from "./row.ts";
 import { specOf, type WorkloadRequest, workloadFor } from "./workload.ts";
 
 const image = { id: "1", type: "image", content: "registry.example/shop:1" };
-const engine = { name: "kubernetes", can: { ...noAbilities, egress: true, runtimes: ["runc", "runsc"] as const } };
+const engine = {
+  name: "kubernetes",
+  can: { ...noAbilities, runtimes: ["runc", "runsc"] as const },
+  egress: { reportsRefused: false, changes: false },
+};
 
 function versionOf(config: object, more: Partial<EnvironmentVersion> = {}): EnvironmentVersion {
   const identity = { name: "shop", version: "1.0.0" };

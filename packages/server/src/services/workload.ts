@@ -62,7 +62,7 @@ export function workloadFor(
 }
 
 export interface SpecOptions {
-  readonly engine: Pick<SandboxEngine, "name" | "can" | "egressProblem">;
+  readonly engine: Pick<SandboxEngine, "name" | "can" | "egress">;
   readonly egressLimit: EgressPolicy;
   readonly runtimes: RuntimePolicy;
   /** The unpacked bundle. */

@@ -57,7 +57,7 @@ export function claimSpecFor(
   isolation: Isolation,
   runtimes: RuntimePolicy,
   limits: EnvironmentLimits | undefined,
-  engine: Pick<SandboxEngine, "can">,
+  engine: Pick<SandboxEngine, "can" | "templates">,
 ): Omit<ClaimSpec, "folder"> {
   const { bundleDigest, config, metadata, name, version } = environment;
   if (bundleDigest === null) throw new PlatformError("internal", `${name}@${version} has no bundle`);

@@ -126,7 +126,7 @@ export class Pool {
   async claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
     const sandbox = await this.#claim(spec, signal);
     // Not awaited: nothing depends on it.
-    if (spec.subject !== undefined) void sandbox.describe?.(spec.subject).catch(() => {});
+    if (spec.subject !== undefined) void sandbox.shared?.describe(spec.subject).catch(() => {});
     return sandbox;
   }
 
@@ -148,7 +148,7 @@ export class Pool {
   #needsNew({ egress, runtime }: ClaimSpec): boolean {
     if (egress === undefined || egress === "none") return false;
     const { engine } = this.#options;
-    return !engine.can.changesEgress || (engine.egressProblem?.(["none", egress], runtime) ?? null) !== null;
+    return engine.egress?.changes !== true || (engine.egress.problem?.(["none", egress], runtime) ?? null) !== null;
   }
 
   /** A blank process, or a new one, that loads the bundle. */
@@ -292,7 +292,7 @@ export class Pool {
   async #bind(sandbox: Sandbox, { egress, ...body }: BindRequest, signal: AbortSignal): Promise<Sandbox> {
     try {
       // One that was started ahead has no outgoing connections.
-      if (egress !== undefined && egress !== "none" && this.#options.engine.can.changesEgress) await sandbox.setEgress?.(egress);
+      if (egress !== undefined && egress !== "none") await sandbox.egress?.set(egress);
       const { clients, startTimeoutMs } = this.#options;
       const folder = await sandbox.addFolder(body.folder, signal);
       await requestSandbox(clients, sandbox.id, sandbox.address, {

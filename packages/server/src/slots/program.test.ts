@@ -1,18 +1,23 @@
+import { noAbilities } from "@aenv/sandbox";
 import { describe, expect, it } from "vitest";
 import { programOf, templateOf } from "./program.ts";
 
-const can = (templates: boolean) => ({ can: { templates } as never });
+const withTemplates = (can: boolean) => (can ? { templates: { owners: () => [] } } : {});
 const config = (podTemplate?: string) => ({ deployConfig: podTemplate === undefined ? {} : { podTemplate } }) as never;
 
 it("an environment gets the template of the operator that it names, unless it is the default or that of two containers", () => {
-  expect(templateOf(config("gpu"), can(true))).toBe("gpu");
+  expect(templateOf(config("gpu"), withTemplates(true))).toBe("gpu");
   for (const name of [undefined, "singleContainer", "SingleContainer", "dualContainer", "DualContainer"])
-    expect(templateOf(config(name), can(true))).toBeUndefined();
-  expect(templateOf(config("gpu"), can(false))).toBeUndefined();
+    expect(templateOf(config(name), withTemplates(true))).toBeUndefined();
+  expect(templateOf(config("gpu"), withTemplates(false))).toBeUndefined();
 });
 
 describe("arguments", () => {
-  const engine = (templates: boolean) => ({ name: templates ? "kubernetes" : "oci", can: { templates, images: true } as never });
+  const engine = (templates: boolean) => ({
+    name: templates ? "kubernetes" : "oci",
+    can: { ...noAbilities, images: true },
+    ...withTemplates(templates),
+  });
   const image = { id: "1", type: "image", content: "registry.example/shop:1" };
   const program = (config: object, templates = true) =>
     programOf({ name: "shop", version: "1.0.0", config: config as never, artifacts: [image], bundleDigest: null }, engine(templates), [

@@ -21,7 +21,7 @@ export function programVariables({ deployConfig }: EnvironmentConfig): Readonly<
 /** The program of an environment; null if it is a module for the runner. An environment that cannot run here is an error. */
 export function programOf(
   environment: ProgramSource,
-  engine: Pick<SandboxEngine, "name" | "can">,
+  engine: Pick<SandboxEngine, "name" | "can" | "templates">,
   args: readonly string[] = [],
 ): Program | null {
   const { bundleDigest, artifacts, config, name, version } = environment;
@@ -45,7 +45,7 @@ export function programOf(
     );
   const listening = runtime === undefined ? listeningOfImage(config) : listeningOfCommand(runtime);
   const isOwnProgram = runtime === undefined && listening.kind !== "none";
-  if (args.length > 0 && runtime === undefined && !(isOwnProgram && engine.can.templates))
+  if (args.length > 0 && runtime === undefined && !(isOwnProgram && engine.templates !== undefined))
     throw unsupported(
       `is an image without a command in config.json, and takes no arguments ${isOwnProgram ? `with the engine '${engine.name}'` : "because nothing is started in it"}; name its program in runtime.command`,
     );
@@ -68,10 +68,10 @@ export function isProgram({ config, bundleDigest }: Pick<ProgramSource, "config"
 }
 
 /** The template of the operator that the environment names; undefined for the default one, and on engines without templates. */
-export function templateOf({ deployConfig }: EnvironmentConfig, { can }: Pick<SandboxEngine, "can">): string | undefined {
+export function templateOf({ deployConfig }: EnvironmentConfig, { templates }: Pick<SandboxEngine, "templates">): string | undefined {
   const { podTemplate } = deployConfig ?? {};
   // That of two containers is chosen by the engine, if the instance has a second one in its sandbox.
-  if (!can.templates || isDualContainer(deployConfig) || podTemplate?.toLowerCase() === DEFAULT_TEMPLATE) return undefined;
+  if (templates === undefined || isDualContainer(deployConfig) || podTemplate?.toLowerCase() === DEFAULT_TEMPLATE) return undefined;
   return podTemplate;
 }
 
@@ -81,12 +81,12 @@ export function templateOf({ deployConfig }: EnvironmentConfig, { can }: Pick<Sa
  */
 export async function assertTemplateAllowed(
   { name, version, owner, config }: Pick<EnvironmentVersion, "name" | "version" | "owner" | "config">,
-  engine: Pick<SandboxEngine, "can" | "templateOwners">,
+  engine: Pick<SandboxEngine, "can" | "templates">,
   isAdministrator: (owner: string) => Promise<boolean>,
 ): Promise<void> {
   const template = templateOf(config, engine);
   if (template === undefined) return;
-  const owners = engine.templateOwners?.(template) ?? ["*"];
+  const owners = engine.templates?.owners(template) ?? ["*"];
   if (owners.includes("*") || owners.includes(owner) || (await isAdministrator(owner))) return;
   throw new PlatformError(
     "access.denied",

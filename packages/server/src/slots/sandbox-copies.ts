@@ -46,7 +46,7 @@ export class SandboxCopies {
       return await use(snapshot);
     } finally {
       // One that is left costs disk space only, and is removed with the server's other snapshots.
-      await engine.removeSnapshot?.(snapshot.id).catch(() => {});
+      await engine.snapshots?.remove(snapshot.id).catch(() => {});
     }
   }
 
@@ -60,33 +60,34 @@ export class SandboxCopies {
   ): Promise<SandboxSnapshot> {
     await this.assertCopyable(id, slot, fidelity, verb, signal);
     const sandbox = await this.#options.find(slot.sandboxId);
-    const take = sandbox?.snapshot?.bind(sandbox);
-    if (take === undefined) throw new PlatformError("sandbox.lost", `the sandbox of instance '${id}' has ended`);
-    return this.#options.space.use(() => take(fidelity, signal));
+    const { snapshots } = sandbox ?? {};
+    if (snapshots === undefined) throw new PlatformError("sandbox.lost", `the sandbox of instance '${id}' has ended`);
+    return this.#options.space.use(() => snapshots.take(fidelity, signal));
   }
 
   /** What a fork continues with if its request does not say it: its state, or as much of the sandbox as can be copied. */
   async usualFidelity(slot: Slot, signal: AbortSignal): Promise<ForkFidelity> {
     if (slot.program === undefined || (await this.#hasSnapshots(slot, signal))) return "state";
-    const { snapshots } = (await this.#options.find(slot.sandboxId)) ?? {};
-    const possible = snapshots ?? this.#options.engine.can.snapshots;
+    const { snapshots = this.#options.engine.snapshots } = (await this.#options.find(slot.sandboxId)) ?? {};
+    const possible = snapshots?.fidelities ?? [];
     return (["memory", "files"] as const).find((one) => possible.includes(one)) ?? "state";
   }
 
   /** Refuses what cannot be copied here, before anything is. `verb` is for errors. */
   async assertCopyable(id: string, slot: Slot, fidelity: ForkFidelity, verb: "forked" | "stored", signal: AbortSignal): Promise<void> {
-    const { name, can } = this.#options.engine;
+    const { name, snapshots } = this.#options.engine;
+    const fidelities: readonly ForkFidelity[] = snapshots?.fidelities ?? [];
     const unsupported = (why: string) =>
       new PlatformError("instance.unsupported", `instance '${id}' cannot be ${verb} with its ${fidelity}: ${why}`);
     if (fidelity === "state") {
       if (slot.program === undefined || (await this.#hasSnapshots(slot, signal))) return;
-      const next = can.snapshots.length === 0 ? "start the server with --engine oci, which copies" : "use the fidelity";
+      const next = fidelities.length === 0 ? "start the server with --engine oci, which copies" : "use the fidelity";
       throw unsupported(`${NO_SNAPSHOTS}, and only the program knows its state; ${next} files or memory`);
     }
     if (!slot.isOwnSandbox)
       throw unsupported(`it shares its process with others; set deployConfig.isolation to "instance", or use the fidelity state`);
-    if (can.snapshots.includes(fidelity)) return;
-    const copied = [...(slot.program === undefined ? ["state"] : []), ...can.snapshots];
+    if (fidelities.includes(fidelity)) return;
+    const copied = [...(slot.program === undefined ? ["state"] : []), ...fidelities];
     const what = copied.length === 0 ? "no program" : copied.join(", ");
     throw unsupported(`the engine '${name}' of this server copies ${what === "state" ? "its state only" : what}`);
   }

@@ -341,7 +341,7 @@ export class Slots {
 
   /** Manages an instance and its sandbox from now on; another server did so before. */
   adopt({ id, owner, slot, egress, taskSandboxes }: AdoptedInstance, sandbox: Sandbox): void {
-    sandbox.takeOver?.();
+    sandbox.shared?.takeOver();
     const isKnown = this.#occupancy.isOccupant(sandbox.id, id);
     this.#occupancy.add(sandbox, id);
     // A row of an earlier version names no group: its host gets no new instances.
@@ -350,7 +350,7 @@ export class Slots {
     // Its process waits for the connection. A program opens none.
     if (taskSandboxes !== undefined && slot?.program === undefined) this.#options.tasks.links.keep(sandbox);
     // The other server may have died while a reward was computed.
-    if (egress?.reward !== undefined && !isKnown) void sandbox.setEgress?.(egress.agent).catch(() => {});
+    if (egress?.reward !== undefined && !isKnown) void sandbox.egress?.set(egress.agent).catch(() => {});
   }
 
   /** One round of maintenance, as steps of which each may fail alone. */

@@ -2,7 +2,7 @@ import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 
 export interface StoredSandboxOptions {
-  readonly engine: Pick<SandboxEngine, "can" | "removeSnapshot">;
+  readonly engine: Pick<SandboxEngine, "snapshots">;
   readonly space: SnapshotSpace;
   /** Called once, if the sandbox cannot be stored or copied. */
   readonly onFailure: (error: unknown) => void;
@@ -73,11 +73,12 @@ export class StoredSandbox {
 
   #take(sandbox: Sandbox): Promise<string | null> {
     const { engine, space, stop, onFailure } = this.#options;
-    const take = sandbox.snapshot?.bind(sandbox);
-    if (take === undefined || !engine.can.snapshots.includes("memory") || this.#isDropped || stop.aborted) return Promise.resolve(null);
+    const { snapshots } = sandbox;
+    if (snapshots === undefined || !engine.snapshots?.fidelities.includes("memory") || this.#isDropped || stop.aborted)
+      return Promise.resolve(null);
     // Not aborted with the request: others wait for it too.
     this.#taking = space
-      .use(() => take("memory", stop))
+      .use(() => snapshots.take("memory", stop))
       .then(
         ({ id }) => id,
         (error: unknown) => {
@@ -89,6 +90,6 @@ export class StoredSandbox {
   }
 
   async #remove(snapshot: string): Promise<void> {
-    await this.#options.engine.removeSnapshot?.(snapshot).catch(() => {});
+    await this.#options.engine.snapshots?.remove(snapshot).catch(() => {});
   }
 }

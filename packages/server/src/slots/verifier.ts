@@ -12,7 +12,7 @@ import type { RuntimePolicy } from "./runtimes.ts";
 import type { Scheduler, WorkLimits } from "./scheduler.ts";
 
 export interface VerifierOptions {
-  readonly engine: Pick<SandboxEngine, "name" | "can">;
+  readonly engine: Pick<SandboxEngine, "name" | "can" | "templates">;
   readonly pool: Pool;
   readonly clients: SandboxClients;
   readonly runtimes: RuntimePolicy;

@@ -11,8 +11,7 @@ function open({ canStore = true }: { canStore?: boolean } = {}) {
   const sandbox = (id: string, more: Partial<Sandbox> = {}) => ({ id, ...more }) as Sandbox;
   const programs = new WarmPrograms({
     engine: {
-      can: { snapshots: canStore ? ["files", "memory"] : [] } as never,
-      removeSnapshot: async (id) => void removed.push(id),
+      ...(canStore && { snapshots: { fidelities: ["files", "memory"], remove: async (id: string) => void removed.push(id) } as never }),
     },
     space: new SnapshotSpace(),
     onFailure: (_, error) => failures.push(error),
@@ -23,7 +22,9 @@ function open({ canStore = true }: { canStore?: boolean } = {}) {
       environment: "shop@1.0.0",
       inputs,
       start: async () =>
-        sandbox("started", { snapshot: async () => ({ id: `snapshot-${++taken}`, fidelity: "memory", bytes: 1 }) as never }),
+        sandbox("started", {
+          snapshots: { fidelities: ["memory"], take: async () => ({ id: `snapshot-${++taken}`, fidelity: "memory", bytes: 1 }) },
+        }),
       copy: async (snapshot) => sandbox(`copy of ${snapshot}`),
       signal: new AbortController().signal,
     };
@@ -58,7 +59,9 @@ it("after a failed start the next one is stored, and one that waited is started 
 
 it("a program that cannot be stored is reported once, and started each time", async () => {
   const { start, failures } = open();
-  const first = { start: async () => ({ id: "started", snapshot: () => Promise.reject(new Error("use runsc")) }) as unknown as Sandbox };
+  const first = {
+    start: async () => ({ id: "started", snapshots: { take: () => Promise.reject(new Error("use runsc")) } }) as unknown as Sandbox,
+  };
   expect([await start("a", first), await start("a", first), await start("a", first)]).toEqual(["started", "started", "started"]);
   expect(failures).toEqual([new Error("use runsc")]);
 });
@@ -92,7 +95,7 @@ it("a close does not wait for a program that is starting, which is not stored an
   await programs.close();
   expect(removed).toEqual(["snapshot-1"]);
   const unused = () => Promise.reject(new Error("stored after the end"));
-  starting.resolve({ id: "late", snapshot: unused } as unknown as Sandbox);
+  starting.resolve({ id: "late", snapshots: { take: unused } } as unknown as Sandbox);
   expect(await started).toBe("late");
   expect(failures).toEqual([]);
 });

@@ -70,7 +70,7 @@ export class WarmPrograms {
 
   async #startFirst(key: string, { environment, start }: WarmProgram): Promise<Sandbox> {
     const { engine, space, onFailure, now } = this.#options;
-    if (!engine.can.snapshots.includes("memory") || this.#stop.signal.aborted) return start();
+    if (!engine.snapshots?.fidelities.includes("memory") || this.#stop.signal.aborted) return start();
     const sandbox = new StoredSandbox({
       engine,
       space,

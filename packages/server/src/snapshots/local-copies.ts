@@ -94,7 +94,7 @@ export class LocalCopies {
 
   async #import({ name, parts: stored, facts }: ReadySnapshot): Promise<SandboxSnapshot> {
     const { engine, content } = this.#options;
-    if (engine.importSnapshot === undefined)
+    if (engine.snapshots === undefined)
       throw new PlatformError(
         "sandbox.unsupported",
         `the engine '${engine.name}' of this server starts nothing from the snapshot '${name}'`,
@@ -102,14 +102,14 @@ export class LocalCopies {
     const parts = stored.filter((part) => !part.name.startsWith(STATE));
     const digests = new Map(parts.map((part) => [part.name, part.digest]));
     const description = { facts, parts: parts.map(({ name }) => ({ name })) };
-    return engine.importSnapshot(description, (part) => content.open(digests.get(part.name) ?? ""), this.#stop.signal);
+    return engine.snapshots.import(description, (part) => content.open(digests.get(part.name) ?? ""), this.#stop.signal);
   }
 
   async #remove(copy: Copy): Promise<void> {
     if (copy.uses > 0) return;
     const local = await copy.local.catch(() => null);
     // One that is left costs disk space only, until this process ends.
-    if (local !== null) await this.#options.engine.removeSnapshot?.(local).catch(() => {});
+    if (local !== null) await this.#options.engine.snapshots?.remove(local).catch(() => {});
   }
 }
 

@@ -10,7 +10,7 @@ import { bytesOf, snapshotRows } from "./row.ts";
 const admin = { ...bob, owner: "root", roles: new Set(["admin"] as const) };
 
 async function open(options: TestServerOptions = {}, isolation = "instance") {
-  const world = openWorld({ snapshots: ["files", "memory"], exportsSnapshots: true });
+  const world = openWorld({ snapshots: ["files", "memory"] });
   const ref = await world.publish(ada, "shop", { isolation });
   return { world, ref, server: openTestServer(world, options) };
 }
@@ -190,7 +190,7 @@ describe("a stored snapshot", () => {
 
   // Before: the layers of images counted for no owner, so an owner stored one image after the other with 0 bytes of the quota.
   it("counts with the layers of its image against the quota of its owner, once for all snapshots with that image", async () => {
-    const world = openWorld({ snapshots: ["files"], exportsSnapshots: true }, undefined, { layer: incompressible(2_000) });
+    const world = openWorld({ snapshots: ["files"] }, undefined, { layer: incompressible(2_000) });
     await world.publish(ada, "shop", { isolation: "instance" });
     const small = openTestServer(world, { snapshotBytes: 1_200 });
     const parent = await small.create("shop");
@@ -264,7 +264,7 @@ describe("a stored snapshot", () => {
   });
 
   it("gives way in the engine to forks, warm starts and other snapshots, and is imported again", async () => {
-    const world = openWorld({ snapshots: ["files", "memory"], exportsSnapshots: true }, undefined, { maxSnapshots: 1 });
+    const world = openWorld({ snapshots: ["files", "memory"] }, undefined, { maxSnapshots: 1 });
     await world.publish(ada, "shop", { isolation: "instance" });
     await world.publish(ada, "warm", { isolation: "instance", warmStart: true });
     const server = openTestServer(world);

@@ -203,7 +203,7 @@ export class Snapshots {
       if (taken.local !== null) copies.add(row.id, taken.local);
       return ready;
     } catch (error) {
-      if (taken?.local != null) await engine.removeSnapshot?.(taken.local).catch(() => {});
+      if (taken?.local != null) await engine.snapshots?.remove(taken.local).catch(() => {});
       // What cannot be removed now is removed by a sweep.
       await this.#discard(stored).catch(() => {});
       throw error;
@@ -221,7 +221,7 @@ export class Snapshots {
         parts.push({ name: `${STATE}${id}`, open: () => Readable.from([state]) });
       }
       if (local === null) return { local: null, facts: null, cut: [], parts };
-      const exported = await engine.exportSnapshot?.(local.id);
+      const exported = await engine.snapshots?.export(local.id);
       if (exported === undefined)
         throw new PlatformError(
           "instance.unsupported",
@@ -230,7 +230,7 @@ export class Snapshots {
       for (const part of exported.parts) parts.push({ ...part, open: () => exported.open(part, signal) });
       return { local: local.id, facts: exported.facts, cut: local.cut ?? [], parts };
     } catch (error) {
-      if (local !== null) await engine.removeSnapshot?.(local.id).catch(() => {});
+      if (local !== null) await engine.snapshots?.remove(local.id).catch(() => {});
       throw error;
     }
   }

@@ -46,7 +46,11 @@ describe("what the code of an instance may open", () => {
   });
 
   it("begins with a second container inside of the sandbox, on an engine that has such, if both have the same network", () => {
-    const engine = { name: "kubernetes", can: { ...noAbilities, images: true, seconds: true, egress: true } };
+    const engine = {
+      name: "kubernetes",
+      can: { ...noAbilities, images: true, seconds: true },
+      egress: { reportsRefused: false, changes: false },
+    };
     const dual = { podTemplate: "DualContainer", taskSandboxes: { memory: "1Gi", cpu: "2" } };
     const egress = { agent: "none" } as const;
     const { policy, warnings } = taskPolicyFor(input(dual, { engine, egress, image: "team/one" }));

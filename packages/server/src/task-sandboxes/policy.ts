@@ -74,7 +74,7 @@ export interface PolicyInput {
   /** The request has narrowed `egress`. */
   readonly isNarrowed: boolean;
   readonly egressLimit: EgressPolicy;
-  readonly engine: Pick<SandboxEngine, "name" | "can" | "egressProblem">;
+  readonly engine: Pick<SandboxEngine, "name" | "can" | "egress">;
   readonly limits: TaskSandboxLimits;
   readonly runtime: () => SandboxRuntime | undefined;
 }

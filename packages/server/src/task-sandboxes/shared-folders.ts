@@ -12,9 +12,9 @@ export const SHARED_PATH = "/shared";
 export class SharedFolders {
   readonly #root: string;
   readonly #disks: string;
-  readonly #engine: Pick<SandboxEngine, "mountDisk" | "unmountDisk">;
+  readonly #engine: Pick<SandboxEngine, "disks">;
 
-  constructor(home: string, engine: Pick<SandboxEngine, "mountDisk" | "unmountDisk">) {
+  constructor(home: string, engine: Pick<SandboxEngine, "disks">) {
     this.#root = join(home, "shared");
     this.#disks = join(home, "shared-disks");
     this.#engine = engine;
@@ -31,9 +31,9 @@ export class SharedFolders {
     const folder = this.pathOf(instanceId);
     await mkdir(folder, { recursive: true });
     try {
-      if (diskMb !== undefined && this.#engine.mountDisk !== undefined) {
+      if (diskMb !== undefined && this.#engine.disks !== undefined) {
         await mkdir(this.#disks, { recursive: true, mode: 0o700 });
-        await this.#engine.mountDisk(this.#diskOf(instanceId), folder, diskMb);
+        await this.#engine.disks.mount(this.#diskOf(instanceId), folder, diskMb);
         // Made by mkfs. Nobody repairs this file system.
         await rm(join(folder, "lost+found"), { recursive: true, force: true });
       }
@@ -49,7 +49,7 @@ export class SharedFolders {
   /** Idempotent. */
   async remove(instanceId: string): Promise<void> {
     const folder = this.pathOf(instanceId);
-    await this.#engine.unmountDisk?.(folder);
+    await this.#engine.disks?.unmount(folder);
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
     await rm(this.#diskOf(instanceId), { force: true });
   }

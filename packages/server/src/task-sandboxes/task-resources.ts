@@ -59,7 +59,7 @@ export class TaskResources {
 
   /** Takes over a sandbox that a dead server has left. */
   adopt(sandbox: Sandbox): void {
-    sandbox.takeOver?.();
+    sandbox.shared?.takeOver();
     this.sandboxes.adopt(sandbox);
   }
 

@@ -148,13 +148,13 @@ export class TaskSandboxes {
   async store(hostId: string, instanceId: string, id: string, signal: AbortSignal): Promise<string> {
     const { engine, space } = this.#options;
     const { sandbox, spec } = this.#get(hostId, instanceId, id);
-    const take = sandbox.snapshot?.bind(sandbox);
-    if (!engine.can.snapshots.includes("files") || take === undefined)
+    const { snapshots } = sandbox;
+    if (!snapshots?.fidelities.includes("files"))
       throw new PlatformError(
         "instance.unsupported",
         `an instance with open sandboxes cannot be forked: the engine '${engine.name}' does not store their files; use the engine oci`,
       );
-    const { id: snapshot } = await space.use(() => take("files", signal));
+    const { id: snapshot } = await space.use(() => snapshots.take("files", signal));
     this.#stored.set(snapshot, { owner: this.#instances.get(instanceId)?.owner ?? "", hostId, spec });
     return snapshot;
   }
@@ -165,14 +165,15 @@ export class TaskSandboxes {
    */
   async removeSnapshot(id: string, hostId?: string): Promise<void> {
     if (hostId !== undefined && this.#stored.get(id)?.hostId !== hostId) return;
-    if (this.#stored.delete(id)) await this.#options.engine.removeSnapshot?.(id).catch(() => {});
+    if (this.#stored.delete(id)) await this.#options.engine.snapshots?.remove(id).catch(() => {});
   }
 
   /** Opens the commands and files of a sandbox for its instance. */
   async use(hostId: string, instanceId: string, id: string, signal: AbortSignal): Promise<OpenSandbox> {
     const { engine, connections } = this.#options;
     const { sandbox } = this.#get(hostId, instanceId, id);
-    if (!engine.can.commands) throw new PlatformError("sandbox.unsupported", `the engine '${engine.name}' runs no commands in sandboxes`);
+    if (engine.commands === undefined)
+      throw new PlatformError("sandbox.unsupported", `the engine '${engine.name}' runs no commands in sandboxes`);
     return connections.open(sandbox, signal);
   }
 
@@ -183,12 +184,12 @@ export class TaskSandboxes {
     const policy = (await findInstance(instanceId))?.policy;
     if (policy === undefined) throw notHere(instanceId);
     const egress = narrowed(policy, asked, one.spec.isFresh);
-    if (egress === undefined || !engine.can.changesEgress || one.sandbox.setEgress === undefined)
+    if (egress === undefined || one.sandbox.egress === undefined)
       throw new PlatformError(
         "sandbox.unsupported",
         `the connections of the sandbox '${one.name}' cannot be changed while it runs: the engine '${engine.name}' of this server sets them at its start`,
       );
-    await one.sandbox.setEgress(egress);
+    await one.sandbox.egress.set(egress);
     // Fresh sandboxes and copies are like this one.
     const { open } = this.#instances.get(instanceId) ?? {};
     if (open?.has(id)) open.set(id, { ...one, spec: { ...one.spec, egress } });
@@ -261,14 +262,14 @@ export class TaskSandboxes {
   }
 
   async freeze(instanceId: string): Promise<void> {
-    await Promise.all(this.of(instanceId).map((sandbox) => sandbox.freeze?.()));
+    await Promise.all(this.of(instanceId).map((sandbox) => sandbox.freezing?.freeze()));
   }
 
   /** Also those of an instance of another server at this location. */
   async thaw(instanceId: string): Promise<void> {
     const isMine = this.#instances.has(instanceId);
     const all = isMine ? this.of(instanceId) : (await this.#options.engine.list()).filter((one) => instanceOf(one) === instanceId);
-    await Promise.all(all.map((sandbox) => sandbox.thaw?.()));
+    await Promise.all(all.map((sandbox) => sandbox.freezing?.thaw()));
   }
 
   /** Destroys what could not be destroyed before. */

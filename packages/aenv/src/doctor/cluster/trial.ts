@@ -87,11 +87,11 @@ async function connectsFor(engine: KubernetesEngine, sandbox: Sandbox, ms: numbe
   return true;
 }
 
-async function connects(engine: KubernetesEngine, { initAddress, commandDefaults }: Sandbox): Promise<boolean> {
-  if (initAddress === undefined) throw new Error("the pod has no init");
+async function connects(engine: KubernetesEngine, { commands }: Sandbox): Promise<boolean> {
+  if (commands === undefined) throw new Error("the pod has no init");
   const signal = AbortSignal.timeout(START_MS);
-  await using init = await connectInit(initAddress, engine.initKey, signal);
-  const { stdout, stderr } = await init.run({ argv: ["node", "-e", CONNECT], env: commandDefaults?.env ?? {}, abort: signal });
+  await using init = await connectInit(commands.address, engine.commands.key, signal);
+  const { stdout, stderr } = await init.run({ argv: ["node", "-e", CONNECT], env: commands.defaults?.env ?? {}, abort: signal });
   const word = String(stdout).trim();
   if (word !== "connected" && word !== "refused") throw new Error(`Node does not run in the base image: ${String(stderr).trim()}`);
   return word === "connected";

@@ -45,7 +45,7 @@ answerCalls({
   /** Returns where its init listens. */
   create: async (id: string, egress: EgressPolicy, more: Partial<SandboxSpec> = {}) => {
     const spec = { id, command: [], variables: {}, labels: {}, startTimeoutMs: 60_000, listening: { kind: "none" } as const };
-    return (await opened().create({ ...spec, egress, ...more }, signal)).initAddress;
+    return (await opened().create({ ...spec, egress, ...more }, signal)).commands?.address;
   },
   /** Runs a program in a sandbox, also one of another server, and returns what it printed. */
   run: async (home: string, address: SandboxAddress, argv: readonly string[]) => {
@@ -53,8 +53,8 @@ answerCalls({
     const { stdout, stderr } = await init.run({ argv });
     return `${stdout}${stderr}`.trim();
   },
-  setEgress: async (id: string, policy: EgressPolicy) => (await get(id)).setEgress?.(policy),
-  problem: async (policies: readonly EgressPolicy[], runtime?: SandboxRuntime) => opened().egressProblem?.(policies, runtime) ?? null,
+  setEgress: async (id: string, policy: EgressPolicy) => (await get(id)).egress?.set(policy),
+  problem: async (policies: readonly EgressPolicy[], runtime?: SandboxRuntime) => opened().egress?.problem?.(policies, runtime) ?? null,
   refused: () => refused,
   log: () => lines,
   list: async () => (await opened().list()).map(({ id }) => id).sort(),

@@ -121,7 +121,7 @@ function openWorld(runtime: SandboxRuntime) {
         signal,
       ),
     sh: async (sandbox: Sandbox, script: string) => {
-      await using init = await connectInit(sandbox.initAddress ?? sandbox.address, engine.initKey, signal);
+      await using init = await connectInit(sandbox.commands?.address ?? sandbox.address, engine.commands.key, signal);
       return (await init.run({ argv: ["/bin/sh", "-c", script] })).stdout.toString().trim();
     },
   };
@@ -141,21 +141,21 @@ for (const runtime of ["runc", "runsc"] as const) {
     it("have the files of the sandbox at that moment, and other sandboxes start with them", async () => {
       const parent = await create();
       await sh(parent, "echo one > /kept; echo two > /tmp/kept; rm /opt/test/program.js");
-      const snapshot = await parent.snapshot?.("files", signal);
+      const snapshot = await parent.snapshots?.take("files", signal);
       expect(snapshot).toMatchObject({ fidelity: "files", bytes: expect.any(Number) });
       await sh(parent, "echo later > /kept");
       const copy = await create(snapshot?.id);
       expect(await sh(copy, "cat /kept /tmp/kept; ls /opt/test")).toBe("one\ntwo");
       expect(await ask(copy)).toBe("1");
-      const next = await copy.snapshot?.("files", signal);
+      const next = await copy.snapshots?.take("files", signal);
       // A copy keeps its files when the snapshots are gone, and a restarted engine knows those that are not.
-      await engine().removeSnapshot(snapshot?.id ?? "");
+      await engine().snapshots.remove(snapshot?.id ?? "");
       expect(snapshotLayers()).toHaveLength(2);
       await reopen();
       expect(await sh((await engine().list()).find(({ id }) => id === copy.id) as Sandbox, "cat /kept")).toBe("one");
       expect(await sh(await create(next?.id), "cat /kept /tmp/kept")).toBe("one\ntwo");
-      await engine().removeSnapshot(next?.id ?? "");
-      await engine().removeSnapshot(next?.id ?? "");
+      await engine().snapshots.remove(next?.id ?? "");
+      await engine().snapshots.remove(next?.id ?? "");
       await expect(create(next?.id)).rejects.toMatchObject({ code: "snapshot.not_found" });
       for (const sandbox of await engine().list()) await sandbox.destroy();
       expect(snapshotLayers()).toEqual([]);
@@ -165,36 +165,36 @@ for (const runtime of ["runc", "runsc"] as const) {
       await reopen({ poolSize: 1 });
       const parent = await create();
       await sh(parent, "echo one > /kept");
-      const snapshot = await parent.snapshot?.("files", signal);
+      const snapshot = await parent.snapshots?.take("files", signal);
       await (await create(snapshot?.id)).destroy();
       const isWaiting = () => containers().some((id) => id !== containerOf(parent) && layersOfContainer(id).some(isOfSnapshot));
       await expect.poll(isWaiting, { timeout: 60_000 }).toBe(true);
-      await engine().removeSnapshot(snapshot?.id ?? "");
+      await engine().snapshots.remove(snapshot?.id ?? "");
       expect(snapshotLayers()).toEqual([]);
-      const temporary = await parent.snapshot?.("files", signal);
+      const temporary = await parent.snapshots?.take("files", signal);
       await (await create(temporary?.id, { isTemporarySnapshot: true })).destroy();
       await engine().fillPools();
       expect(isWaiting()).toBe(false);
-      await engine().removeSnapshot(temporary?.id ?? "");
+      await engine().snapshots.remove(temporary?.id ?? "");
       await reopen();
     }, 120_000);
 
     it("of a frozen sandbox continue it, so that a call that continued it meanwhile is answered", async () => {
       const parent = await create();
       await sh(parent, "echo one > /kept");
-      await parent.freeze?.();
+      await parent.freezing?.freeze();
       const answer = ask(parent);
-      const snapshot = await parent.snapshot?.("files", signal);
+      const snapshot = await parent.snapshots?.take("files", signal);
       expect(await answer).toBe("1");
       expect(await sh(await create(snapshot?.id), "cat /kept")).toBe("one");
-      await engine().removeSnapshot(snapshot?.id ?? "");
+      await engine().snapshots.remove(snapshot?.id ?? "");
     }, 120_000);
 
     it("are refused when they need more space than there is, and nothing of them is left", async () => {
       await reopen({ snapshotSpaceMb: 8 });
       const parent = await create();
       await sh(parent, "dd if=/dev/urandom of=/large bs=1000000 count=12");
-      await expect(parent.snapshot?.("files", signal)).rejects.toMatchObject({
+      await expect(parent.snapshots?.take("files", signal)).rejects.toMatchObject({
         code: "quota.exceeded",
         message: expect.stringMatching(/has 1[23] MB, and the others on this server 0 MB of 8 MB.* snapshotSpaceMb$/),
       });
@@ -223,7 +223,7 @@ describeSnapshots("runc", ({ engine, layersOf, createIdle, sh, reopen }) => {
       await sh(parent, `node -e 'fs.rmSync("/opt/test/program.js"); fs.writeFileSync("/large", Buffer.alloc(12e6))'`);
       const [layers, seen] = [layersOf(parent).length, await sh(parent, LOOK)];
       expect(JSON.parse(seen)).toMatchObject({ mode: "40751", kept: "one", test: [] });
-      const [first, second] = await Promise.all([parent.snapshot?.("files", signal), parent.snapshot?.("files", signal)]);
+      const [first, second] = await Promise.all([parent.snapshots?.take("files", signal), parent.snapshots?.take("files", signal)]);
       expect(layersOf(parent)).toHaveLength(layers + 1);
       expect(first?.bytes).toBeGreaterThan(12e6);
       expect(second?.bytes).toBeLessThan(1e6);
@@ -232,11 +232,11 @@ describeSnapshots("runc", ({ engine, layersOf, createIdle, sh, reopen }) => {
       await sh(parent, `node -e 'fs.writeFileSync("/dir/kept", "later"); fs.rmSync("/large")'`);
       const copy = JSON.parse(await sh(await createIdle(first?.id), LOOK));
       expect(copy).toMatchObject({ kept: "one", test: [], large: [expect.any(Number), 12e6] });
-      const third = await parent.snapshot?.("files", signal);
+      const third = await parent.snapshots?.take("files", signal);
       const later = JSON.parse(await sh(await createIdle(third?.id), LOOK));
       expect(later).toMatchObject({ kept: "later", test: [] });
       expect(later.large).toBeUndefined();
-      for (const one of [first, second, third]) await engine().removeSnapshot(one?.id ?? "");
+      for (const one of [first, second, third]) await engine().snapshots.remove(one?.id ?? "");
       expect(JSON.parse(await sh(parent, LOOK)).kept).toBe("later");
     },
     120_000,
@@ -246,10 +246,10 @@ describeSnapshots("runc", ({ engine, layersOf, createIdle, sh, reopen }) => {
     const parent = await createIdle();
     const before = layersOf(parent).length;
     await sh(parent, "dd if=/dev/zero of=/large bs=1000000 count=12; (sleep 600; echo more) >> /large 2>/dev/null < /dev/null &");
-    const snapshot = await parent.snapshot?.("files", signal);
+    const snapshot = await parent.snapshots?.take("files", signal);
     expect(layersOf(parent)).toHaveLength(before);
     expect(snapshot?.bytes).toBeGreaterThan(12_000_000);
-    await engine().removeSnapshot(snapshot?.id ?? "");
+    await engine().snapshots.remove(snapshot?.id ?? "");
   }, 120_000);
 });
 
@@ -275,7 +275,7 @@ console.log(large.length, digest, (mode & 0o777).toString(8), uid, gid, nlink, l
 /** Another machine: its own layers and snapshots. `key`: the key of the first one's home. */
 async function openElsewhere(runtime: SandboxRuntime, first: OciEngine, key: boolean) {
   const home = mkdtempSync(join(tmpdir(), "aenv-elsewhere-"));
-  if (key) writeFileSync(join(home, "init-key.pem"), first.initKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+  if (key) writeFileSync(join(home, "init-key.pem"), first.commands.key.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
   const engine = new OciEngine({ home, runtime, base: testBase, networkPoolSize: 0 });
   return {
     engine,
@@ -302,8 +302,8 @@ for (const runtime of ["runc", "runsc"] as const) {
       const show = `/usr/bin/node -e "${SHOW_KEPT}"`;
       const before = await sh(parent, show);
       expect(before).toMatch(/^20000000 [0-9a-f]{64} 640 7 8 2 deep[/]file \[\]$/);
-      const snapshot = (await parent.snapshot?.("files", signal)) as SandboxSnapshot;
-      const exported = await engine().exportSnapshot(snapshot.id);
+      const snapshot = (await parent.snapshots?.take("files", signal)) as SandboxSnapshot;
+      const exported = await engine().snapshots.export(snapshot.id);
       expect(exported.parts.map(({ name }) => name.split(":")[0])).toEqual(["layer sha256", "layer snapshot"]);
       await using elsewhere = await openElsewhere(runtime, engine(), false);
       const description = JSON.parse(JSON.stringify({ facts: exported.facts, parts: exported.parts }));
@@ -312,25 +312,25 @@ for (const runtime of ["runc", "runsc"] as const) {
         read.push(part.name);
         return exported.open(part, signal);
       };
-      const moved = await elsewhere.engine.importSnapshot(description, open, signal);
+      const moved = await elsewhere.engine.snapshots.import(description, open, signal);
       expect(moved).toMatchObject({ fidelity: "files" });
       await using init = await connectInit(
-        (await elsewhere.create(moved.id)).initAddress as SandboxAddress,
-        elsewhere.engine.initKey,
+        (await elsewhere.create(moved.id)).commands?.address as SandboxAddress,
+        elsewhere.engine.commands.key,
         signal,
       );
       expect((await init.run({ argv: ["/bin/sh", "-c", show] })).stdout.toString().trim()).toBe(before);
       // What is there already is not read again.
       expect(read).toHaveLength(2);
-      await elsewhere.engine.importSnapshot(description, open, signal);
+      await elsewhere.engine.snapshots.import(description, open, signal);
       expect(read).toHaveLength(2);
-      await engine().removeSnapshot(snapshot.id);
+      await engine().snapshots.remove(snapshot.id);
     }, 180_000);
 
     it("whose content ends too early are not stored", async () => {
       const parent = await create();
-      const snapshot = (await parent.snapshot?.("files", signal)) as SandboxSnapshot;
-      const exported = await engine().exportSnapshot(snapshot.id);
+      const snapshot = (await parent.snapshots?.take("files", signal)) as SandboxSnapshot;
+      const exported = await engine().snapshots.export(snapshot.id);
       await using elsewhere = await openElsewhere(runtime, engine(), false);
       const broken = async () =>
         Readable.from(
@@ -339,11 +339,11 @@ for (const runtime of ["runc", "runsc"] as const) {
             throw new Error("the disk is broken");
           })(),
         );
-      await expect(elsewhere.engine.importSnapshot(exported, broken, signal)).rejects.toThrow("the disk is broken");
-      await expect(elsewhere.engine.importSnapshot(exported, async () => Readable.from([Buffer.alloc(700, 1)]), signal)).rejects.toThrow(
+      await expect(elsewhere.engine.snapshots.import(exported, broken, signal)).rejects.toThrow("the disk is broken");
+      await expect(elsewhere.engine.snapshots.import(exported, async () => Readable.from([Buffer.alloc(700, 1)]), signal)).rejects.toThrow(
         "could not be unpacked",
       );
-      await engine().removeSnapshot(snapshot.id);
+      await engine().snapshots.remove(snapshot.id);
     }, 120_000);
   });
 }
@@ -351,7 +351,7 @@ for (const runtime of ["runc", "runsc"] as const) {
 describeSnapshots("runc", ({ create }) => {
   it("have no memory, and say so", async () => {
     const parent = await create();
-    await expect(parent.snapshot?.("memory", signal)).rejects.toMatchObject({
+    await expect(parent.snapshots?.take("memory", signal)).rejects.toMatchObject({
       code: "sandbox.unsupported",
       message: expect.stringContaining("use runsc"),
     });
@@ -363,7 +363,7 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     const parent = await create();
     await sh(parent, "echo one > /kept");
     expect([await ask(parent), await ask(parent)]).toEqual(["1", "2"]);
-    const snapshot = await parent.snapshot?.("memory", signal);
+    const snapshot = await parent.snapshots?.take("memory", signal);
     expect(snapshot).toMatchObject({ fidelity: "memory", cut: [] });
     const copies = [await create(snapshot?.id), await create(snapshot?.id)];
     expect(await Promise.all(copies.map((copy) => ask(copy)))).toEqual(["3", "3"]);
@@ -383,47 +383,47 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     expect(names.every((text) => text.endsWith("\none"))).toBe(true);
 
     const [first] = copies as [Sandbox, Sandbox];
-    const second = await first.snapshot?.("memory", signal);
-    await engine().removeSnapshot(snapshot?.id ?? "");
+    const second = await first.snapshots?.take("memory", signal);
+    await engine().snapshots.remove(snapshot?.id ?? "");
     await parent.destroy();
     const grandchild = await create(second?.id);
     expect(await ask(grandchild)).toBe("4");
     // Files of a copy that were written before and after it was made.
     await sh(grandchild, "echo two > /also");
-    const files = await grandchild.snapshot?.("files", signal);
+    const files = await grandchild.snapshots?.take("files", signal);
     expect(await sh(await create(files?.id), "cat /kept /also")).toBe("one\ntwo");
-    for (const one of [second, files]) await engine().removeSnapshot(one?.id ?? "");
+    for (const one of [second, files]) await engine().snapshots.remove(one?.id ?? "");
   }, 180_000);
 
   it("continue the program on another machine that has the same key, and are refused on others, with the reason", async () => {
     const parent = await create();
     await sh(parent, "echo one > /kept");
     expect([await ask(parent), await ask(parent)]).toEqual(["1", "2"]);
-    const snapshot = (await parent.snapshot?.("memory", signal)) as SandboxSnapshot;
-    const exported = await engine().exportSnapshot(snapshot.id);
+    const snapshot = (await parent.snapshots?.take("memory", signal)) as SandboxSnapshot;
+    const exported = await engine().snapshots.export(snapshot.id);
     const open = async (part: SnapshotPart) => exported.open(part, signal);
     {
       await using elsewhere = await openElsewhere("runsc", engine(), true);
       const facts = exported.facts as { memory: object };
       const other = { ...exported, facts: { ...facts, memory: { ...facts.memory, format: "runsc version 1" } } } as ExportedSnapshot;
-      await expect(elsewhere.engine.importSnapshot(other, open, signal)).rejects.toThrow(
+      await expect(elsewhere.engine.snapshots.import(other, open, signal)).rejects.toThrow(
         /the runtime was 'runsc version 1' and here is 'runsc/,
       );
-      await expect(elsewhere.engine.importSnapshot({ ...exported, facts: { engine: "moon" } }, open, signal)).rejects.toThrow(
+      await expect(elsewhere.engine.snapshots.import({ ...exported, facts: { engine: "moon" } }, open, signal)).rejects.toThrow(
         "taken by the engine 'moon'",
       );
-      const moved = await elsewhere.engine.importSnapshot(exported, open, signal);
+      const moved = await elsewhere.engine.snapshots.import(exported, open, signal);
       const copy = await elsewhere.create(moved.id);
       expect(await ask(copy)).toBe("3");
-      await using init = await connectInit(copy.initAddress as SandboxAddress, elsewhere.engine.initKey, signal);
+      await using init = await connectInit(copy.commands?.address as SandboxAddress, elsewhere.engine.commands.key, signal);
       expect((await init.run({ argv: ["/bin/sh", "-c", "cat /kept"] })).stdout.toString()).toBe("one\n");
     }
     await using stranger = await openElsewhere("runsc", engine(), false);
-    await expect(stranger.engine.importSnapshot(exported, open, signal)).rejects.toMatchObject({
+    await expect(stranger.engine.snapshots.import(exported, open, signal)).rejects.toMatchObject({
       code: "sandbox.unsupported",
       message: expect.stringContaining("init-key.pem"),
     });
-    await engine().removeSnapshot(snapshot.id);
+    await engine().snapshots.remove(snapshot.id);
   }, 180_000);
 
   it("continue without connections to other machines, which the snapshot and the log of a copy name", async () => {
@@ -453,7 +453,7 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     const linesOf = async (sandbox: Sandbox) => (await sandbox.tail(20)).filter((line) => line !== "answer to /health").toSorted();
     const before = ["half open", "half open ended", "open"];
     await expect.poll(() => linesOf(parent)).toEqual(before);
-    const snapshot = await parent.snapshot?.("memory", signal);
+    const snapshot = await parent.snapshots?.take("memory", signal);
     expect(snapshot?.cut).toEqual([first, second].toSorted());
     const copy = await create(snapshot?.id, { egress });
     const named = `This sandbox is a copy. Its connections to ${snapshot?.cut?.join(", ")} were cut: only the original has them.`;
@@ -462,7 +462,7 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     await ask(copy, "/copy");
     await expect.poll(() => linesOf(copy)).toContain("answer to /copy");
     expect(await linesOf(parent)).toEqual(before);
-    await engine().removeSnapshot(snapshot?.id ?? "");
+    await engine().snapshots.remove(snapshot?.id ?? "");
   }, 120_000);
 
   it("tell programs in a copy by a file that they are one", async () => {
@@ -476,21 +476,21 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     const parent = await create(undefined, { command: ["/usr/bin/node", "-e", watch, "--"] });
     const lastOf = async (sandbox: Sandbox) => (await sandbox.tail(1))[0];
     expect(await lastOf(parent)).toBe("generation 0");
-    const first = await parent.snapshot?.("memory", signal);
+    const first = await parent.snapshots?.take("memory", signal);
     const copy = await create(first?.id);
     await expect.poll(() => lastOf(copy)).toBe("generation 1");
-    const second = await copy.snapshot?.("memory", signal);
+    const second = await copy.snapshots?.take("memory", signal);
     await expect.poll(async () => lastOf(await create(second?.id))).toBe("generation 2");
     expect(await lastOf(parent)).toBe("generation 0");
     // Files alone are a start from the beginning.
-    const files = await copy.snapshot?.("files", signal);
+    const files = await copy.snapshots?.take("files", signal);
     expect(await sh(await create(files?.id), "cat /.aenv/generation")).toBe("0");
-    for (const one of [first, second, files]) await engine().removeSnapshot(one?.id ?? "");
+    for (const one of [first, second, files]) await engine().snapshots.remove(one?.id ?? "");
   }, 120_000);
 
   it("are not continued where the disk limit is lower than theirs, and their files start there", async () => {
     const [unlimited, limited] = [await create(), await create(undefined, { diskMb: 64 })];
-    const taken = await Promise.all([unlimited, limited].map((one) => one.snapshot?.("memory", signal)));
+    const taken = await Promise.all([unlimited, limited].map((one) => one.snapshots?.take("memory", signal)));
     const [without, with64] = taken.map((one) => one?.id);
     await expect(create(without, { diskMb: 64 })).rejects.toMatchObject({
       code: "sandbox.unsupported",
@@ -498,28 +498,28 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     });
     await expect(create(with64, { diskMb: 32 })).rejects.toThrow(/with a disk limit of 64 MB.* at most 32 MB/);
     for (const more of [{}, { diskMb: 64 }, { diskMb: 128 }]) expect(await ask(await create(with64, more))).toBe("1");
-    const files = await unlimited.snapshot?.("files", signal);
+    const files = await unlimited.snapshots?.take("files", signal);
     const copy = await create(files?.id, { diskMb: 32 });
     expect(await sh(copy, "dd if=/dev/zero of=/large bs=1000000 count=48 2>&1")).toMatch(/no space/i);
-    for (const id of [without, with64, files?.id]) await engine().removeSnapshot(id ?? "");
+    for (const id of [without, with64, files?.id]) await engine().snapshots.remove(id ?? "");
   }, 120_000);
 
   it("notice that the program of a copy ends", async () => {
     const parent = await create();
-    const snapshot = await parent.snapshot?.("memory", signal);
+    const snapshot = await parent.snapshots?.take("memory", signal);
     const copy = await create(snapshot?.id);
     await ask(copy, "/exit").catch(() => undefined);
     expect((await copy.exited).reason).toContain("exit code 7");
     expect(await ask(parent)).toBe("1");
     await copy.destroy();
-    await engine().removeSnapshot(snapshot?.id ?? "");
+    await engine().snapshots.remove(snapshot?.id ?? "");
   }, 120_000);
 
   it("continue in a container that waits for them, which is removed if none comes", async () => {
     await reopen({ poolSize: 1 });
     const parent = await create();
     expect(await ask(parent)).toBe("1");
-    const snapshot = await parent.snapshot?.("memory", signal);
+    const snapshot = await parent.snapshots?.take("memory", signal);
     const first = await create(snapshot?.id, { isAhead: true });
     // One for a program, one for other files, and one for memory.
     await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(3);
@@ -528,7 +528,7 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     expect(waiting).toContain(containerOf(second));
     expect([await ask(first), await ask(second)]).toEqual(["2", "2"]);
     expect(await sh(second, "cat /etc/hosts")).toContain(containerOf(second));
-    await engine().removeSnapshot(snapshot?.id ?? "");
+    await engine().snapshots.remove(snapshot?.id ?? "");
     for (const one of [parent, first, second]) await one.destroy();
     await reopen();
     expect(containers()).toEqual([]);
@@ -538,7 +538,7 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     await reopen({ poolSize: 1 });
     const parent = await create();
     expect(await ask(parent)).toBe("1");
-    const snapshot = await parent.snapshot?.("memory", signal);
+    const snapshot = await parent.snapshots?.take("memory", signal);
     const first = await create(snapshot?.id);
     // One for a program, one for other files, one for memory, and a copy.
     await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(4);
@@ -552,7 +552,7 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     expect(await randomOf(second)).not.toBe(await randomOf(first));
     expect(await sh(second, "cat /etc/hosts")).toContain(containerOf(second));
     await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(4);
-    await engine().removeSnapshot(snapshot?.id ?? "");
+    await engine().snapshots.remove(snapshot?.id ?? "");
     expect(engine().waitingContainers).toBe(3);
     for (const one of [parent, first, second]) await one.destroy();
     await reopen();

@@ -50,9 +50,9 @@ export class PortClients {
   /** A connection that is not pooled. */
   async connect({ sandboxId, port }: SandboxPort, signal: AbortSignal): Promise<Duplex> {
     const sandbox = this.#sandboxes.get(sandboxId) ?? (await this.#findSandbox(sandboxId));
-    if (sandbox?.connect === undefined) throw new PlatformError("sandbox.lost", `sandbox '${sandboxId}' is gone`);
+    if (sandbox?.ports === undefined) throw new PlatformError("sandbox.lost", `sandbox '${sandboxId}' is gone`);
     using limit = new TimedSignal(CONNECT_MS, signal);
-    return await sandbox.connect(port, limit.signal);
+    return await sandbox.ports.connect(port, limit.signal);
   }
 
   async close(): Promise<void> {
