@@ -4,9 +4,10 @@ import { egressPolicy } from "./egress.ts";
 import { environmentStatuses } from "./environment.ts";
 import { messageOf, PlatformError } from "./errors.ts";
 import { nameProblem } from "./ref.ts";
+import { deployLimits, quantity } from "./resources.ts";
 import { initCommand, mountPoints } from "./sandbox-options.ts";
 import { secretNames } from "./secrets.ts";
-import { shmMb, taskSandboxConfig } from "./task-sandboxes.ts";
+import { taskSandboxConfig } from "./task-sandboxes.ts";
 import { variableProblem } from "./variables.ts";
 
 const text = z.string();
@@ -36,7 +37,6 @@ const duration = z.string().superRefine((value, context) => {
 const status = z.string().refine((value) => environmentStatuses.some((known) => known.toLowerCase() === value.toLowerCase()), {
   message: `must be one of ${environmentStatuses.join(", ")}`,
 });
-const quantity = z.string().regex(/^\d+(?:\.\d+)?(?:m|C|[kKMGTPE]i?)?$/, 'must be a quantity such as "1", "500m" or "2Gi"');
 const insidePath = z
   .string()
   .min(1)
@@ -69,10 +69,8 @@ const storage = {
 };
 
 const deployConfig = z.looseObject({
-  cpu: quantity.optional(),
-  memory: quantity.optional(),
+  ...deployLimits,
   os: text.optional(),
-  ephemeralStorage: quantity.optional(),
   environmentVariables: variables.optional(),
   environment_variables: variables.optional(),
   arguments: z.array(text).optional(),
@@ -82,8 +80,6 @@ const deployConfig = z.looseObject({
   freezeAfter: duration.optional(),
   owner: text.optional(),
   labels: texts.optional(),
-  /** The size of `/dev/shm` in MiB, which counts as memory of the sandbox; 64 if absent. For engines that isolate. */
-  shmMb: shmMb.optional(),
   /** `shared`: a slot in a process of the owner's instances; `instance`: a process of its own. */
   isolation: z.enum(["shared", "instance"]).optional(),
   /** How its sandboxes run, on engines with a choice: `runc` with the kernel of the machine, `runsc` with one of their own (gVisor). */

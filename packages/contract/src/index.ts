@@ -144,6 +144,17 @@ export { problemsOf } from "./problems.ts";
 export { programPort } from "./program-port.ts";
 export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem } from "./ref.ts";
 export { fieldLimits, knownFields, text } from "./request-fields.ts";
+export {
+  assertShmFits,
+  type Limit,
+  limitFields,
+  limitPath,
+  type OpenLimits,
+  openLimitsOf,
+  pickResources,
+  type Resources,
+  readLimits,
+} from "./resources.ts";
 export { parseRetryAfter, retryAfterOf } from "./retry-after.ts";
 export { type Reward, reward } from "./reward.ts";
 export {
@@ -237,12 +248,9 @@ export { TAR_END, tarEntryHeader, tarPaddingBytes } from "./tar-writer.ts";
 export { type Task, type TaskPage, task, taskPage } from "./task.ts";
 export {
   type CapabilitySet,
-  cpusOf,
   isDualContainer,
-  mebibytesOf,
   type SandboxGrant,
   sandboxGrant,
-  shmProblem,
   TASK_SANDBOX,
   taskSandboxConfig,
 } from "./task-sandboxes.ts";

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { egressPolicy } from "./egress.ts";
+import { openLimits } from "./resources.ts";
 import { capabilitySet } from "./task-sandboxes.ts";
 
 const sandbox = z.string().min(1).max(128);
@@ -27,11 +28,7 @@ export const linkRequests = {
     purpose: z.enum(["second", "open", "fresh", "copy"]),
     of: sandbox.optional(),
     image: z.string().max(512).optional(),
-    memory_mb: z.int().min(1).optional(),
-    cpus: z.number().positive().optional(),
-    disk_mb: z.int().min(1).optional(),
-    /** At most those that the engine gives to any sandbox. */
-    processes: z.int().min(1).optional(),
+    ...openLimits,
     /** Folders in memory, which counts as that of the sandbox. */
     tmpfs: z
       .array(z.strictObject({ path: folderPath, size_mb: z.int().min(1), mode: mode.optional(), is_executable: z.boolean().optional() }))

@@ -1,7 +1,7 @@
 import { tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { type EngineName, engines } from "@aenv/sandbox/engines";
-import { type ServerConfig, variableOf } from "@aenv/server";
+import { resourceSettingNames, type ServerConfig, variableOf } from "@aenv/server";
 import { homeFolder } from "@aenv/server/folders";
 import type { Terminal } from "../terminal/terminal.ts";
 
@@ -18,10 +18,7 @@ const ENGINE_SETTINGS = [
   "imageBytes",
   "imageEntries",
   "minFreeDisk",
-  "memoryMb",
-  "cpus",
-  "diskMb",
-  "processes",
+  ...resourceSettingNames,
   "taskMemoryMb",
   "taskCapabilities",
   "taskMemoryTotalMb",

@@ -1,3 +1,5 @@
+import { resourceSettingNames } from "@aenv/server";
+
 /** The headings of `aenv server --help`, in their order, and the settings below each: first what most operators set. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   "Settings that matter first:": [
@@ -56,10 +58,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
     "runsc",
     "dockerSocket",
     "sandboxesReady",
-    "memoryMb",
-    "cpus",
-    "diskMb",
-    "processes",
+    ...resourceSettingNames,
     "processCommands",
     "commandsPerInstance",
     "commandTimeout",

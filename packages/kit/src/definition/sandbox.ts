@@ -6,6 +6,7 @@ import type {
   EgressPolicy,
   ExactFile,
   FileContent,
+  OpenLimits,
   SandboxFile,
 } from "@aenv/contract";
 
@@ -106,17 +107,12 @@ export interface TaskSandbox extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-export interface OpenSandboxOptions {
+/** Its limits are at most, and by default, those of `deployConfig.taskSandboxes`; its processes at most those that the engine gives to any sandbox. */
+export interface OpenSandboxOptions extends OpenLimits {
   /** To find it later in the episode, with `sandboxes.get`. The first one of an episode is called `task`, others get a number. */
   readonly name?: string;
   /** Must be listed in `deployConfig.taskSandboxes.images`. By default the image of the instance's `datasource`, else the platform's own. */
   readonly image?: string;
-  /** Limits; at most, and by default, those of `deployConfig.taskSandboxes`. */
-  readonly memoryMb?: number;
-  readonly cpus?: number;
-  readonly diskMb?: number;
-  /** At most those that the engine gives to any sandbox. */
-  readonly processes?: number;
   /** Folders that are empty at first and in memory, which counts as that of the sandbox. A fork does not copy what is in them. */
   readonly tmpfs?: readonly { readonly path: string; readonly sizeMb: number; readonly mode?: number; readonly isExecutable?: boolean }[];
   /** Further lines of `/etc/hosts`. Only with the engines oci and docker, as is `tmpfs`. */

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type SandboxGrant, TASK_SANDBOX } from "@aenv/contract";
+import { openLimitsOf, type SandboxGrant, TASK_SANDBOX } from "@aenv/contract";
 import type { OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "../definition/sandbox.ts";
 import { NO_PLATFORM, NOT_DECLARED, unavailable } from "./faults.ts";
 import { SandboxHandle } from "./handle.ts";
@@ -129,7 +129,7 @@ export class EpisodeSandboxes {
     const link = this.#requireLink();
     if (this.#opened.has(name) || this.#opening.has(name))
       throw new Error(`the episode has a sandbox named '${name}' already; close it first, or choose another name`);
-    const { image, memoryMb, cpus, diskMb, processes, tmpfs, hosts, capabilities, egress, env = {} } = options;
+    const { image, tmpfs, hosts, capabilities, egress, env = {} } = options;
     const { networks, volumes, program } = options;
     this.#opening.add(name);
     try {
@@ -138,10 +138,7 @@ export class EpisodeSandboxes {
         episode: this.#episode,
         ...wanted,
         ...(image !== undefined && { image }),
-        ...(memoryMb !== undefined && { memory_mb: memoryMb }),
-        ...(cpus !== undefined && { cpus }),
-        ...(diskMb !== undefined && { disk_mb: diskMb }),
-        ...(processes !== undefined && { processes }),
+        ...openLimitsOf(options),
         ...(tmpfs !== undefined && {
           tmpfs: tmpfs.map(({ path, sizeMb, mode, isExecutable }) => ({ path, size_mb: sizeMb, mode, is_executable: isExecutable })),
         }),

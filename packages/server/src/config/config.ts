@@ -1,6 +1,16 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type EgressPolicy, egressPolicy, messageOf, PlatformError, parseBytes, parseDuration, parseIpv4Network } from "@aenv/contract";
+import {
+  type EgressPolicy,
+  egressPolicy,
+  type Limit,
+  messageOf,
+  PlatformError,
+  parseBytes,
+  parseDuration,
+  parseIpv4Network,
+  type Resources,
+} from "@aenv/contract";
 import { DEFAULT_ENGINE, engineNames, engines } from "@aenv/sandbox/engines";
 import { z } from "zod";
 import { dataFolder, homeFolder } from "./folders.ts";
@@ -15,8 +25,26 @@ const bytes = z.union([z.number().int().min(0), z.string().transform(readBytes)]
 const CHOICES = new Intl.ListFormat("en-GB", { type: "disjunction" });
 const LINK_URL = /^https?:\/\/\*(?:\.[a-z0-9-]+)+(?::\d{1,5})?\/?$/i;
 
-/** Of a process, if the operator has chosen none. */
+/** The memory of a process, if the operator has chosen none. */
 export const DEFAULT_MEMORY_MB = 2_048;
+
+/** Those that limit every sandbox, by the names of the limits. */
+const resourceSettings = {
+  memoryMb: count
+    .min(64)
+    .nullable()
+    .default(null)
+    .describe(`memory limit of one process, in MiB; default: ${DEFAULT_MEMORY_MB}, and with kubernetes that of the pod template`),
+  cpus: number.positive().nullable().default(null).describe("processors that one sandbox may use, also a fraction; unlimited by default"),
+  diskMb: count.min(16).nullable().default(null).describe("how much a sandbox may write to its files, in MiB; unlimited by default"),
+  processes: count
+    .min(16)
+    .nullable()
+    .default(null)
+    .describe("most processes and threads of one sandbox; default: 1024 with oci and docker"),
+} satisfies Partial<Record<Limit, z.ZodType<number | null>>>;
+
+export const resourceSettingNames = Object.keys(resourceSettings) as (keyof typeof resourceSettings)[];
 
 /** Every setting with its default and description. */
 export const serverConfig = z.strictObject({
@@ -248,18 +276,7 @@ export const serverConfig = z.strictObject({
     .nullable()
     .default(null)
     .describe("most shared processes per owner and environment; default: one per core, and with kubernetes one pod per 64 instances"),
-  memoryMb: count
-    .min(64)
-    .nullable()
-    .default(null)
-    .describe(`memory limit of one process, in MiB; default: ${DEFAULT_MEMORY_MB}, and with kubernetes that of the pod template`),
-  cpus: number.positive().nullable().default(null).describe("processors that one sandbox may use, also a fraction; unlimited by default"),
-  diskMb: count.min(16).nullable().default(null).describe("how much a sandbox may write to its files, in MiB; unlimited by default"),
-  processes: count
-    .min(16)
-    .nullable()
-    .default(null)
-    .describe("most processes and threads of one sandbox; default: 1024 with oci and docker"),
+  ...resourceSettings,
   maxInstances: count.min(1).default(25_000).describe("most live instances of one owner"),
   createsPerSecond: number.positive().default(2_000).describe("most creations per second of one owner"),
   blobBytes: bytes.default(10 * 1024 ** 3).describe("storage quota for the bundles of one owner"),
@@ -310,6 +327,12 @@ export const serverConfig = z.strictObject({
   otlpUrl: z.url().nullable().default(null).describe("URL of an OTLP collector (HTTP) for traces; none by default"),
 });
 export type ServerConfig = z.infer<typeof serverConfig>;
+
+/** The limits of sandboxes whose environment asks for no others. The engine's own memory limit holds unless the operator has chosen another one. */
+export function resourcesOf(config: ServerConfig, { ownMemory }: { readonly ownMemory: boolean }): Resources {
+  const chosen = Object.fromEntries(resourceSettingNames.flatMap((name) => (config[name] === null ? [] : [[name, config[name]]])));
+  return ownMemory ? chosen : { memoryMb: DEFAULT_MEMORY_MB, ...chosen };
+}
 
 /** Null if the text is no policy. */
 export function parseEgressLimit(text: string): EgressPolicy | null {

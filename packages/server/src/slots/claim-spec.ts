@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import { type EgressPolicy, type EnvironmentConfig, PlatformError, type SandboxOptions } from "@aenv/contract";
+import { type EgressPolicy, type EnvironmentConfig, PlatformError, type Resources, type SandboxOptions } from "@aenv/contract";
 import type { FolderMount, SandboxEngine, SandboxRuntime, SandboxSubject, SecondContainer } from "@aenv/sandbox";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
 import { secondOf } from "../task-sandboxes/policy.ts";
-import type { EnvironmentLimits } from "./environment-limits.ts";
 import type { InitialState } from "./initial-state.ts";
 import type { Isolation } from "./isolation.ts";
 import { templateOf } from "./program.ts";
@@ -34,7 +33,7 @@ export interface ClaimSpec {
   /** A template of the operator, if it is not that of blank processes. */
   readonly template?: string | undefined;
   /** If they are not those of blank processes. */
-  readonly limits?: EnvironmentLimits | undefined;
+  readonly resources?: Resources | undefined;
   /** No process that was started ahead has one. */
   readonly second?: SecondContainer | undefined;
   /** A snapshot with the files of the sandbox. */
@@ -56,7 +55,7 @@ export function claimSpecFor(
   initial: InitialState,
   isolation: Isolation,
   runtimes: RuntimePolicy,
-  limits: EnvironmentLimits | undefined,
+  resources: Resources | undefined,
   engine: Pick<SandboxEngine, "can" | "templates">,
 ): Omit<ClaimSpec, "folder"> {
   const { bundleDigest, config, metadata, name, version } = environment;
@@ -91,7 +90,7 @@ export function claimSpecFor(
     sandboxOptions: initial.sandboxOptions,
     runtime: runtimes.runtimeOf([environment.owner, owner], config.deployConfig?.runtime),
     template: templateOf(config, engine),
-    limits,
+    resources,
     second,
     sandboxSnapshot: initial.sandboxSnapshot,
     egress: initial.egress,

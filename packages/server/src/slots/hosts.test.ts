@@ -38,7 +38,7 @@ function openHosts({ onStart, ...options }: TestOptions = {}) {
     scheduler: new Scheduler({}),
     refillAfterMs: 0,
     startTimeoutMs: 5_000,
-    sandboxLimits: { memoryMb: 64 },
+    resources: { memoryMb: 64 },
     versionStatus: async () => "newest",
     onFillFailure: () => {},
     now,
@@ -170,7 +170,7 @@ describe("hosts", () => {
     ["another policy for outgoing connections", { egress: "open" }],
     ["another runtime", { runtime: "runsc" }],
     ["another template", { template: "gpu" }],
-    ["other limits", { limits: { memoryMb: 512 } }],
+    ["other limits", { resources: { memoryMb: 512 } }],
   ])("of another server get no instances with %s", async (_, more) => {
     const { sandbox, group } = await openHosts().occupy("ada", "shop");
     const { hosts, occupy } = openHosts();

@@ -227,14 +227,14 @@ export function bundleGroup({
   egress = "none",
   runtime,
   template,
-  limits = {},
+  resources = {},
 }: Omit<ClaimSpec, "folder">): string {
-  return nameOf([owner, digest, sorted(variables), egress, runtime ?? null, template ?? null, sorted(limits)]);
+  return nameOf([owner, digest, sorted(variables), egress, runtime ?? null, template ?? null, sorted(resources)]);
 }
 
 /** The same of processes that run a program. */
-export function programGroup({ owner, program, variables, egress = "none", runtime, limits = {} }: Omit<ProgramSpec, "folder">): string {
-  return nameOf(["program", owner, program, sorted(variables), egress, runtime ?? null, sorted(limits)]);
+export function programGroup({ owner, program, variables, egress = "none", runtime, resources = {} }: Omit<ProgramSpec, "folder">): string {
+  return nameOf(["program", owner, program, sorted(variables), egress, runtime ?? null, sorted(resources)]);
 }
 
 function nameOf(parts: readonly unknown[]): string {

@@ -1,7 +1,6 @@
 import { availableParallelism, freemem } from "node:os";
 import { parseDuration } from "@aenv/contract";
-import type { EngineAbilities } from "@aenv/sandbox";
-import { DEFAULT_MEMORY_MB, type ServerConfig, variableOf } from "../config/config.ts";
+import { resourcesOf, type ServerConfig, variableOf } from "../config/config.ts";
 import { MemoryGate } from "./memory-gate.ts";
 import { Pool, type PoolOptions } from "./pool.ts";
 import { RuntimePolicy } from "./runtimes.ts";
@@ -41,12 +40,7 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
     scheduler,
     refillAfterMs: REFILL_AFTER_MS,
     startTimeoutMs,
-    sandboxLimits: {
-      ...memoryLimit(config, rest.engine.can),
-      ...(config.cpus !== null && { cpus: config.cpus }),
-      ...(config.diskMb !== null && { diskMb: config.diskMb }),
-      ...(config.processes !== null && { processes: config.processes }),
-    },
+    resources: resourcesOf(config, rest.engine.can),
     now: () => performance.now(),
   });
   const verifier = new Verifier({ ...rest, pool, runtimes, startTimeoutMs, waitTimeoutMs: startTimeoutMs, scheduler });
@@ -56,10 +50,4 @@ export function openPool({ config, ...rest }: OpenPoolOptions): {
 
 function mayHaveSecret({ username, password, search }: URL): boolean {
   return `${username}${password}${search}` !== "";
-}
-
-/** The engine's own limit holds unless the operator has chosen another one. */
-function memoryLimit({ memoryMb }: ServerConfig, { ownMemory }: EngineAbilities): { readonly memoryMb?: number } {
-  if (memoryMb !== null) return { memoryMb };
-  return ownMemory ? {} : { memoryMb: DEFAULT_MEMORY_MB };
 }

@@ -32,7 +32,7 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
     scheduler: new Scheduler({ "process starts": { atOnce: 2, aheadAtOnce: 1 } }),
     refillAfterMs: 0,
     startTimeoutMs: 5_000,
-    sandboxLimits: { memoryMb: 64 },
+    resources: { memoryMb: 64 },
     versionStatus: async (name) => status.get(name) ?? "newest",
     onFillFailure: (environment, error) => void failures.push([environment, (error as Error).message]),
     now: () => clock.now,
@@ -67,12 +67,12 @@ describe("a pool", () => {
     const { pool, engine, ids } = openPool({
       min: 1,
       limits: { each: 1, perOwner: 1, total: 1 },
-      sandboxLimits: { memoryMb: 64, cpus: 2 },
+      resources: { memoryMb: 64, cpus: 2 },
     });
     await pool.warmUp();
     const [blank] = await ids();
     const create = vi.spyOn(engine, "create");
-    const sandbox = await pool.claim({ ...spec("a"), limits: { cpus: 1 } }, signal);
+    const sandbox = await pool.claim({ ...spec("a"), resources: { cpus: 1 } }, signal);
     expect(sandbox.id).not.toBe(blank);
     expect(create.mock.calls[0]?.[0]).toMatchObject({ memoryMb: 64, cpus: 1 });
   });

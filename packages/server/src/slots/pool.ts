@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { isPlatformError, PlatformError, runnerRoutes } from "@aenv/contract";
+import { isPlatformError, PlatformError, type Resources, runnerRoutes } from "@aenv/contract";
 import { type Sandbox, type SandboxEngine, type SandboxSpec, WarmPool } from "@aenv/sandbox";
 import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { budgetOf, type PoolLimits, stepsOf } from "./allocation.ts";
 import type { ClaimSpec } from "./claim-spec.ts";
-import { type EnvironmentLimits, environmentLimits, type LimitedEnvironment } from "./environment-limits.ts";
+import { environmentLimits, type LimitedEnvironment } from "./environment-limits.ts";
 import type { Program } from "./program.ts";
 import { type CopySpec, type ProgramSpec, type RunnerFacts, type StartOptions, sandboxSpecOf } from "./sandbox-spec.ts";
 import type { Scheduler, Urgency } from "./scheduler.ts";
@@ -108,13 +108,13 @@ export class Pool {
   }
 
   /** Of processes whose environment asks for no others. */
-  get sandboxLimits(): NonNullable<PoolOptions["sandboxLimits"]> {
-    return this.#options.sandboxLimits ?? {};
+  get resources(): NonNullable<PoolOptions["resources"]> {
+    return this.#options.resources ?? {};
   }
 
   /** The limits that an environment asks for; undefined for those of blank processes. More than the operator allows is an error. */
-  limitsFor(environment: LimitedEnvironment): EnvironmentLimits | undefined {
-    return environmentLimits(environment, this.#options.engine, this.sandboxLimits);
+  resourcesFor(environment: LimitedEnvironment): Resources | undefined {
+    return environmentLimits(environment, this.#options.engine, this.resources);
   }
 
   /** Fills all sets once. */
@@ -131,10 +131,10 @@ export class Pool {
   }
 
   async #claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { folder, digest, environment, variables, egress, runtime, template, limits } = spec;
+    const { folder, digest, environment, variables, egress, runtime, template, resources } = spec;
     if (environment === null || this.#needsNew(spec)) return this.#load(spec, signal);
-    const name = [digest, runtime, template, limits && JSON.stringify(limits)].filter((one) => one !== undefined).join(" ");
-    const processes = this.#processesOf(name, { folder, environment, variables, egress, runtime, template, limits });
+    const name = [digest, runtime, template, resources && JSON.stringify(resources)].filter((one) => one !== undefined).join(" ");
+    const processes = this.#processesOf(name, { folder, environment, variables, egress, runtime, template, resources });
     noteBurst(processes.spec, spec.together ?? 1, this.#options.now());
     const prepared = this.#take(processes) ?? (await this.#copy(processes.spec, spec.owner, "now", signal));
     if (prepared !== null) return prepared;
@@ -153,9 +153,9 @@ export class Pool {
 
   /** A blank process, or a new one, that loads the bundle. */
   async #load(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { sandboxOptions, sandboxSnapshot: snapshot, runtime, template, limits, second, mounts, subject } = spec;
+    const { sandboxOptions, sandboxSnapshot: snapshot, runtime, template, resources, second, mounts, subject } = spec;
     // Blank processes have none of these.
-    const special = { sandboxOptions, snapshot, runtime, template, limits, second, mounts };
+    const special = { sandboxOptions, snapshot, runtime, template, resources, second, mounts };
     const startNew = async () => {
       const { egress, ...bundle } = bundleOf(spec);
       const options = { ...special, subject, firstFolder: spec.folder, ...(egress !== "none" && { egress }) };
@@ -181,14 +181,14 @@ export class Pool {
     { warmAs, ...spec }: Omit<ProgramSpec, "program"> & Pick<StartOptions, "snapshot"> & { readonly warmAs?: string | undefined },
     signal: AbortSignal,
   ): Promise<Sandbox> {
-    const { owner, variables, egress, runtime, limits, second, mounts, subject, instanceId } = spec;
+    const { owner, variables, egress, runtime, resources, second, mounts, subject, instanceId } = spec;
     const start = () => this.#start(owner, "now", signal, { ...spec, program });
     if (warmAs === undefined || second !== undefined || mounts !== undefined) return start();
     return this.#programs.start({
       environment: warmAs,
-      inputs: [warmAs, owner, program, variables, egress, runtime, limits],
+      inputs: [warmAs, owner, program, variables, egress, runtime, resources],
       start,
-      copy: (snapshot) => this.copy({ owner, egress, limits, subject, program, instanceId, snapshot }, signal),
+      copy: (snapshot) => this.copy({ owner, egress, resources, subject, program, instanceId, snapshot }, signal),
       signal,
     });
   }
@@ -261,11 +261,11 @@ export class Pool {
   async #prepare(set: WarmSet, signal: AbortSignal): Promise<Sandbox> {
     const { bundle } = set;
     if (bundle === null) return this.#start(PLATFORM, "ahead", signal);
-    const { environment, folder: firstFolder, runtime, template, limits } = bundle;
+    const { environment, folder: firstFolder, runtime, template, resources } = bundle;
     const copied = await this.#copy(set, environment.owner, "ahead", signal);
     if (copied !== null) return copied;
     const subject = { environment: environment.name, version: environment.version };
-    const sandbox = await this.#start(environment.owner, "ahead", signal, { runtime, template, limits, subject, firstFolder });
+    const sandbox = await this.#start(environment.owner, "ahead", signal, { runtime, template, resources, subject, firstFolder });
     await this.#bind(sandbox, { ...bundleOf(bundle), isAhead: true }, signal);
     await set.stored?.store(sandbox);
     return sandbox;
@@ -273,7 +273,8 @@ export class Pool {
 
   /** A copy of the stored process of a set; null if there is none. */
   async #copy({ stored, bundle }: WarmSet, owner: string, urgency: Urgency, signal: AbortSignal): Promise<Sandbox | null> {
-    const start = (snapshot: string) => this.#start(owner, urgency, signal, { snapshot, egress: bundle?.egress, limits: bundle?.limits });
+    const start = (snapshot: string) =>
+      this.#start(owner, urgency, signal, { snapshot, egress: bundle?.egress, resources: bundle?.resources });
     return stored === null ? null : stored.copy(start, signal);
   }
 

@@ -46,7 +46,7 @@ export function programHost(program: Program, { environment, owner, initial, fol
     variables: { ...programVariables(config), ...ownVariables(environment) },
     egress: initial.egress,
     runtime: runtimes.runtimeOf([environment.owner, owner], config.deployConfig?.runtime),
-    limits: pool.limitsFor(environment),
+    resources: pool.resourcesFor(environment),
     subject: subjectOf(environment, owner, null),
   };
   const start = async (signal: AbortSignal): Promise<Sandbox> => {

@@ -1,4 +1,4 @@
-import type { SandboxOptions } from "@aenv/contract";
+import type { Resources, SandboxOptions } from "@aenv/contract";
 import type { FolderMount, SandboxSpec, SandboxSubject } from "@aenv/sandbox";
 import type { ClaimSpec } from "./claim-spec.ts";
 import type { Program } from "./program.ts";
@@ -14,11 +14,11 @@ export interface RunnerFacts {
   readonly serverId: string;
   readonly startTimeoutMs: number;
   /** Those that the engine enforces, chosen by the operator. Environments must not exceed them. */
-  readonly sandboxLimits?: Pick<SandboxSpec, "memoryMb" | "cpus" | "diskMb" | "processes">;
+  readonly resources?: Resources;
 }
 
 /** What the sandbox of a program needs. */
-export interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "runtime" | "limits" | "second" | "subject"> {
+export interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "egress" | "runtime" | "resources" | "second" | "subject"> {
   readonly program: Program;
   /** The unpacked bundle; undefined if there is none. */
   readonly folder: string | undefined;
@@ -29,7 +29,7 @@ export interface ProgramSpec extends Pick<ClaimSpec, "owner" | "variables" | "eg
 }
 
 /** A copy of a sandbox, from a snapshot with its memory. */
-export interface CopySpec extends Pick<ClaimSpec, "owner" | "egress" | "limits">, Partial<Pick<ProgramSpec, "program" | "instanceId">> {
+export interface CopySpec extends Pick<ClaimSpec, "owner" | "egress" | "resources">, Partial<Pick<ProgramSpec, "program" | "instanceId">> {
   readonly snapshot: string;
   readonly subject?: SandboxSubject | undefined;
   readonly isTemporarySnapshot?: boolean;
@@ -49,8 +49,8 @@ export interface StartOptions extends Partial<Omit<ProgramSpec, "subject">> {
 /** The sandbox of a program, or of a runner that loads a bundle later. */
 export function sandboxSpecOf(id: string, options: StartOptions, facts: RunnerFacts): SandboxSpec {
   const { program, folder, firstFolder, instanceId, sandboxOptions, runtime, template, second, snapshot, isTemporarySnapshot } = options;
-  const { egress, mounts, subject, limits } = options;
-  const { runner, variables, hasSecrets = false, serverId, startTimeoutMs, sandboxLimits } = facts;
+  const { egress, mounts, subject } = options;
+  const { runner, variables, hasSecrets = false, serverId, startTimeoutMs } = facts;
   return {
     id,
     ...(program?.spec ?? { command: runner }),
@@ -61,8 +61,8 @@ export function sandboxSpecOf(id: string, options: StartOptions, facts: RunnerFa
     ...(program === undefined && folder === undefined && !hasSecrets && { startsEarly: true }),
     labels: { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "program", instance: instanceId }) },
     startTimeoutMs,
-    ...sandboxLimits,
-    ...limits,
+    ...facts.resources,
+    ...options.resources,
     ...(sandboxOptions && { sandboxOptions }),
     ...(runtime && { runtime }),
     ...(template !== undefined && { template }),

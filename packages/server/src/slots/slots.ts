@@ -160,9 +160,9 @@ export class Slots {
       if (isolation === "instance") return this.#occupyProgram(program, start);
       return this.#occupySharedProgram(program, start);
     }
-    const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes, pool.limitsFor(environment), engine);
+    const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes, pool.resourcesFor(environment), engine);
     const { tasks } = this.#options;
-    const diskMb = needed.limits?.diskMb ?? pool.sandboxLimits.diskMb;
+    const diskMb = needed.resources?.diskMb ?? pool.resources.diskMb;
     const mounts = await tasks.createFolders(initial.id, initial.taskSandboxes, diskMb);
     const spec = { ...needed, folder: await bundleFolder(needed.digest), mounts };
     let sandbox: Sandbox;
@@ -226,19 +226,19 @@ export class Slots {
     const { id, variables, egress, sandboxSnapshot: snapshot } = initial;
     const runtime = runtimes.runtimeOf([environment.owner, owner], environment.config.deployConfig?.runtime);
     const folder = program.bundleDigest === null ? undefined : await bundleFolder(program.bundleDigest);
-    const limits = pool.limitsFor(environment);
+    const resources = pool.resourcesFor(environment);
     const own = {
       owner,
       variables: { ...programVariables(environment.config), ...variables },
       subject: subjectOf(environment, owner, initial),
       second: secondOf(initial.taskSandboxes),
-      mounts: await tasks.createFolders(id, initial.taskSandboxes, limits?.diskMb ?? pool.sandboxLimits.diskMb),
+      mounts: await tasks.createFolders(id, initial.taskSandboxes, resources?.diskMb ?? pool.resources.diskMb),
     };
     // The memory of one that has secrets is not written to the disk, and one with the files of an instance is not like others.
     const isCopied = environment.config.deployConfig?.warmStart === true && initial.hasSecrets !== true;
     const warmAs = isCopied && snapshot === undefined ? `${environment.name}@${environment.version}` : undefined;
     const sandbox = await pool
-      .program(program, { folder, ...own, egress, runtime, limits, instanceId: id, snapshot, warmAs }, signal)
+      .program(program, { folder, ...own, egress, runtime, resources, instanceId: id, snapshot, warmAs }, signal)
       .catch(async (error: unknown) => {
         await tasks.release(id);
         throw explainMissing(error, program, engine);
@@ -284,8 +284,8 @@ export class Slots {
   ): Promise<Slot> {
     const { pool, engine } = this.#options;
     const { id: parentId, owner } = parent;
-    const limits = environment === null ? undefined : pool.limitsFor(environment);
-    const copy = { snapshot: snapshot.id, isTemporarySnapshot: snapshot.isTemporary, owner, egress: parent.egress?.agent, limits };
+    const resources = environment === null ? undefined : pool.resourcesFor(environment);
+    const copy = { snapshot: snapshot.id, isTemporarySnapshot: snapshot.isTemporary, owner, egress: parent.egress?.agent, resources };
     const program = environment === null ? null : programOf(environment, engine);
     if (program !== null) return this.#programSlot(await pool.copy({ ...copy, program, instanceId: id }, signal), id, program);
     const sandbox = await pool.copy(copy, signal);

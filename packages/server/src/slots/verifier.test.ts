@@ -46,7 +46,7 @@ function openVerifier({ waitTimeoutMs = 5_000, ...limits }: Partial<WorkLimits> 
     scheduler,
     refillAfterMs: 0,
     startTimeoutMs: 5_000,
-    sandboxLimits: { memoryMb: 64 },
+    resources: { memoryMb: 64 },
     versionStatus: async () => "newest",
     onFillFailure: () => {},
     now: () => 0,

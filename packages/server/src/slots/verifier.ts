@@ -101,9 +101,9 @@ export class Verifier {
 
   async #load(folder: string, { owner, variables, publication }: InspectOptions, signal: AbortSignal): Promise<Sandbox> {
     const { pool, runtimes } = this.#options;
-    const limits = pool.limitsFor(publication);
+    const resources = pool.resourcesFor(publication);
     return pool.claim(
-      { owner, folder, digest: folder, variables, environment: null, runtime: runtimes.runtimeOf([owner]), limits },
+      { owner, folder, digest: folder, variables, environment: null, runtime: runtimes.runtimeOf([owner]), resources },
       signal,
     );
   }
@@ -111,7 +111,7 @@ export class Verifier {
   async #start(program: Program, folder: string, options: InspectOptions, signal: AbortSignal): Promise<Sandbox> {
     const { owner, variables, publication } = options;
     const { pool, runtimes, engine } = this.#options;
-    const limits = pool.limitsFor(publication);
+    const resources = pool.resourcesFor(publication);
     try {
       return await pool.program(
         program,
@@ -120,7 +120,7 @@ export class Verifier {
           owner,
           variables: { ...programVariables(publication.config), ...variables },
           runtime: runtimes.runtimeOf([owner]),
-          limits,
+          resources,
         },
         signal,
       );

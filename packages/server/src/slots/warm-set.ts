@@ -1,7 +1,6 @@
-import { type EgressPolicy, isPlatformError, messageOf, type Variables } from "@aenv/contract";
+import { type EgressPolicy, isPlatformError, messageOf, type Resources, type Variables } from "@aenv/contract";
 import type { Sandbox, SandboxRuntime, WarmKind } from "@aenv/sandbox";
 import type { WarmDemand } from "./allocation.ts";
-import type { EnvironmentLimits } from "./environment-limits.ts";
 import type { StoredSandbox } from "./stored-sandbox.ts";
 
 /** The published environment that the processes of a set have loaded. */
@@ -24,7 +23,7 @@ export interface WarmBundle {
   readonly egress?: EgressPolicy | undefined;
   readonly runtime?: SandboxRuntime | undefined;
   readonly template?: string | undefined;
-  readonly limits?: EnvironmentLimits | undefined;
+  readonly resources?: Resources | undefined;
 }
 
 /** Warm processes of one kind: blank ones, or ones that have loaded the same bundle. */

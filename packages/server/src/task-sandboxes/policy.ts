@@ -1,16 +1,20 @@
 import { isDeepStrictEqual } from "node:util";
 import {
+  assertShmFits,
   beyondEgress,
   type CapabilitySet,
-  cpusOf,
   type EgressPolicy,
   type EnvironmentConfig,
   isDualContainer,
+  type Limit,
   type LinkParameters,
-  mebibytesOf,
+  limitFields,
+  limitPath,
   narrowEgress,
   PlatformError,
-  shmProblem,
+  pickResources,
+  type Resources,
+  readLimits,
 } from "@aenv/contract";
 import {
   capabilitiesRefused,
@@ -39,7 +43,7 @@ export interface TaskSandboxLimits {
 }
 
 /** What the code of one instance may open. It is stored in the instance's row. */
-export interface TaskSandboxPolicy {
+export interface TaskSandboxPolicy extends Resources {
   /** The instance has a second container. */
   readonly hasSecond: boolean;
   /** Of the second container, and of sandboxes for which the code names no image; null for the engine's own files. */
@@ -47,9 +51,6 @@ export interface TaskSandboxPolicy {
   readonly images: readonly string[];
   readonly atOnce: number;
   readonly memoryMb: number;
-  readonly cpus?: number;
-  readonly diskMb?: number;
-  readonly shmMb?: number;
   /** Absent: `minimal`. */
   readonly capabilities?: CapabilitySet;
   /** Undefined on engines that do not restrict connections. */
@@ -96,17 +97,13 @@ export function taskPolicyFor(input: PolicyInput): ChosenPolicy {
   const image = input.image ?? (deploy.secondImageName || null);
   if (image !== null && !isImageReference(image))
     throw new PlatformError("environment.invalid", `deployConfig.secondImageName of ${ref} is '${image}', which is not an image name`);
-  const memoryMb = amount(ref, "memory", declared?.memory, mebibytesOf) ?? limits.defaultMemoryMb;
-  if (memoryMb > limits.memoryMb)
+  const resources = { memoryMb: limits.defaultMemoryMb, ...readLimits(ref, "taskSandboxes", declared) };
+  if (resources.memoryMb > limits.memoryMb)
     throw new PlatformError(
       "instance.unsupported",
-      `deployConfig.taskSandboxes.memory of ${ref} is ${memoryMb} MiB, and this server allows ${limits.memoryMb} (its setting taskMemoryMb)`,
+      `deployConfig.taskSandboxes.memory of ${ref} is ${resources.memoryMb} MiB, and this server allows ${limits.memoryMb} (its setting taskMemoryMb)`,
     );
-  const cpus = amount(ref, "cpu", declared?.cpu, cpusOf);
-  const diskMb = amount(ref, "disk", declared?.disk, mebibytesOf);
-  const shmMb = declared?.shmMb;
-  const shmError = shmMb === undefined ? null : shmProblem(shmMb, memoryMb);
-  if (shmError !== null) throw new PlatformError("environment.invalid", `deployConfig.taskSandboxes.shmMb of ${ref} ${shmError}`);
+  assertShmFits(ref, "taskSandboxes", resources);
   const hasSharedFolder = hasSecond && !isShared && engine.can.folders;
   const connections = egressFor(input);
   const isSameNetwork = isDeepStrictEqual(connections.egress, input.egress?.agent);
@@ -118,10 +115,7 @@ export function taskPolicyFor(input: PolicyInput): ChosenPolicy {
       image,
       images: declared?.images ?? [],
       atOnce: Math.min(declared?.atOnce ?? DEFAULT_AT_ONCE, limits.perInstance),
-      memoryMb,
-      ...(cpus !== null && { cpus }),
-      ...(diskMb !== null && { diskMb }),
-      ...(shmMb !== undefined && { shmMb }),
+      ...resources,
       ...(declared?.capabilities !== undefined && { capabilities: declared.capabilities }),
       ...connections,
       ...(runtime !== undefined && { runtime }),
@@ -149,13 +143,8 @@ function unsharedWarning(
 /** The second container of an instance's own sandbox. */
 export function secondOf(policy: TaskSandboxPolicy | undefined): SecondContainer | undefined {
   if (policy?.isSecondInside !== true) return undefined;
-  const { image, memoryMb, cpus, diskMb } = policy;
-  return {
-    memoryMb,
-    ...(image !== null && { image }),
-    ...(cpus !== undefined && { cpus }),
-    ...(diskMb !== undefined && { diskMb }),
-  };
+  const { shmMb: _, ...resources } = pickResources(policy);
+  return { ...resources, ...(policy.image !== null && { image: policy.image }) };
 }
 
 const DEFAULT_AT_ONCE = 4;
@@ -181,24 +170,10 @@ function egressFor(input: PolicyInput): Pick<TaskSandboxPolicy, "egress" | "rewa
   return { egress: chosen, rewardEgress: reward };
 }
 
-function amount(ref: string, field: string, text: string | undefined, parse: (text: string) => number | null): number | null {
-  if (text === undefined) return null;
-  const parsed = parse(text);
-  if (parsed !== null) return parsed;
-  throw new PlatformError(
-    "environment.invalid",
-    `deployConfig.taskSandboxes.${field} of ${ref} is '${text}', which is not an amount of it`,
-  );
-}
-
 /** How one sandbox is made. */
-export interface TaskSandboxSpec {
+export interface TaskSandboxSpec extends Resources {
   readonly image: string | null;
   readonly memoryMb: number;
-  readonly cpus?: number;
-  readonly diskMb?: number;
-  readonly shmMb?: number;
-  readonly processes?: number;
   readonly tmpfs?: readonly MemoryFolder[];
   readonly hosts?: readonly HostEntry[];
   readonly capabilities?: CapabilitySet;
@@ -213,19 +188,13 @@ type OpenRequest = LinkParameters<"/open">;
 export function specFor(policy: TaskSandboxPolicy, request: OpenRequest, like: TaskSandboxSpec | null): TaskSandboxSpec {
   if (request.purpose === "fresh" && like !== null)
     return { ...like, isFresh: true, ...(policy.rewardEgress !== undefined && { egress: policy.rewardEgress }) };
-  const { image = policy.image, processes, tmpfs, hosts } = request;
+  const { image = policy.image, tmpfs, hosts } = request;
   if (image !== null && image !== policy.image) assertAllowed(image, policy.images);
-  const cpus = within("cpus", "cpu", request.cpus, policy.cpus);
-  const diskMb = within("diskMb", "disk", request.disk_mb, policy.diskMb);
   const egress = narrowed(policy, request.egress);
   const capabilities = capabilitiesOf(policy, request.capabilities);
   return {
     image,
-    memoryMb: within("memoryMb", "memory", request.memory_mb, policy.memoryMb) ?? policy.memoryMb,
-    ...(cpus !== undefined && { cpus }),
-    ...(diskMb !== undefined && { diskMb }),
-    ...(policy.shmMb !== undefined && { shmMb: policy.shmMb }),
-    ...(processes !== undefined && { processes }),
+    ...within(policy, request),
     ...(tmpfs !== undefined && {
       tmpfs: tmpfs.map(({ path, size_mb: sizeMb, mode, is_executable: isExecutable }) => ({ path, sizeMb, mode, isExecutable })),
     }),
@@ -246,12 +215,21 @@ function assertAllowed(image: string, images: readonly string[]): void {
   );
 }
 
-function within(option: string, field: string, asked: number | undefined, most: number | undefined): number | undefined {
-  if (asked === undefined || most === undefined || asked <= most) return asked ?? most;
-  throw new PlatformError(
-    "environment.invalid",
-    `${option} is ${asked}, more than deployConfig.taskSandboxes.${field} of config.json allows, which is ${most}`,
-  );
+/** The limits of a request; each is at most, and by default, that of the policy. */
+function within(policy: TaskSandboxPolicy, request: OpenRequest): Pick<TaskSandboxSpec, Limit> {
+  const asked: Partial<Record<Limit, number>> = {};
+  for (const { limit, field } of limitFields("open")) {
+    const amount = request[field];
+    if (amount === undefined) continue;
+    const most = policy[limit];
+    if (most !== undefined && amount > most)
+      throw new PlatformError(
+        "environment.invalid",
+        `${limit} is ${amount}, more than ${limitPath("taskSandboxes", limit)} of config.json allows, which is ${most}`,
+      );
+    asked[limit] = amount;
+  }
+  return { memoryMb: policy.memoryMb, ...pickResources(policy), ...asked };
 }
 
 function capabilitiesOf({ capabilities }: TaskSandboxPolicy, asked = capabilities): CapabilitySet | undefined {
