@@ -3,11 +3,11 @@ import { MemoryEngine, type Sandbox } from "@aenv/sandbox";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { SandboxClients } from "../sandboxes/client.ts";
 import { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
-import type { ClaimSpec } from "./claim-spec.ts";
 import { bundleGroup, type HostKind, Hosts, type HostsOptions } from "./hosts.ts";
 import { Occupancy } from "./occupancy.ts";
 import { Pool } from "./pool.ts";
 import { Scheduler } from "./scheduler.ts";
+import type { BundleRequest } from "./start-request.ts";
 
 const { signal } = new AbortController();
 
@@ -49,8 +49,8 @@ function openHosts({ onStart, ...options }: TestOptions = {}) {
   const limits = { maxHosts: 3, spreadAt: 4, maxEmpty: 10 };
   const hosts = new Hosts({ occupancy, ...limits, isOccupied: async () => false, onFailure, now, ...options });
   let instances = 0;
-  const kindOf = (spec: ClaimSpec): HostKind => ({ group: bundleGroup(spec), start: (stop) => pool.claim(spec, stop) });
-  const occupy = async (owner: string, bundle: string, more: Partial<ClaimSpec> = {}) => {
+  const kindOf = (spec: BundleRequest): HostKind => ({ group: bundleGroup(spec), start: (stop) => pool.claim(spec, stop) });
+  const occupy = async (owner: string, bundle: string, more: Partial<BundleRequest> = {}) => {
     const instanceId = `i-${++instances}`;
     const spec = { ...specOf(owner, bundle), ...more };
     const { sandbox, group } = await hosts.occupy(instanceId, kindOf(spec), signal);
@@ -73,7 +73,7 @@ interface Occupied {
   readonly instanceId: string;
 }
 
-function specOf(owner: string, name: string): ClaimSpec {
+function specOf(owner: string, name: string): BundleRequest {
   return { owner, folder: `/bundles/${name}`, digest: `sha256:${name}`, variables: {}, environment: null };
 }
 
@@ -165,7 +165,7 @@ describe("hosts", () => {
     expect([await ids(), hosts.size]).toEqual([[first.id], 1]);
   });
 
-  it.each<[string, Partial<ClaimSpec>]>([
+  it.each<[string, Partial<BundleRequest>]>([
     ["other variables", { variables: { MODE: "slow" } }],
     ["another policy for outgoing connections", { egress: "open" }],
     ["another runtime", { runtime: "runsc" }],

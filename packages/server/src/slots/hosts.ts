@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { isPlatformError, pauseAfter } from "@aenv/contract";
 import type { Sandbox } from "@aenv/sandbox";
-import type { ClaimSpec } from "./claim-spec.ts";
 import type { Occupancy } from "./occupancy.ts";
-import type { ProgramSpec } from "./sandbox-spec.ts";
+import type { BundleRequest, ProgramRequest } from "./start-request.ts";
 
 /** The process that an instance shares with others. */
 export interface HostKind {
@@ -220,21 +219,13 @@ function leastAwaited({ starting }: Group): StartingHost | null {
 }
 
 /** Group of processes that load a bundle. It is stored in rows, so that the next server puts new instances only into hosts in which they belong. */
-export function bundleGroup({
-  owner,
-  digest,
-  variables,
-  egress = "none",
-  runtime,
-  template,
-  resources = {},
-}: Omit<ClaimSpec, "folder">): string {
+export function bundleGroup({ owner, digest, variables, egress = "none", runtime, template, resources = {} }: BundleRequest): string {
   return nameOf([owner, digest, sorted(variables), egress, runtime ?? null, template ?? null, sorted(resources)]);
 }
 
 /** The same of processes that run a program. */
-export function programGroup({ owner, program, variables, egress = "none", runtime, resources = {} }: Omit<ProgramSpec, "folder">): string {
-  return nameOf(["program", owner, program, sorted(variables), egress, runtime ?? null, sorted(resources)]);
+export function programGroup({ owner, program, variables, egress = "none", runtime, resources = {} }: ProgramRequest): string {
+  return nameOf(["program", owner, program, sorted(variables ?? {}), egress, runtime ?? null, sorted(resources)]);
 }
 
 function nameOf(parts: readonly unknown[]): string {

@@ -6,10 +6,9 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { kitRunner } from "../instances/fixtures/runner.ts";
 import { SandboxClients } from "../sandboxes/client.ts";
 import { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
-import type { ClaimSpec } from "./claim-spec.ts";
 import { Pool, type PoolOptions, type VersionStatus } from "./pool.ts";
 import { Scheduler } from "./scheduler.ts";
-import type { WarmEnvironment } from "./warm-set.ts";
+import type { BundleRequest, WarmEnvironment } from "./start-request.ts";
 
 const { signal } = new AbortController();
 
@@ -48,12 +47,12 @@ function openPool(options: Partial<PoolOptions> = {}, wrap: (program: MemoryProg
   return { pool, engine, clock, ids, status, failures };
 }
 
-function spec(name: string): ClaimSpec {
+function spec(name: string): BundleRequest {
   return { owner: "ada", folder: `/bundles/${name}`, digest: `sha256:${name}`, variables: {}, environment: null };
 }
 
 /** A claim for an environment with prepared processes. */
-function prepared(name: string, more: Partial<WarmEnvironment> = {}): ClaimSpec {
+function prepared(name: string, more: Partial<WarmEnvironment> = {}): BundleRequest {
   return { ...spec(name), environment: { name, version: "1.0.0", owner: "ada", warm: 0, warmStart: false, ...more } };
 }
 

@@ -5,11 +5,10 @@ import { exitCauseOf, requestSandbox, type SandboxClients } from "../sandboxes/c
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
 import { budgetOf, type PoolLimits, stepsOf } from "./allocation.ts";
-import type { ClaimSpec } from "./claim-spec.ts";
 import { environmentLimits, type LimitedEnvironment } from "./environment-limits.ts";
-import type { Program } from "./program.ts";
-import { type CopySpec, type ProgramSpec, type RunnerFacts, type StartOptions, sandboxSpecOf } from "./sandbox-spec.ts";
+import { type RunnerFacts, sandboxSpecOf } from "./sandbox-spec.ts";
 import type { Scheduler, Urgency } from "./scheduler.ts";
+import type { BundleRequest, ProgramRequest, StartRequest } from "./start-request.ts";
 import { StoredSandbox } from "./stored-sandbox.ts";
 import { isSameVariables } from "./variables.ts";
 import { WarmPrograms } from "./warm-programs.ts";
@@ -123,48 +122,48 @@ export class Pool {
   }
 
   /** A process with the bundle in it: a prepared one, else a blank one, else a new one. */
-  async claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const sandbox = await this.#claim(spec, signal);
+  async claim(request: BundleRequest, signal: AbortSignal): Promise<Sandbox> {
+    const sandbox = await this.#claim(request, signal);
     // Not awaited: nothing depends on it.
-    if (spec.subject !== undefined) void sandbox.shared?.describe(spec.subject).catch(() => {});
+    if (request.subject !== undefined) void sandbox.shared?.describe(request.subject).catch(() => {});
     return sandbox;
   }
 
-  async #claim(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { folder, digest, environment, variables, egress, runtime, template, resources } = spec;
-    if (environment === null || this.#needsNew(spec)) return this.#load(spec, signal);
+  async #claim(request: BundleRequest, signal: AbortSignal): Promise<Sandbox> {
+    const { digest, environment, runtime, template, resources } = request;
+    if (environment === null || this.#needsNew(request)) return this.#load(request, signal);
     const name = [digest, runtime, template, resources && JSON.stringify(resources)].filter((one) => one !== undefined).join(" ");
-    const processes = this.#processesOf(name, { folder, environment, variables, egress, runtime, template, resources });
-    noteBurst(processes.spec, spec.together ?? 1, this.#options.now());
-    const prepared = this.#take(processes) ?? (await this.#copy(processes.spec, spec.owner, "now", signal));
+    const processes = this.#processesOf(name, { ...request, environment });
+    noteBurst(processes.spec, request.together ?? 1, this.#options.now());
+    const prepared = this.#take(processes) ?? (await this.#copy(processes.spec, request.owner, "now", signal));
     if (prepared !== null) return prepared;
-    const sandbox = await this.#load(spec, signal);
+    const sandbox = await this.#load(request, signal);
     // Before an instance is created in it.
     await processes.spec.stored?.store(sandbox);
     return sandbox;
   }
 
   /** Only a new sandbox can have a policy, if the engine does not change that of one that runs. */
-  #needsNew({ egress, runtime }: ClaimSpec): boolean {
+  #needsNew({ egress, runtime }: BundleRequest): boolean {
     if (egress === undefined || egress === "none") return false;
     const { engine } = this.#options;
     return engine.egress?.changes !== true || (engine.egress.problem?.(["none", egress], runtime) ?? null) !== null;
   }
 
   /** A blank process, or a new one, that loads the bundle. */
-  async #load(spec: ClaimSpec, signal: AbortSignal): Promise<Sandbox> {
-    const { sandboxOptions, sandboxSnapshot: snapshot, runtime, template, resources, second, mounts, subject } = spec;
+  async #load(request: BundleRequest, signal: AbortSignal): Promise<Sandbox> {
+    const startNew = async () => {
+      const { egress, ...bundle } = bundleOf(request);
+      const own = { ...request, egress: egress === "none" ? undefined : egress };
+      return this.#bind(await this.#start(own, "now", signal), bundle, signal);
+    };
+    const { sandboxOptions, snapshot, runtime, template, resources, second, mounts } = request;
     // Blank processes have none of these.
     const special = { sandboxOptions, snapshot, runtime, template, resources, second, mounts };
-    const startNew = async () => {
-      const { egress, ...bundle } = bundleOf(spec);
-      const options = { ...special, subject, firstFolder: spec.folder, ...(egress !== "none" && { egress }) };
-      return this.#bind(await this.#start(spec.owner, "now", signal, options), bundle, signal);
-    };
-    if (this.#needsNew(spec) || Object.values(special).some((one) => one !== undefined)) return startNew();
+    if (this.#needsNew(request) || Object.values(special).some((one) => one !== undefined)) return startNew();
     const blank = this.#take(this.#blank);
     try {
-      if (blank !== null) return await this.#bind(blank, bundleOf(spec), signal);
+      if (blank !== null) return await this.#bind(blank, bundleOf(request), signal);
     } catch (error) {
       // The process may have died while it was idle, which is not the bundle's fault.
       if (!isPlatformError(error, "sandbox.lost")) throw error;
@@ -172,23 +171,17 @@ export class Pool {
     return startNew();
   }
 
-  /**
-   * A sandbox that runs a program, for one instance; with `snapshot`, in the files of another sandbox. With `warmAs`, the name of its environment,
-   * it is a copy of one that was stored when it answered.
-   */
-  program(
-    program: Program,
-    { warmAs, ...spec }: Omit<ProgramSpec, "program"> & Pick<StartOptions, "snapshot"> & { readonly warmAs?: string | undefined },
-    signal: AbortSignal,
-  ): Promise<Sandbox> {
-    const { owner, variables, egress, runtime, resources, second, mounts, subject, instanceId } = spec;
-    const start = () => this.#start(owner, "now", signal, { ...spec, program });
+  /** A sandbox that runs a program; with `warmAs`, a copy of one that was stored when it answered. */
+  program(request: ProgramRequest, signal: AbortSignal): Promise<Sandbox> {
+    const { warmAs, folder: _, variables, runtime, second, mounts, ...common } = request;
+    const { owner, program, egress, resources } = common;
+    const start = () => this.#start(request, "now", signal);
     if (warmAs === undefined || second !== undefined || mounts !== undefined) return start();
     return this.#programs.start({
       environment: warmAs,
       inputs: [warmAs, owner, program, variables, egress, runtime, resources],
       start,
-      copy: (snapshot) => this.copy({ owner, egress, resources, subject, program, instanceId, snapshot }, signal),
+      copy: (snapshot) => this.copy({ ...common, snapshot }, signal),
       signal,
     });
   }
@@ -197,8 +190,8 @@ export class Pool {
    * A copy of a sandbox, from a snapshot with its memory: the bundle is loaded and the instances are there, or the program runs, if it is
    * given.
    */
-  copy({ owner, ...spec }: CopySpec, signal: AbortSignal): Promise<Sandbox> {
-    return this.#start(owner, "now", signal, spec);
+  copy(request: StartRequest & { readonly snapshot: string }, signal: AbortSignal): Promise<Sandbox> {
+    return this.#start(request, "now", signal);
   }
 
   /** Destroys processes without demand or of deleted versions, and replaces those that died while idle. */
@@ -260,12 +253,13 @@ export class Pool {
 
   async #prepare(set: WarmSet, signal: AbortSignal): Promise<Sandbox> {
     const { bundle } = set;
-    if (bundle === null) return this.#start(PLATFORM, "ahead", signal);
-    const { environment, folder: firstFolder, runtime, template, resources } = bundle;
-    const copied = await this.#copy(set, environment.owner, "ahead", signal);
+    if (bundle === null) return this.#start({ owner: PLATFORM }, "ahead", signal);
+    const { environment, folder, runtime, template, resources } = bundle;
+    const { owner } = environment;
+    const copied = await this.#copy(set, owner, "ahead", signal);
     if (copied !== null) return copied;
     const subject = { environment: environment.name, version: environment.version };
-    const sandbox = await this.#start(environment.owner, "ahead", signal, { runtime, template, resources, subject, firstFolder });
+    const sandbox = await this.#start({ owner, runtime, template, resources, subject, folder }, "ahead", signal);
     await this.#bind(sandbox, { ...bundleOf(bundle), isAhead: true }, signal);
     await set.stored?.store(sandbox);
     return sandbox;
@@ -273,15 +267,16 @@ export class Pool {
 
   /** A copy of the stored process of a set; null if there is none. */
   async #copy({ stored, bundle }: WarmSet, owner: string, urgency: Urgency, signal: AbortSignal): Promise<Sandbox | null> {
-    const start = (snapshot: string) =>
-      this.#start(owner, urgency, signal, { snapshot, egress: bundle?.egress, resources: bundle?.resources });
+    const like = { owner, egress: bundle?.egress, resources: bundle?.resources };
+    const start = (snapshot: string) => this.#start({ ...like, snapshot }, urgency, signal);
     return stored === null ? null : stored.copy(start, signal);
   }
 
-  #start(owner: string, urgency: Urgency, signal: AbortSignal, options: StartOptions = {}): Promise<Sandbox> {
+  #start(request: StartRequest, urgency: Urgency, signal: AbortSignal): Promise<Sandbox> {
+    const { owner } = request;
     const { engine, scheduler } = this.#options;
     const run = (one: SandboxSpec) => scheduler.run({ kind: "process starts", owner, urgency }, () => engine.create(one, signal), signal);
-    const spec = sandboxSpecOf(`runner-${randomBytes(10).toString("hex")}`, options, this.#options);
+    const spec = sandboxSpecOf(`runner-${randomBytes(10).toString("hex")}`, request, this.#options);
     if (urgency === "ahead") return run({ ...spec, isAhead: true });
     return run(spec).catch(async (error: unknown) => {
       // Processes that only wait make room for one that is needed.
@@ -314,15 +309,15 @@ export class Pool {
 }
 
 /** Without a policy if the process was started with it. */
-interface BindRequest extends Pick<ClaimSpec, "folder" | "variables" | "egress"> {
+interface BindRequest extends Pick<BundleRequest, "folder" | "variables" | "egress"> {
   /** No caller waits, so the process also warms up. */
   readonly isAhead: boolean;
 }
 
-function bundleOf({ folder, variables, egress }: Pick<ClaimSpec, "folder" | "variables" | "egress">): BindRequest {
+function bundleOf({ folder, variables, egress }: Pick<BundleRequest, "folder" | "variables" | "egress">): BindRequest {
   return { folder, variables, egress, isAhead: false };
 }
 
-function isSameEgress(one: Pick<ClaimSpec, "egress"> | null, other: Pick<ClaimSpec, "egress">): boolean {
+function isSameEgress(one: Pick<StartRequest, "egress"> | null, other: Pick<StartRequest, "egress">): boolean {
   return JSON.stringify(one?.egress) === JSON.stringify(other.egress);
 }

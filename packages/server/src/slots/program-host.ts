@@ -2,15 +2,14 @@ import { hostRoutes, PlatformError } from "@aenv/contract";
 import type { Sandbox, SandboxEngine } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
-import { ownVariables } from "../hub/publishing/own-variables.ts";
 import { requestSandbox, type SandboxClients } from "../sandboxes/client.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import { type HostKind, programGroup } from "./hosts.ts";
 import type { InitialState } from "./initial-state.ts";
 import type { Pool } from "./pool.ts";
-import { explainMissing, type Program, programVariables } from "./program.ts";
+import { explainMissing, type Program } from "./program.ts";
 import type { RuntimePolicy } from "./runtimes.ts";
-import { subjectOf } from "./subject.ts";
+import { programRequestFor } from "./start-request.ts";
 
 export interface ProgramHostOptions {
   readonly pool: Pool;
@@ -34,23 +33,15 @@ const shareable = z.looseObject({ keepsStateInModules: z.literal(false) });
 /** The process of a program that instances share. One that cannot be shared is an error. */
 export function programHost(program: Program, { environment, owner, initial, folder }: Wanted, options: ProgramHostOptions): HostKind {
   const { pool, engine, runtimes } = options;
-  const { config } = environment;
   const unsupported = (why: string) => new PlatformError("instance.unsupported", `${environment.name}@${environment.version} ${why}`);
   if (initial.taskSandboxes !== undefined)
     throw unsupported(
       'is a program that shares its process, which opens no sandboxes; leave out deployConfig.taskSandboxes and the second container, or set deployConfig.isolation to "instance"',
     );
-  const spec = {
-    program,
-    owner,
-    variables: { ...programVariables(config), ...ownVariables(environment) },
-    egress: initial.egress,
-    runtime: runtimes.runtimeOf([environment.owner, owner], config.deployConfig?.runtime),
-    resources: pool.resourcesFor(environment),
-    subject: subjectOf(environment, owner, null),
-  };
+  const resources = pool.resourcesFor(environment);
+  const request = programRequestFor(program, environment, owner, initial, { isolation: "shared", runtimes, resources });
   const start = async (signal: AbortSignal): Promise<Sandbox> => {
-    const sandbox = await pool.program(program, { ...spec, folder }, signal).catch((error: unknown) => {
+    const sandbox = await pool.program({ ...request, folder }, signal).catch((error: unknown) => {
       throw explainMissing(error, program, engine);
     });
     if (await isShareable(program, sandbox, options, signal)) return sandbox;
@@ -60,7 +51,7 @@ export function programHost(program: Program, { environment, owner, initial, fol
       'asks for shared processes, but its program does not answer GET /env-instance with "keepsStateInModules": false; let it serve many instances (docs/guides/programs.md), or set deployConfig.isolation to "instance"',
     );
   };
-  return { group: programGroup(spec), start };
+  return { group: programGroup(request), start };
 }
 
 function isShareable(

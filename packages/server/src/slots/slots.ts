@@ -6,22 +6,21 @@ import { askSandbox, exitCauseOf, requestSandbox, type SandboxClients, type Sand
 import { Disposal } from "../sandboxes/disposal.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
 import type { SnapshotSpace } from "../sandboxes/snapshot-space.ts";
-import { secondOf, type TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
+import type { TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
 import type { TaskResources } from "../task-sandboxes/task-resources.ts";
-import { claimSpecFor } from "./claim-spec.ts";
 import { bundleGroup, type HostKind, Hosts, type HostsOptions } from "./hosts.ts";
 import { createBody, type InitialState } from "./initial-state.ts";
 import { isolationOf } from "./isolation.ts";
 import { Occupancy } from "./occupancy.ts";
 import type { Pool } from "./pool.ts";
-import { explainMissing, type Program, programOf, programVariables, slotProgramOf } from "./program.ts";
+import { explainMissing, type Program, programOf, slotProgramOf } from "./program.ts";
 import { ProgramEpisodes } from "./program-episodes.ts";
 import { programHost } from "./program-host.ts";
 import type { RuntimePolicy } from "./runtimes.ts";
 import { SandboxCopies } from "./sandbox-copies.ts";
 import type { Slot } from "./slot.ts";
 import { type Progress, StartDeadlines } from "./start-deadlines.ts";
-import { subjectOf } from "./subject.ts";
+import { bundleRequestFor, programRequestFor } from "./start-request.ts";
 
 export interface SlotsOptions extends Omit<HostsOptions, "occupancy"> {
   readonly pool: Pool;
@@ -160,18 +159,18 @@ export class Slots {
       if (isolation === "instance") return this.#occupyProgram(program, start);
       return this.#occupySharedProgram(program, start);
     }
-    const needed = claimSpecFor(environment, owner, initial, isolation, this.#options.runtimes, pool.resourcesFor(environment), engine);
+    const resources = pool.resourcesFor(environment);
+    const needed = bundleRequestFor(environment, owner, initial, engine, { isolation, runtimes: this.#options.runtimes, resources });
     const { tasks } = this.#options;
-    const diskMb = needed.resources?.diskMb ?? pool.resources.diskMb;
-    const mounts = await tasks.createFolders(initial.id, initial.taskSandboxes, diskMb);
-    const spec = { ...needed, folder: await bundleFolder(needed.digest), mounts };
+    const mounts = await tasks.createFolders(initial.id, initial.taskSandboxes, { ...pool.resources, ...resources });
+    const request = { ...needed, folder: await bundleFolder(needed.digest), mounts };
     let sandbox: Sandbox;
     let group: string | undefined;
     if (isolation === "shared") {
-      const kind: HostKind = { group: bundleGroup(spec), start: (stop) => pool.claim(spec, stop) };
+      const kind: HostKind = { group: bundleGroup(request), start: (stop) => pool.claim(request, stop) };
       ({ sandbox, group } = await this.#hosts.occupy(initial.id, kind, signal));
     } else {
-      sandbox = await pool.claim(spec, signal).catch(async (error: unknown) => {
+      sandbox = await pool.claim(request, signal).catch(async (error: unknown) => {
         await tasks.release(initial.id);
         throw error;
       });
@@ -223,26 +222,15 @@ export class Slots {
   /** The program answers for the instance, without the routes of a host. It cannot open a second container, so the server does. */
   async #occupyProgram(program: Program, { environment, owner, initial, signal, progress }: Start): Promise<Slot> {
     const { pool, runtimes, engine, bundleFolder, tasks } = this.#options;
-    const { id, variables, egress, sandboxSnapshot: snapshot } = initial;
-    const runtime = runtimes.runtimeOf([environment.owner, owner], environment.config.deployConfig?.runtime);
-    const folder = program.bundleDigest === null ? undefined : await bundleFolder(program.bundleDigest);
+    const { id } = initial;
     const resources = pool.resourcesFor(environment);
-    const own = {
-      owner,
-      variables: { ...programVariables(environment.config), ...variables },
-      subject: subjectOf(environment, owner, initial),
-      second: secondOf(initial.taskSandboxes),
-      mounts: await tasks.createFolders(id, initial.taskSandboxes, resources?.diskMb ?? pool.resources.diskMb),
-    };
-    // The memory of one that has secrets is not written to the disk, and one with the files of an instance is not like others.
-    const isCopied = environment.config.deployConfig?.warmStart === true && initial.hasSecrets !== true;
-    const warmAs = isCopied && snapshot === undefined ? `${environment.name}@${environment.version}` : undefined;
-    const sandbox = await pool
-      .program(program, { folder, ...own, egress, runtime, resources, instanceId: id, snapshot, warmAs }, signal)
-      .catch(async (error: unknown) => {
-        await tasks.release(id);
-        throw explainMissing(error, program, engine);
-      });
+    const request = programRequestFor(program, environment, owner, initial, { isolation: "instance", runtimes, resources });
+    const folder = program.bundleDigest === null ? undefined : await bundleFolder(program.bundleDigest);
+    const mounts = await tasks.createFolders(id, initial.taskSandboxes, { ...pool.resources, ...resources });
+    const sandbox = await pool.program({ ...request, folder, mounts }, signal).catch(async (error: unknown) => {
+      await tasks.release(id);
+      throw explainMissing(error, program, engine);
+    });
     const slot = this.#programSlot(sandbox, id, program);
     return this.#begin(sandbox, slot, id, async () => {
       if (initial.taskSandboxes?.hasSecond === true) {

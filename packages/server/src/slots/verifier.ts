@@ -113,17 +113,8 @@ export class Verifier {
     const { pool, runtimes, engine } = this.#options;
     const resources = pool.resourcesFor(publication);
     try {
-      return await pool.program(
-        program,
-        {
-          folder,
-          owner,
-          variables: { ...programVariables(publication.config), ...variables },
-          runtime: runtimes.runtimeOf([owner]),
-          resources,
-        },
-        signal,
-      );
+      const own = { ...programVariables(publication.config), ...variables };
+      return await pool.program({ owner, program, folder, variables: own, runtime: runtimes.runtimeOf([owner]), resources }, signal);
     } catch (error) {
       throw explainMissing(error, program, engine);
     }

@@ -1,29 +1,11 @@
-import { type EgressPolicy, isPlatformError, messageOf, type Resources, type Variables } from "@aenv/contract";
-import type { Sandbox, SandboxRuntime, WarmKind } from "@aenv/sandbox";
+import { isPlatformError, messageOf } from "@aenv/contract";
+import type { Sandbox, WarmKind } from "@aenv/sandbox";
 import type { WarmDemand } from "./allocation.ts";
+import type { BundleRequest, WarmEnvironment } from "./start-request.ts";
 import type { StoredSandbox } from "./stored-sandbox.ts";
 
-/** The published environment that the processes of a set have loaded. */
-export interface WarmEnvironment {
-  readonly name: string;
-  readonly version: string;
-  /** Its warm processes count against the limit of this owner. */
-  readonly owner: string;
-  /** How many processes its publisher wants to be ready at all times: `deployConfig.warm`. */
-  readonly warm: number;
-  /** Whether processes are copies of a stored one: `deployConfig.warmStart`. */
-  readonly warmStart: boolean;
-}
-
-export interface WarmBundle {
-  readonly folder: string;
+export interface WarmBundle extends Pick<BundleRequest, "folder" | "variables" | "egress" | "runtime" | "template" | "resources"> {
   readonly environment: WarmEnvironment;
-  /** Environment variables with which its processes load the bundle. */
-  readonly variables: Variables;
-  readonly egress?: EgressPolicy | undefined;
-  readonly runtime?: SandboxRuntime | undefined;
-  readonly template?: string | undefined;
-  readonly resources?: Resources | undefined;
 }
 
 /** Warm processes of one kind: blank ones, or ones that have loaded the same bundle. */

@@ -1,3 +1,4 @@
+import type { Resources } from "@aenv/contract";
 import type { FolderMount, Sandbox } from "@aenv/sandbox";
 import { Links, type LinksOptions } from "./links.ts";
 import type { TaskSandboxPolicy } from "./policy.ts";
@@ -37,7 +38,7 @@ export class TaskResources {
   async createFolders(
     instanceId: string,
     policy: TaskSandboxPolicy | undefined,
-    diskMb: number | undefined,
+    { diskMb }: Resources,
   ): Promise<readonly FolderMount[] | undefined> {
     if (policy?.hasSharedFolder !== true) return undefined;
     const source = await this.#folders.create(instanceId, diskMb ?? policy.diskMb);

@@ -1,8 +1,8 @@
 import { noAbilities } from "@aenv/sandbox";
 import { expect, it } from "vitest";
 import type { EnvironmentVersion } from "../hub/hub.ts";
-import { claimSpecFor } from "./claim-spec.ts";
 import { RuntimePolicy } from "./runtimes.ts";
+import { bundleRequestFor } from "./start-request.ts";
 
 const engine = { name: "oci", can: { ...noAbilities, runtimes: ["runc", "runsc"] } } as const;
 
@@ -11,7 +11,8 @@ it("an instance of a trusted environment runs with runsc if its owner is not tru
   const identity = { name: "shop", version: "1.0.0", owner: "ada" };
   const environment = { ...identity, bundleDigest: "sha256:1", metadata: null, config: identity, artifacts: [] } as unknown;
   const initial = { id: "shop-1", variables: {}, task: null, seed: 1 };
+  const options = { isolation: "instance", runtimes, resources: undefined } as const;
   const runtimeFor = (owner: string) =>
-    claimSpecFor(environment as EnvironmentVersion, owner, initial as never, "instance", runtimes, undefined, engine).runtime;
+    bundleRequestFor(environment as EnvironmentVersion, owner, initial as never, engine, options).runtime;
   expect([runtimeFor("ada"), runtimeFor("eve")]).toEqual([undefined, "runsc"]);
 });
