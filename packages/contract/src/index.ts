@@ -148,6 +148,7 @@ export {
   assertShmFits,
   type Limit,
   limitFields,
+  limitNames,
   limitPath,
   type OpenLimits,
   openLimitsOf,

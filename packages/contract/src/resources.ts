@@ -49,6 +49,7 @@ const limits = {
   cpuSeconds: {},
 } as const satisfies Record<string, LimitRow>;
 export type Limit = keyof typeof limits;
+export const limitNames = Object.keys(limits) as readonly Limit[];
 
 /** What one sandbox may use at most. The engine decides about a limit that is absent. */
 export type Resources = { readonly [L in keyof typeof limits]?: number };

@@ -46,17 +46,11 @@ export interface ContainerInput {
 /** The body of `POST /containers/create`. No variable of the program, and therefore no secret, is in it: the init gets them later. */
 export function containerConfig(input: ContainerInput): object {
   const { spec, runtime } = input;
-  const { memoryMb, cpus, cpuSeconds, diskMb, shmMb = DEFAULT_SHM_MB, capabilities = "minimal" } = spec;
+  const { resources = {}, capabilities = "minimal" } = spec;
+  const { diskMb, shmMb = DEFAULT_SHM_MB } = resources;
+  const cpuSeconds = resources.cpuSeconds === undefined ? {} : { cpuSeconds: Math.ceil(resources.cpuSeconds) };
   const { networks: [first] = [], volumes = [], tmpfs = [], hosts = [] } = spec;
-  const limits = groupLimits(
-    {
-      ...(memoryMb !== undefined && { memoryMb }),
-      ...(cpus !== undefined && { cpus }),
-      pids: processesOf(spec),
-      ...(cpuSeconds !== undefined && { cpuSeconds: Math.ceil(cpuSeconds) }),
-    },
-    runtime,
-  );
+  const limits = groupLimits({ ...resources, ...cpuSeconds, processes: processesOf(spec) }, runtime);
   return {
     Image: input.image,
     Hostname: hostnameOf(spec.id),
@@ -103,7 +97,7 @@ export function containerConfig(input: ContainerInput): object {
         ulimit("nofile", DEFAULT_OPEN_FILES),
         ulimit("core", 0),
         ...(input.userProcesses === undefined ? [] : [ulimit("nproc", input.userProcesses)]),
-        ...(cpuSeconds === undefined ? [] : [ulimit("cpu", Math.ceil(cpuSeconds))]),
+        ...Object.values(cpuSeconds).map((seconds) => ulimit("cpu", seconds)),
       ],
       Mounts: [
         { Type: "bind", Source: input.initPath, Target: INIT_PATH, ReadOnly: true },
@@ -128,8 +122,8 @@ export function containerConfig(input: ContainerInput): object {
 }
 
 /** The most processes of a sandbox. */
-export function processesOf({ processes = DEFAULT_PROCESSES }: SandboxSpec): number {
-  return Math.min(processes, DEFAULT_PROCESSES);
+export function processesOf({ resources }: SandboxSpec): number {
+  return Math.min(resources?.processes ?? DEFAULT_PROCESSES, DEFAULT_PROCESSES);
 }
 
 /** The daemon knows the names in a private network. Without egress, others are asked of nobody, so that none of them carries data out. */

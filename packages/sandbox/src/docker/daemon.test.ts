@@ -73,8 +73,8 @@ describe("the limits of a container", () => {
   it("are refused where the daemon would ignore them", () => {
     const { assertLimits } = parseDaemon({ MemoryLimit: false, PidsLimit: true }, {});
     const spec = { id: "a", command: ["x"], variables: {}, labels: {}, startTimeoutMs: 1 };
-    expect(() => assertLimits({ ...spec, processes: 5 })).not.toThrow();
-    expect(() => assertLimits({ ...spec, memoryMb: 5 })).toThrow(/the limit memoryMb \(5\) of sandbox 'a' cannot be set/);
+    expect(() => assertLimits({ ...spec, resources: { processes: 5 } })).not.toThrow();
+    expect(() => assertLimits({ ...spec, resources: { memoryMb: 5 } })).toThrow(/the limit memoryMb \(5\) of sandbox 'a' cannot be set/);
   });
 
   it("are refused for want of the number of processes, which every container limits, also if the sandbox names none", () => {

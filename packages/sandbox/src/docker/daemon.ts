@@ -82,12 +82,12 @@ const advice = {
     'register it in /etc/docker/daemon.json with "runtimes": {"runsc": {"path": "/usr/local/bin/runsc", "runtimeArgs": ["--host-uds=all"]}}, and restart the daemon',
 } as const;
 
-function assertLimits(spec: SandboxSpec, info: Json): void {
+function assertLimits({ id, resources = {} }: SandboxSpec, info: Json): void {
   const limits = [
-    ["memoryMb", spec.memoryMb, info.MemoryLimit],
-    ["cpus", spec.cpus, info.CpuCfsQuota ?? info.CPUCfsQuota],
+    ["memoryMb", resources.memoryMb, info.MemoryLimit],
+    ["cpus", resources.cpus, info.CpuCfsQuota ?? info.CPUCfsQuota],
     // Every sandbox has one.
-    ["processes", spec.processes ?? DEFAULT_PROCESSES, info.PidsLimit],
+    ["processes", resources.processes ?? DEFAULT_PROCESSES, info.PidsLimit],
   ] as const;
   for (const [name, value, isPossible] of limits) {
     if (value === undefined || isPossible !== false) continue;
@@ -95,7 +95,7 @@ function assertLimits(spec: SandboxSpec, info: Json): void {
       name === "processes" ? "without it a sandbox could use up those of the machine, so enable it" : "enable it, or remove the limit";
     throw new PlatformError(
       "sandbox.unsupported",
-      `the limit ${name} (${value}) of sandbox '${spec.id}' cannot be set: the Docker daemon has no control group controller for it; ${advice}`,
+      `the limit ${name} (${value}) of sandbox '${id}' cannot be set: the Docker daemon has no control group controller for it; ${advice}`,
     );
   }
 }

@@ -188,7 +188,7 @@ describeNeeding("docker", "the docker engine", () => {
     });
 
     it("ends with the reason when it uses more memory than its limit", async () => {
-      const sandbox = await make(newEngine(), { memoryMb: 128, cpus: 1, processes: 200 });
+      const sandbox = await make(newEngine(), { resources: { memoryMb: 128, cpus: 1, processes: 200 } });
       await textAt(sandbox, "/allocate?mb=300", "POST").catch(() => undefined);
       expect((await sandbox.exited).reason).toBe("the program ran out of memory (its limit is 128 MB)");
     });
@@ -201,7 +201,7 @@ describeNeeding("docker", "the docker engine", () => {
         return Number((await init.run({ argv: ["/bin/sh", "-c", `node -e "${script}"`] })).stdout);
       };
       expect(await sizeOf(await make(engine, plain))).toBe(64);
-      expect(await sizeOf(await make(engine, { ...plain, id: "two", shmMb: 200 }))).toBe(200);
+      expect(await sizeOf(await make(engine, { ...plain, id: "two", resources: { shmMb: 200 } }))).toBe(200);
     });
 
     it("tells a process that its own memory limit has ended from one that was ended from outside", async () => {
@@ -213,8 +213,8 @@ describeNeeding("docker", "the docker engine", () => {
         });
         return [stdout.toString(), interruption];
       };
-      expect(await ending(await make(engine, { ...plain, memoryMb: 128 }))).toEqual(["137\n", null]);
-      const sandbox = await make(engine, { ...plain, id: "two", memoryMb: 1_024 });
+      expect(await ending(await make(engine, { ...plain, resources: { memoryMb: 128 } }))).toEqual(["137\n", null]);
+      const sandbox = await make(engine, { ...plain, id: "two", resources: { memoryMb: 1_024 } });
       using _ = limitMemoryAbove((await processes(sandbox))[0] as number, 200 * 2 ** 20);
       expect(await ending(sandbox)).toEqual(["137\n", expect.stringContaining("for want of memory")]);
     });
@@ -222,7 +222,7 @@ describeNeeding("docker", "the docker engine", () => {
     it("is refused with the next step if a limit or an image cannot be used", async () => {
       const home = newHome();
       const engine = newEngine({}, home);
-      await expect(make(engine, { diskMb: 100 })).rejects.toMatchObject({
+      await expect(make(engine, { resources: { diskMb: 100 } })).rejects.toMatchObject({
         code: "sandbox.unsupported",
         message: expect.stringMatching(/disk of sandbox 'one' cannot be limited.*remove the limit/),
       });
@@ -477,7 +477,7 @@ describeNeeding("docker", "the docker engine", () => {
 
     it.skipIf(missing("runsc") !== null)("runs with the kernel of gVisor", async () => {
       const engine = newEngine({ runtime: "runsc" });
-      const sandbox = await make(engine, { memoryMb: 512, processes: 100 });
+      const sandbox = await make(engine, { resources: { memoryMb: 512, processes: 100 } });
       expect(await textAt(sandbox, "/health")).toContain("true");
       expect(await run(engine, sandbox, "cat /proc/version")).toMatch(/Linux version 4\.4|gvisor|4\.19/i);
       expect(await run(engine, sandbox, "touch /.aenv/run/file || echo refused")).toContain("refused");

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
-import { type EgressPolicy, messageOf, PlatformError } from "@aenv/contract";
+import { type EgressPolicy, limitNames, messageOf, PlatformError } from "@aenv/contract";
 import {
   type EngineAbilities,
   type EngineEgress,
@@ -76,7 +76,7 @@ export class DockerEngine implements SandboxEngine {
   readonly #limits = new LimitWatch<DockerSandbox>({
     periodMs: LIMITS_EVERY_MS,
     measure: (sandbox) => sandbox.limitUse(),
-    limitsOf: ({ record: { memoryMb, processes = null } }) => ({ memoryMb, processes, diskMb: null }),
+    limitsOf: ({ record: { memoryMb, processes = null } }) => ({ memoryMb, processes }),
     report: (reached) => this.#options.onLimit?.(reached),
   });
   readonly #openDaemon = once(async () => {
@@ -99,7 +99,7 @@ export class DockerEngine implements SandboxEngine {
       folders: true,
       isolates: true,
       // The disk only on some storages of the daemon.
-      ownLimits: ["cpus", "memoryMb", "shmMb"],
+      ownLimits: limitNames.filter((limit) => limit !== "diskMb"),
       capabilities: true,
       findsStrays: true,
       ports: true,
@@ -203,7 +203,7 @@ export class DockerEngine implements SandboxEngine {
       ...(spec.volumes !== undefined && { volumes: spec.volumes.map(({ id }) => id) }),
       id: spec.id,
       labels: spec.labels,
-      memoryMb: spec.memoryMb ?? null,
+      memoryMb: spec.resources?.memoryMb ?? null,
       processes: processesOf(spec),
       port: listening.kind === "none" ? null : listening.kind === "port" ? listening.port : PROGRAM_PORT,
       commandDefaults: { cwd: "/", env: {} },

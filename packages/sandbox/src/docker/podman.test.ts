@@ -52,7 +52,7 @@ describeNeeding("podman", "the docker engine with Podman", () => {
     using home = temporaryTree();
     const engine = open(home.path);
     const spec = { id: "one", command: command("serve"), variables: {}, labels: {}, startTimeoutMs: 60_000 };
-    const sandbox = (await engine.create({ ...spec, memoryMb: 128, cpus: 1, processes: 200 }, signal)) as DockerSandbox;
+    const sandbox = (await engine.create({ ...spec, resources: { memoryMb: 128, cpus: 1, processes: 200 } }, signal)) as DockerSandbox;
     await using init = await connectInit(sandbox.commands?.address, engine.commands.key, signal);
     const run = async (script: string) => (await init.run({ argv: ["/bin/sh", "-c", script] })).stdout.toString().trim();
     expect(await run("grep -c : /proc/net/dev")).toBe("1");

@@ -120,7 +120,7 @@ async function createContainer({ sandbox, spec, image, site }: ContainerStart): 
     ...(daemon.isPodman && { userProcesses: maxUserProcesses() }),
   });
   const name = containerName(homeId, spec.id);
-  for (const { id } of spec.volumes ?? []) await volumes.create(id, spec.diskMb);
+  for (const { id } of spec.volumes ?? []) await volumes.create(id, spec.resources);
   try {
     await api.call("POST", "/containers/create", { query: { name }, body: config });
     // A container is created with one network.
@@ -129,7 +129,7 @@ async function createContainer({ sandbox, spec, image, site }: ContainerStart): 
     await api.call("POST", `${sandbox.path}/start`);
     await connections.begin(sandbox, egress);
   } catch (error) {
-    if (spec.diskMb !== undefined && isDockerError(error) && /storage-opt/i.test(error.message))
+    if (spec.resources?.diskMb !== undefined && isDockerError(error) && /storage-opt/i.test(error.message))
       throw new PlatformError(
         "sandbox.unsupported",
         `the disk of sandbox '${spec.id}' cannot be limited: ${error.message}; change the storage of the Docker daemon, or remove the limit`,

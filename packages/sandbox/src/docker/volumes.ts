@@ -1,3 +1,4 @@
+import type { Resources } from "@aenv/contract";
 import { type DockerApi, isDockerError } from "./api.ts";
 import { HOME_LABEL } from "./container.ts";
 
@@ -19,7 +20,7 @@ export class DockerVolumes {
    * Creating one that exists changes nothing. On the daemon's disk a volume has no limit, so one of sandboxes with a limit is in memory, which
    * counts as that of the sandbox that writes.
    */
-  async create(id: string, diskMb: number | undefined): Promise<void> {
+  async create(id: string, { diskMb }: Resources = {}): Promise<void> {
     const inMemory = diskMb !== undefined && { DriverOpts: { type: "tmpfs", device: "tmpfs", o: `size=${diskMb}m` } };
     const body = { Name: this.nameOf(id), Driver: "local", Labels: { [HOME_LABEL]: this.#homeId }, ...inMemory };
     await this.#api.call("POST", "/volumes/create", { body });

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import type { Duplex, Readable } from "node:stream";
-import type { CapabilitySet, EgressPolicy, Json, SandboxOptions } from "@aenv/contract";
+import type { CapabilitySet, EgressPolicy, Json, Limit, Resources, SandboxOptions } from "@aenv/contract";
 import type { ServiceEngine } from "./service.ts";
 
 /**
@@ -17,7 +17,7 @@ export interface EngineAbilities {
   /** A sandbox without `memoryMb` has a limit that the engine's own settings give it. */
   readonly ownMemory: boolean;
   /** Which limits a sandbox may have that others do not have, whatever the machine's storage is. */
-  readonly ownLimits: readonly ("cpus" | "memoryMb" | "diskMb" | "shmMb")[];
+  readonly ownLimits: readonly Limit[];
   /** Gives sandboxes the capabilities of Docker, where the operator allows it: `SandboxSpec.capabilities`. */
   readonly capabilities: boolean;
   /** Ends every descendant of a sandbox, also one that forked twice, left its session and cleared its environment. */
@@ -144,9 +144,7 @@ export interface SandboxProgram {
 export interface SecondContainer {
   /** Without one, the engine's base. */
   readonly image?: string;
-  readonly memoryMb?: number;
-  readonly cpus?: number;
-  readonly diskMb?: number;
+  readonly resources?: Resources;
 }
 
 /** What a sandbox is used for, for people and tools that look at the sandboxes of an engine. The platform reads nothing of it back. */
@@ -205,18 +203,13 @@ export interface SandboxSpec {
   readonly labels: Readonly<Record<string, string>>;
   /** For engines that show it. */
   readonly subject?: SandboxSubject | undefined;
-  readonly memoryMb?: number;
-  /** Processors, also fractions; only for engines that enforce limits, as are the next two. */
-  readonly cpus?: number;
-  readonly diskMb?: number;
-  /** The size of `/dev/shm`, which is memory of the sandbox; `DEFAULT_SHM_MB` if absent. Only for engines with files of their own. */
-  readonly shmMb?: number;
-  /** At most those of the engine's own limit. */
-  readonly processes?: number;
+  /**
+   * Only for engines that enforce limits; the engine process limits the memory. `processes` is at most the engine's own limit. `diskMb` and `shmMb`
+   * are for engines with files of their own.
+   */
+  readonly resources?: Resources;
   /** What root of it may do; `minimal` if absent. Only for engines with `capabilities`, which refuse what their limit does not allow. */
   readonly capabilities?: CapabilitySet;
-  /** Total CPU time; the system kills a process that used more. */
-  readonly cpuSeconds?: number;
   readonly startTimeoutMs: number;
   /** The program may be started before anyone is connected to the sandbox: its command and variables are no secrets. Engines may ignore it. */
   readonly startsEarly?: boolean;

@@ -95,7 +95,7 @@ function newState(spec: SandboxSpec, template: Pod, baseImage: string): PodState
     ...(hasInit && { bundles: bundlesIn(template, (spec.image ?? baseImage) === baseImage) }),
     ...(hasInit && keepsBundles(template) && { cache: BUNDLE_CACHE }),
     ...(startsEarly(spec) && { startsEarly: true }),
-    memoryMb: memoryLimitMb(mainOf(template), spec),
+    memoryMb: memoryLimitMb(mainOf(template), spec.resources),
     ...(spec.second !== undefined && { second: secondOf(template).name }),
     attempt: randomBytes(9).toString("base64url"),
     startsUntil: Date.now() + spec.startTimeoutMs,

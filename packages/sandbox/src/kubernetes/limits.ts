@@ -10,7 +10,7 @@ export function watchLimits(report: (reached: ReachedLimit) => void): LimitWatch
   return new LimitWatch({
     periodMs: EVERY_MS,
     measure,
-    limitsOf: ({ state: { memoryMb } }) => ({ memoryMb, processes: null, diskMb: null }),
+    limitsOf: ({ state: { memoryMb } }) => ({ memoryMb }),
     report,
   });
 }

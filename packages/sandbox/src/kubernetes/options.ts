@@ -1,4 +1,4 @@
-import { PlatformError } from "@aenv/contract";
+import { limitNames, PlatformError } from "@aenv/contract";
 import { type EngineAbilities, noAbilities, type ReachedLimit, type SandboxRuntime } from "../engine/engine.ts";
 import type { RegistryPolicyOptions } from "../registry/policy.ts";
 import type { ClusterAccess } from "./api/access.ts";
@@ -6,6 +6,7 @@ import { isLabelName } from "./pod/names.ts";
 import type { PodTemplates } from "./pod/templates.ts";
 import type { PoolLimits } from "./pool/plan.ts";
 import type { ServiceTemplates } from "./service/templates.ts";
+import { REFUSALS } from "./validate.ts";
 
 export interface KubernetesEngineOptions extends RegistryPolicyOptions {
   /** Holds the key of inits and the name of this home. */
@@ -64,7 +65,7 @@ export function abilitiesOf({ runscClass }: KubernetesEngineOptions): EngineAbil
     ownMemory: true,
     findsStrays: true,
     ports: true,
-    ownLimits: ["cpus", "memoryMb", "diskMb", "shmMb"],
+    ownLimits: limitNames.filter((limit) => REFUSALS[limit] === undefined),
     seconds: true,
     runtimes: runscClass === undefined ? [] : ["runc", "runsc"],
   };

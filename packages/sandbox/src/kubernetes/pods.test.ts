@@ -191,7 +191,7 @@ describeNeeding("kubernetes", "a pod", () => {
 
   it("ends with the reason: out of memory, deleted, evicted", { timeout: TIMEOUT_MS }, async () => {
     const engine = open();
-    const [hungry, deleted, evicted] = await Promise.all([make(engine, { memoryMb: 128 }), make(engine), make(engine)]);
+    const [hungry, deleted, evicted] = await Promise.all([make(engine, { resources: { memoryMb: 128 } }), make(engine), make(engine)]);
     await textAt(hungry, "/allocate?mb=300", "POST").catch(() => undefined);
     await cluster.namespace.api.delete(cluster.namespace.path("pods", deleted.podName), { graceSeconds: 1 });
     const eviction = {

@@ -2,7 +2,7 @@ import { type EgressPolicy, PlatformError } from "@aenv/contract";
 import type { SandboxSpec } from "../engine/engine.ts";
 import { assertValid, type Refusals, unsupported } from "../lifecycle/spec-check.ts";
 
-const REFUSALS: Refusals = {
+export const REFUSALS: Refusals = {
   snapshot: "starts from a snapshot, which the kubernetes engine does not have",
   processes: "limits processes, which only the nodes can: set podPidsLimit of the kubelet, and remove the limit",
   cpuSeconds: "limits CPU time, which Kubernetes cannot; remove the limit",
@@ -10,10 +10,10 @@ const REFUSALS: Refusals = {
 
 /** Throws for a specification that no pod can satisfy, with what to do. */
 export function assertPod(spec: SandboxSpec): void {
-  const { id, memoryMb, cpus, diskMb, shmMb } = spec;
+  const { id, resources = {} } = spec;
   assertValid(spec, REFUSALS);
-  for (const [name, value] of Object.entries({ memoryMb, cpus, diskMb, shmMb }))
-    if (value !== undefined && !(Number.isFinite(value) && value > 0))
+  for (const [name, value] of Object.entries(resources))
+    if (!(Number.isFinite(value) && value > 0))
       throw new PlatformError("request.invalid", `the limit ${name} of sandbox '${id}' is ${value}; it must be more than 0`);
   if ((spec.mounts ?? []).length > 0)
     throw unsupported(id, "mounts folders of the server's machine, which nodes do not have: mount a volume with a pod template");

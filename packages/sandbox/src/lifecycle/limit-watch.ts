@@ -1,4 +1,5 @@
 import type { ReachedLimit } from "../engine/engine.ts";
+import type { KnownLimits } from "../spec/limits.ts";
 import { PeriodicChecks } from "./periodic-checks.ts";
 
 /** What a sandbox has used so far. Null: not known. */
@@ -10,13 +11,6 @@ export interface LimitUse {
   /** Of the process with the most. */
   readonly openFiles: number | null;
   readonly openFilesLimit: number | null;
-}
-
-/** What the limits are, for the message. */
-export interface KnownLimits {
-  readonly memoryMb: number | null;
-  readonly processes: number | null;
-  readonly diskMb: number | null;
 }
 
 type Limit = ReachedLimit["limit"];
@@ -41,8 +35,8 @@ export function reachedLimits(before: LimitUse | null, now: LimitUse, limits: Kn
   return reached;
 }
 
-function shown(limit: number | null, unit: string): string {
-  return limit === null ? "" : ` (its limit is ${limit}${unit})`;
+function shown(limit: number | null | undefined, unit: string): string {
+  return limit == null ? "" : ` (its limit is ${limit}${unit})`;
 }
 
 export interface LimitWatchOptions<T> {

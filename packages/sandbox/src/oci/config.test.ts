@@ -15,7 +15,7 @@ const plain: ConfigInput = {
   networkNamespace: null,
   userMapping: null,
   mounts: [],
-  limits: {},
+  resources: {},
   groupPath: "/aenv/one",
 };
 
@@ -35,16 +35,16 @@ const inputs: fc.Arbitrary<ConfigInput> = fc.record({
       fc.record({ kind: fc.constant("tmpfs" as const), target, sizeMb: fc.integer({ min: 1, max: 1e6 }), isExecutable: fc.boolean() }),
     ),
   ),
-  limits: fc.record(
+  resources: fc.record(
     {
       memoryMb: fc.integer({ min: 1, max: 1e6 }),
       cpus: fc.double({ min: 0.001, max: 64, noNaN: true }),
-      pids: fc.integer({ min: 1, max: 1e5 }),
+      processes: fc.integer({ min: 1, max: 1e5 }),
       cpuSeconds: fc.integer({ min: 1, max: 1e5 }),
-      openFiles: fc.integer({ min: 1, max: 1e5 }),
     },
     { requiredKeys: [] },
   ),
+  openFiles: fc.option(fc.integer({ min: 1, max: 1e5 }), { nil: undefined }),
   capabilities: fc.constantFrom("minimal", "docker"),
   groupPath: fc.constant("/aenv/one"),
 });
@@ -93,14 +93,14 @@ describe("the OCI configuration of any sandbox", () => {
   });
 
   it("sets each limit that was asked for, and no other", () => {
-    always(({ linux, process }, { limits }) => {
-      expect(linux.resources.memory !== undefined).toBe(limits.memoryMb !== undefined);
+    always(({ linux, process }, { resources, openFiles }) => {
+      expect(linux.resources.memory !== undefined).toBe(resources.memoryMb !== undefined);
       expect(linux.resources.memory?.swap).toBe(linux.resources.memory?.limit);
-      expect(linux.resources.memory?.limit ?? Infinity).toBeGreaterThanOrEqual((limits.memoryMb ?? 0) * 2 ** 20);
-      expect(linux.resources.cpu !== undefined).toBe(limits.cpus !== undefined);
-      expect(linux.resources.pids !== undefined).toBe(limits.pids !== undefined);
-      expect(process.rlimits.find(({ type }) => type === "RLIMIT_CPU")?.hard).toBe(limits.cpuSeconds);
-      expect(process.rlimits.find(({ type }) => type === "RLIMIT_NOFILE")?.hard).toBe(limits.openFiles ?? DEFAULT_OPEN_FILES);
+      expect(linux.resources.memory?.limit ?? Infinity).toBeGreaterThanOrEqual((resources.memoryMb ?? 0) * 2 ** 20);
+      expect(linux.resources.cpu !== undefined).toBe(resources.cpus !== undefined);
+      expect(linux.resources.pids !== undefined).toBe(resources.processes !== undefined);
+      expect(process.rlimits.find(({ type }) => type === "RLIMIT_CPU")?.hard).toBe(resources.cpuSeconds);
+      expect(process.rlimits.find(({ type }) => type === "RLIMIT_NOFILE")?.hard).toBe(openFiles ?? DEFAULT_OPEN_FILES);
     });
   });
 
@@ -127,9 +127,9 @@ describe("an OCI configuration is refused", () => {
     ["a relative source", { mounts: [{ kind: "bind", source: "etc", target: "/a", isReadOnly: true }] }, "source 'etc'"],
     ["a folder in memory over /proc", { mounts: [{ kind: "tmpfs", target: "/proc", sizeMb: 1 }] }, "belongs to the platform"],
     ["a folder in memory without size", { mounts: [{ kind: "tmpfs", target: "/a", sizeMb: 0 }] }, "the size of /a is 0 MB"],
-    ["a /dev/shm without size", { shmMb: 0 }, "/dev/shm is 0 MB"],
-    ["a memory limit of 0", { limits: { memoryMb: 0 } }, "memoryMb is 0"],
-    ["half a process", { limits: { pids: 0.5 } }, "pids is 0.5"],
+    ["a /dev/shm without size", { resources: { shmMb: 0 } }, "/dev/shm is 0 MB"],
+    ["a memory limit of 0", { resources: { memoryMb: 0 } }, "memoryMb is 0"],
+    ["half a process", { resources: { processes: 0.5 } }, "processes is 0.5"],
     ["root of the machine", { userMapping: { hostId: 0, size: 1 } }, "root of the machine"],
     ["a host name with a dot", { hostname: "a.b" }, "'a.b' is not a host name"],
     ["a control group outside", { groupPath: "/aenv/../x" }, "'/aenv/../x'"],

@@ -1,7 +1,7 @@
-import { type CapabilitySet, PlatformError } from "@aenv/contract";
+import { type CapabilitySet, PlatformError, type Resources } from "@aenv/contract";
 import type { Architecture } from "../engine/architecture.ts";
 import { CAPABILITIES } from "../spec/capabilities.ts";
-import { CPU_PERIOD_US, DEFAULT_OPEN_FILES, type GroupLimits, groupLimits, type Limits, type Runtime } from "../spec/limits.ts";
+import { CPU_PERIOD_US, DEFAULT_OPEN_FILES, type GroupLimits, groupLimits, type Runtime } from "../spec/limits.ts";
 import {
   DEFAULT_SHM_MB,
   INIT_PATH,
@@ -37,9 +37,9 @@ export interface ConfigInput {
   readonly mounts: readonly SandboxMount[];
   /** The filter of system calls, compiled by crun for an earlier sandbox. That takes it a tenth of a start. */
   readonly compiledFilter?: string | null;
-  /** The size of /dev/shm; `DEFAULT_SHM_MB` if absent. */
-  readonly shmMb?: number;
-  readonly limits: Limits;
+  readonly resources: Resources;
+  /** Open files of each process. */
+  readonly openFiles?: number | undefined;
   /** What its root may do; `minimal` if absent. With more, set-user-id programs change the user. */
   readonly capabilities?: CapabilitySet;
   /** The control group, below the root of each hierarchy. */
@@ -116,14 +116,14 @@ export function ociConfig(input: ConfigInput): OciConfig {
       env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", `${ANNOUNCES}=1`],
       cwd: "/",
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities, inheritable: [], ambient: [] },
-      rlimits: resourceLimits(input.limits),
+      rlimits: resourceLimits(input),
       // It would keep sudo and other set-user-id programs from changing the user.
       noNewPrivileges: allowed === "minimal",
       // When the machine runs out of memory, the kernel ends sandboxes before the server.
       oomScoreAdj: 500,
     },
     mounts: [
-      ...systemMounts({ cgroup: isRunc, sys: sysOf(input), shmMb: input.shmMb ?? DEFAULT_SHM_MB }),
+      ...systemMounts({ cgroup: isRunc, sys: sysOf(input), shmMb: input.resources.shmMb ?? DEFAULT_SHM_MB }),
       initMount(input.initPath),
       // Parents first: a mount hides what was mounted below it before.
       ...input.mounts.map(sandboxMount).toSorted((a, b) => a.destination.split("/").length - b.destination.split("/").length),
@@ -133,7 +133,7 @@ export function ociConfig(input: ConfigInput): OciConfig {
       namespaces: namespaces(input),
       ...idMappings(input.userMapping),
       cgroupsPath: input.groupPath,
-      resources: resources(groupLimits(input.limits, input.runtime)),
+      resources: resources(groupLimits(input.resources, input.runtime)),
       // gVisor's kernel runs under a filter of its own, and does not apply this one.
       ...(isRunc && { seccomp: seccompProfile(input.architecture) }),
       rootfsPropagation: "private",
@@ -183,7 +183,10 @@ function resources({ memoryBytes, cpuQuotaUs, pids }: GroupLimits): OciResources
   };
 }
 
-function resourceLimits({ openFiles = DEFAULT_OPEN_FILES, cpuSeconds }: Limits): { type: string; hard: number; soft: number }[] {
+function resourceLimits({
+  openFiles = DEFAULT_OPEN_FILES,
+  resources: { cpuSeconds },
+}: ConfigInput): { type: string; hard: number; soft: number }[] {
   const same = (type: string, value: number) => ({ type, hard: value, soft: value });
   return [same("RLIMIT_NOFILE", openFiles), same("RLIMIT_CORE", 0), ...(cpuSeconds === undefined ? [] : [same("RLIMIT_CPU", cpuSeconds)])];
 }

@@ -1,8 +1,8 @@
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, type Resources } from "@aenv/contract";
 import type { SandboxRuntime, SandboxSpec } from "../engine/engine.ts";
 import type { LayerStore } from "../images/layers.ts";
-import { groupLimits, type Limits } from "../spec/limits.ts";
-import type { Container, PreparedContainer, RootFiles } from "./container.ts";
+import { groupLimits } from "../spec/limits.ts";
+import { type Container, fixedLimits, limitsWithin, type PreparedContainer, type RootFiles } from "./container.ts";
 import type { Parts } from "./parts.ts";
 import type { ContainerPool } from "./pool.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";
@@ -25,10 +25,15 @@ const NO_FILES: RootFiles = { layers: [], config: null };
 const MAX_WAITING_BYTES = 256 * 2 ** 20;
 
 /** A container with these files, memory and limits: one that waits if there is one, else a new one. */
-export async function containerFor(spec: SandboxSpec, limits: Limits, source: ContainerSource, signal: AbortSignal): Promise<Container> {
+export async function containerFor(
+  spec: SandboxSpec,
+  resources: Resources,
+  source: ContainerSource,
+  signal: AbortSignal,
+): Promise<Container> {
   const { containers, pools, snapshots } = source.parts;
   const snapshot = spec.snapshot === undefined ? null : snapshots.get(spec.snapshot);
-  if (snapshot?.memory) assertLimited(spec, snapshot.memory);
+  if (snapshot?.memory) assertLimited(resources, snapshot.memory);
   const runtime = spec.runtime ?? snapshot?.runtime ?? source.defaultRuntime;
   const capabilities = snapshot?.memory?.capabilities ?? spec.capabilities;
   // Both are reported before an image is pulled.
@@ -36,7 +41,7 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
   await containers.roots.assertCapabilities(runtime, capabilities);
   const limited = async <T extends PreparedContainer>(pool: ContainerPool<T>, waiting: T): Promise<T> => {
     try {
-      await waiting.group.create(groupLimits(limits, runtime));
+      await waiting.group.create(groupLimits(resources, runtime));
       if (pool.isFrozen) await waiting.group.thaw();
       return waiting;
     } catch (error) {
@@ -45,46 +50,51 @@ export async function containerFor(spec: SandboxSpec, limits: Limits, source: Co
     }
   };
   // The CPU time of a container cannot be limited later.
-  const canWait = spec.cpuSeconds === undefined;
+  const canWait = resources.cpuSeconds === undefined;
   if (snapshot?.memory) {
-    const { diskMb, shmMb, initPath } = snapshot.memory;
-    const options = { diskMb: diskMb ?? undefined, shmMb: shmMb ?? undefined, capabilities, initPath };
-    const wanted = { runtime, files: snapshot.files, ...options };
+    const { memory } = snapshot;
+    const wanted = {
+      runtime,
+      files: snapshot.files,
+      resources: limitsWithin(resources, memory),
+      capabilities,
+      initPath: memory.initPath,
+    };
     const checkpoint = snapshots.memoryFolder(snapshot.id);
     // A caller that creates sandboxes ahead keeps copies itself.
     const isExpected = canWait && !spec.isAhead && !spec.isTemporarySnapshot && snapshot.bytes <= MAX_WAITING_BYTES;
     const restored = isExpected ? pools.restored.take({ ...wanted, checkpoint }) : null;
     if (restored !== null) return limited(pools.restored, restored);
     const prepared = canWait ? pools.prepared.take(wanted) : null;
-    if (prepared === null) return containers.create({ ...wanted, checkpoint, limits }, signal);
+    if (prepared === null) return containers.create({ ...wanted, checkpoint }, signal);
     return containers.restore(await limited(pools.prepared, prepared), checkpoint, signal);
   }
   const files = snapshot?.files ?? (await filesFor(spec, source, signal));
-  const { diskMb, shmMb } = spec;
+  const wanted = { runtime, files, resources, capabilities };
   const mounts = [
     ...(spec.mounts ?? []).map((mount) => ({ kind: "bind" as const, ...mount })),
     ...(spec.tmpfs ?? []).map(({ path, ...folder }) => ({ kind: "tmpfs" as const, target: path, ...folder })),
   ];
   // Nothing can be mounted in a container that runs.
   const isPooled = canWait && mounts.length === 0 && !spec.isTemporarySnapshot;
-  const waiting = isPooled ? pools.running.take({ runtime, files, diskMb, shmMb, capabilities }) : null;
+  const waiting = isPooled ? pools.running.take(wanted) : null;
   if (waiting !== null) return limited(pools.running, waiting);
   const filled = async (): Promise<Container | null> => {
-    if (!canWait || mounts.length > 0 || diskMb !== undefined || shmMb !== undefined || !canBeFilled(files)) return null;
-    const wanted = { runtime, files: NO_FILES, capabilities };
+    if (!canWait || mounts.length > 0 || Object.keys(fixedLimits(resources)).length > 0 || !canBeFilled(files)) return null;
+    const empty = { ...wanted, files: NO_FILES };
     if (runtime === "runsc") {
       // Once it runs, gVisor's kernel keeps its root.
-      const prepared = pools.prepared.take(wanted);
+      const prepared = pools.prepared.take(empty);
       return prepared === null ? null : containers.startWithFiles(await limited(pools.prepared, prepared), files, signal);
     }
-    const blank = pools.running.take(wanted);
+    const blank = pools.running.take(empty);
     return blank === null ? null : containers.withFiles(await limited(pools.running, blank), files);
   };
-  return (await filled()) ?? containers.create({ runtime, files, limits, diskMb, shmMb, capabilities, mounts }, signal);
+  return (await filled()) ?? containers.create({ ...wanted, mounts }, signal);
 }
 
 /** The kernel of a continued sandbox has the disk limit that it was stored with. */
-function assertLimited({ diskMb: most }: SandboxSpec, { diskMb }: MemoryFacts): void {
+function assertLimited({ diskMb: most }: Resources, { diskMb = null }: MemoryFacts): void {
   if (most === undefined || (diskMb !== null && diskMb <= most)) return;
   const had = diskMb === null ? "without a disk limit" : `with a disk limit of ${diskMb} MB`;
   throw new PlatformError(

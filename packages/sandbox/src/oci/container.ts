@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { CapabilitySet } from "@aenv/contract";
+import type { CapabilitySet, Limit, Resources } from "@aenv/contract";
 import type { SandboxAddress, SandboxRuntime } from "../engine/engine.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import type { LayerId } from "../images/layers.ts";
 import type { ImageConfig } from "../images/layout.ts";
 import type { InitConnection } from "../init/connection.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";
-import type { Limits } from "../spec/limits.ts";
+import type { KnownLimits } from "../spec/limits.ts";
 import type { SandboxMount } from "../spec/mounts.ts";
 import type { ControlGroup } from "./cgroups/group.ts";
 import type { UserMapping } from "./overlay/mapped.ts";
@@ -25,9 +25,7 @@ export interface RootFiles {
 export interface ContainerSpec {
   readonly runtime: SandboxRuntime;
   readonly files: RootFiles;
-  readonly limits: Limits;
-  readonly diskMb?: number | undefined;
-  readonly shmMb?: number | undefined;
+  readonly resources: Resources;
   readonly capabilities?: CapabilitySet | undefined;
   /** In addition to those of the files. */
   readonly mounts?: readonly SandboxMount[];
@@ -37,8 +35,29 @@ export interface ContainerSpec {
   readonly checkpoint?: string;
 }
 
+/** Limits that a container has from its start on. A sandbox that takes it sets the others. */
+const FIXED = ["diskMb", "shmMb"] as const satisfies readonly Limit[];
+
+/** The same in records; those of earlier versions lack some. */
+export type FixedLimits = Pick<KnownLimits, (typeof FIXED)[number]>;
+
+export function fixedLimits(of: FixedLimits): Resources {
+  return Object.fromEntries(FIXED.flatMap((limit) => (of[limit] == null ? [] : [[limit, of[limit]]])));
+}
+
+/** The limits of a sandbox that takes a container which has some already. */
+export function limitsWithin(resources: Resources, of: FixedLimits): Resources {
+  const own = Object.entries(resources).filter(([limit]) => !FIXED.some((fixed) => fixed === limit));
+  return { ...Object.fromEntries(own), ...fixedLimits(of) };
+}
+
+/** For a record, in which null is no limit. */
+export function storedLimits(of: FixedLimits): FixedLimits {
+  return Object.fromEntries(FIXED.map((limit) => [limit, of[limit] ?? null]));
+}
+
 /** What is needed to find and remove all resources of a container. */
-export interface ContainerRecord {
+export interface ContainerRecord extends FixedLimits {
   readonly format: 1;
   readonly id: string;
   /** The process that created it: one that no sandbox uses is removed once that process has ended. */
@@ -49,10 +68,6 @@ export interface ContainerRecord {
   readonly storage: UpperStorage;
   /** Its users are not those of the machine. Missing in records of earlier versions. */
   readonly users?: UserMapping | null;
-  /** Of runsc, whose options must be the same for copies of the sandbox. */
-  readonly diskMb: number | null;
-  /** The size of /dev/shm, if it is not the default. Missing in records of earlier versions. */
-  readonly shmMb?: number | null;
   /** What its root may do. Missing in records of earlier versions: `minimal`. */
   readonly capabilities?: CapabilitySet;
   readonly initPath: string;

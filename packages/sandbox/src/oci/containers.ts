@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, type Resources } from "@aenv/contract";
 import type { Architecture } from "../engine/architecture.ts";
 import type { SandboxRuntime } from "../engine/engine.ts";
 import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
@@ -11,7 +11,7 @@ import { initKeyArgument } from "../init/key.ts";
 import type { SandboxNetwork } from "../network/held-network.ts";
 import { namespacePath } from "../network/namespaces.ts";
 import type { Networks } from "../network/networks.ts";
-import { groupLimits, type Limits } from "../spec/limits.ts";
+import { groupLimits } from "../spec/limits.ts";
 import type { SandboxMount } from "../spec/mounts.ts";
 import { allDone } from "./all-done.ts";
 import { expectAnnouncement } from "./announcement.ts";
@@ -30,6 +30,7 @@ import {
   newContainerId,
   type PreparedContainer,
   type RootFiles,
+  storedLimits,
 } from "./container.ts";
 import { type Connectable, connect, connectNew, connectStarting } from "./container-connection.ts";
 import { removeLeftovers, removeSharedFolders } from "./container-leftovers.ts";
@@ -108,13 +109,14 @@ export class Containers {
 
   /** If it fails or is aborted, nothing is left. */
   async #started(
-    { runtime, files, limits, diskMb, shmMb, capabilities, mounts = [], initPath }: ContainerSpec,
+    { runtime, files, resources, capabilities, mounts = [], initPath }: ContainerSpec,
     way: Way,
     signal: AbortSignal,
   ): Promise<StartedContainer> {
     const id = newContainerId(this.#homeKey);
     // gVisor stores the changes of a root by itself, and limits them.
     const users = (await this.roots.findMapProblem(runtime)) === null && runtime === "runc" ? newUserMapping() : null;
+    const { diskMb } = resources;
     const storage: UpperStorage = diskMb === undefined || runtime === "runsc" ? { kind: "folder" } : { kind: "disk", sizeMb: diskMb };
     const record: ContainerRecord = {
       format: 1,
@@ -125,8 +127,7 @@ export class Containers {
       files,
       storage,
       users,
-      diskMb: runtime === "runsc" ? (diskMb ?? null) : null,
-      shmMb: shmMb ?? null,
+      ...storedLimits(resources),
       ...(capabilities !== undefined && { capabilities }),
       initPath: initPath ?? this.#options.initPath,
       network: null,
@@ -145,11 +146,11 @@ export class Containers {
         this.#records.write(id, written);
         return written;
       };
-      const [network, root] = await allDone([taking, this.#prepare(record, { limits, mounts }, taking, unmapped)]);
+      const [network, root] = await allDone([taking, this.#prepare(record, { resources, mounts }, taking, unmapped)]);
       signal.throwIfAborted();
       writeFileSync(
         join(this.#records.folderOf(id), "config.json"),
-        JSON.stringify(await this.#configOf(written, network, limits, mounts)),
+        JSON.stringify(await this.#configOf(written, network, resources, mounts)),
       );
       using announcement = way === "run" ? expectAnnouncement(this.logPath(id)) : null;
       const running = this.#run(written, way, signal, root).then(({ pid, fileServerPid }) => {
@@ -333,7 +334,7 @@ export class Containers {
   }
 
   async #run(record: ContainerRecord, way: Way, signal: AbortSignal, root?: object): Promise<StartedSandbox> {
-    const { id, runtime: name, diskMb } = record;
+    const { id, runtime: name, diskMb = null } = record;
     const runtime = await this.#options.runtime(name);
     const bundle = this.#records.folderOf(id);
     const own = { setsUserIds: setsUserIds(record), ...(diskMb !== null && { diskMb }) };
@@ -347,12 +348,12 @@ export class Containers {
   /** Returns its root, if the mount of it is left to the start. */
   async #prepare(
     record: ContainerRecord,
-    { limits, mounts }: Required<Pick<ContainerSpec, "limits" | "mounts">>,
+    { resources, mounts }: Required<Pick<ContainerSpec, "resources" | "mounts">>,
     network: Promise<SandboxNetwork>,
     unmapped: () => Promise<ContainerRecord>,
   ): Promise<object | undefined> {
     // Throws for a limit that is not valid, before anything is created.
-    const inGroup = groupLimits(limits, record.runtime);
+    const inGroup = groupLimits(resources, record.runtime);
     await this.#options.layers.use(record.id, record.files.layers);
     const mounted = async () => this.roots.prepare(record, mounts, await network, unmapped);
     const grouped = async () => {
@@ -368,7 +369,12 @@ export class Containers {
     return identityOf(this.#options.processes, pid) ?? { pid, start: "" };
   }
 
-  async #configOf(record: ContainerRecord, network: SandboxNetwork, limits: Limits, mounts: readonly SandboxMount[]): Promise<object> {
+  async #configOf(
+    record: ContainerRecord,
+    network: SandboxNetwork,
+    resources: Resources,
+    mounts: readonly SandboxMount[],
+  ): Promise<object> {
     const { architecture, key } = this.#options;
     const { compiledFilter = null } = await this.#options.runtime(record.runtime);
     const isMapped = record.users != null;
@@ -385,10 +391,9 @@ export class Containers {
       isSysMounted: isMapped,
       // The root of a sandbox with users of its own has the folders of this machine already.
       mounts: [...(record.files.mounts ?? []), ...mounts].filter(({ kind }) => !isMapped || kind !== "bind"),
-      ...(record.shmMb != null && { shmMb: record.shmMb }),
       ...(record.capabilities !== undefined && { capabilities: record.capabilities }),
       compiledFilter,
-      limits,
+      resources,
       groupPath: record.groupPath,
     });
   }

@@ -8,9 +8,7 @@ const plain: EndingFacts = {
   hasLostFiles: false,
   usage,
   lines: [],
-  memoryMb: 64,
-  processes: 9,
-  cpuSeconds: 2,
+  limits: { memoryMb: 64, processes: 9, cpuSeconds: 2 },
 };
 const killed = { ...ending, signal: "SIGKILL" };
 
@@ -19,7 +17,7 @@ it.each<[string, Partial<EndingFacts>]>([
   ["the program exited with exit code 3; it last printed: Error: no shop", { lines: ["Error: no shop"] }],
   ["the program ran out of memory (its limit is 64 MB)", { ending: killed, usage: { ...usage, outOfMemoryKills: 1 } }],
   ["the program ran out of memory (its limit is 64 MB)", { ending: null, usage: { ...usage, outOfMemoryKills: 1 } }],
-  ["the program ran out of memory", { ending: { ...killed, outOfMemory: true }, memoryMb: null }],
+  ["the program ran out of memory", { ending: { ...killed, outOfMemory: true }, limits: { memoryMb: null } }],
   // Another process of the sandbox was killed, and the program went on until it exited by itself.
   ["the program exited with exit code 3", { usage: { ...usage, outOfMemoryKills: 1 } }],
   ["the program has used up its CPU time limit (its limit is 2 seconds)", { ending: killed, usage: { ...usage, cpuMs: 1_990 } }],

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { messageOf, PlatformError } from "@aenv/contract";
+import { limitNames, messageOf, PlatformError, type Resources } from "@aenv/contract";
 import {
   type EngineAbilities,
   type EngineDisks,
@@ -25,7 +25,6 @@ import { LimitWatch } from "../lifecycle/limit-watch.ts";
 import { PeriodicChecks } from "../lifecycle/periodic-checks.ts";
 import { assertValid } from "../lifecycle/spec-check.ts";
 import { Unseen } from "../lifecycle/unseen.ts";
-import type { Limits } from "../spec/limits.ts";
 import { DEFAULT_PROCESSES } from "../spec/limits.ts";
 import { Adoption } from "./adoption.ts";
 import { type Container, type ContainerSpec, groupPathOf, hasLostFiles, homeKey, mappedFolder, newContainerId } from "./container.ts";
@@ -61,7 +60,7 @@ export class OciEngine implements SandboxEngine {
     images: true,
     folders: true,
     isolates: true,
-    ownLimits: ["cpus", "memoryMb", "diskMb", "shmMb"],
+    ownLimits: limitNames,
     capabilities: true,
     findsStrays: true,
     ports: true,
@@ -277,7 +276,6 @@ export class OciEngine implements SandboxEngine {
   }
 
   #newRecord(spec: SandboxSpec): SandboxRecord {
-    const { memoryMb, pids, cpuSeconds } = this.#limitsOf(spec);
     return {
       format: 1,
       id: spec.id,
@@ -287,28 +285,22 @@ export class OciEngine implements SandboxEngine {
       container: null,
       address: null,
       program: null,
-      limits: { memoryMb: memoryMb ?? null, processes: pids ?? null, cpuSeconds: cpuSeconds ?? null },
+      limits: this.#resourcesOf(spec),
       isReady: false,
     };
   }
 
-  #limitsOf(spec: SandboxSpec): Limits {
+  #resourcesOf({ resources }: SandboxSpec): Resources {
     const { defaults = {} } = this.#options;
     const mostProcesses = defaults.processes ?? DEFAULT_PROCESSES;
-    const limits = {
-      memoryMb: spec.memoryMb ?? defaults.memoryMb,
-      cpus: spec.cpus ?? defaults.cpus,
-      pids: Math.min(spec.processes ?? mostProcesses, mostProcesses),
-      cpuSeconds: spec.cpuSeconds,
-    };
-    return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+    return { ...defaults, ...resources, processes: Math.min(resources?.processes ?? mostProcesses, mostProcesses) };
   }
 
   async #start(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     let sandbox: OciSandbox | undefined;
     try {
       await this.#adoptFirst();
-      const container = await containerFor(spec, this.#limitsOf(spec), await this.#source(), signal);
+      const container = await containerFor(spec, this.#resourcesOf(spec), await this.#source(), signal);
       sandbox = this.#newSandbox(spec, container);
       if (spec.egress !== undefined && spec.egress !== "none") await container.network.setEgress(spec.egress);
       const { snapshots } = await this.#open();
@@ -360,17 +352,12 @@ export class OciEngine implements SandboxEngine {
 
   async #snapshot({ container, record }: OciSandbox, fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
     const { containers, layers, snapshots } = await this.#open();
-    const { runtime, diskMb, shmMb = null, capabilities = "minimal", initPath } = container.record;
     const subject = {
       container,
       root: () => containers.roots.of(containers.current(container.record)),
       restack: () => containers.restack(container.record),
-      runtime: await this.#runtime(runtime),
+      runtime: await this.#runtime(container.record.runtime),
       program: record.program,
-      diskMb,
-      shmMb,
-      capabilities,
-      initPath,
     };
     return takeSnapshot(subject, fidelity, { layers, snapshots, signal });
   }

@@ -1,3 +1,4 @@
+import type { Resources } from "@aenv/contract";
 import type { ReachedLimit, RefusedConnection, SandboxRuntime } from "../engine/engine.ts";
 import type { LayerStore } from "../images/layers.ts";
 import type { NetworksOptions } from "../network/networks.ts";
@@ -52,7 +53,7 @@ export interface OciEngineOptions {
   /** Size at which the older half of a sandbox's log is dropped. */
   readonly logBytes?: number;
   /** Limits of sandboxes whose specification has none. */
-  readonly defaults?: { readonly memoryMb?: number; readonly cpus?: number; readonly processes?: number };
+  readonly defaults?: Resources;
 }
 
 /** The options with their defaults. */

@@ -7,7 +7,7 @@ interface Made {
   readonly image: string;
 }
 
-const specOf = (image: string) => ({ runtime: "runc" as const, files: { layers: [image], config: null } });
+const specOf = (image: string) => ({ runtime: "runc" as const, files: { layers: [image], config: null }, resources: {} });
 
 function open(options: Partial<ContainerPoolOptions<Made>> = {}) {
   const waiting = new Set<Made>();

@@ -1,5 +1,5 @@
 import { type WarmKind, WarmPool } from "../pool/warm-pool.ts";
-import type { ContainerRecord, ContainerSpec } from "./container.ts";
+import { type ContainerRecord, type ContainerSpec, fixedLimits } from "./container.ts";
 
 export interface ContainerPoolOptions<T> {
   readonly create: (spec: ContainerSpec, signal: AbortSignal) => Promise<T>;
@@ -22,7 +22,7 @@ export interface ContainerPoolOptions<T> {
 const NO_BACKOFF = { firstMs: 0, longestMs: 0 };
 const HALF_LIFE_MS = 10_000;
 
-/** Containers that wait for a program or a checkpoint. They have no limits but that of the disk; whoever takes one sets them. */
+/** Containers that wait for a program or a checkpoint. They have only the limits that cannot be set later; whoever takes one sets the others. */
 export class ContainerPool<T extends { readonly record: ContainerRecord }> {
   readonly #options: ContainerPoolOptions<T>;
   readonly #pool: WarmPool<ContainerSpec, T>;
@@ -61,11 +61,12 @@ export class ContainerPool<T extends { readonly record: ContainerRecord }> {
   }
 
   /** A waiting container of this kind, or null. Either way, the next `fill` creates more. */
-  take(spec: Omit<ContainerSpec, "limits">): T | null {
+  take(spec: ContainerSpec): T | null {
     if (this.#options.size === 0 || this.#pool.signal.aborted) return null;
-    const { runtime, files, diskMb, shmMb, capabilities, initPath, checkpoint } = spec;
-    const name = JSON.stringify([runtime, files.layers, diskMb, shmMb, capabilities, initPath, checkpoint]);
-    return this.#pool.take(this.#pool.find(name) ?? this.#pool.add(name, { ...spec, limits: {} }));
+    const { runtime, files, capabilities, initPath, checkpoint } = spec;
+    const resources = fixedLimits(spec.resources);
+    const name = JSON.stringify([runtime, files.layers, resources, capabilities, initPath, checkpoint]);
+    return this.#pool.take(this.#pool.find(name) ?? this.#pool.add(name, { ...spec, resources }));
   }
 
   /** Creates the containers that are missing, one at a time of each kind, and removes those that are too many. Never rejects. */

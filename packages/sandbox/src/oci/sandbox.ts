@@ -20,7 +20,8 @@ import { SandboxLog } from "../host/sandbox-log.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
 import type { ProcessEnding, RemoteProcess } from "../init/process.ts";
-import type { KnownLimits, LimitUse } from "../lifecycle/limit-watch.ts";
+import type { LimitUse } from "../lifecycle/limit-watch.ts";
+import type { KnownLimits } from "../spec/limits.ts";
 import { type Container, INIT_PORT, initAddress } from "./container.ts";
 import { describeEnding } from "./ending.ts";
 import { nextState, type SandboxEvent, type SandboxState, STARTED } from "./sandbox-state.ts";
@@ -38,11 +39,7 @@ export interface SandboxRecord {
   readonly address: SandboxAddress | null;
   /** The number of the main program in the init; null if there is none, or not yet. */
   readonly program: number | null;
-  readonly limits: {
-    readonly memoryMb: number | null;
-    readonly processes: number | null;
-    readonly cpuSeconds: number | null;
-  };
+  readonly limits: KnownLimits;
   /** Whether it has answered and `create` has returned it. */
   readonly isReady: boolean;
 }
@@ -222,7 +219,7 @@ export class OciSandbox implements Sandbox {
 
   get knownLimits(): KnownLimits {
     const { storage, diskMb } = this.container.record;
-    return { ...this.record.limits, diskMb: storage.kind === "folder" ? diskMb : storage.sizeMb };
+    return { ...this.record.limits, diskMb: storage.kind === "folder" ? (diskMb ?? null) : storage.sizeMb };
   }
 
   /** What it has used; null if it has hardly run since the last time, so that an idle sandbox is not asked again and again. */
@@ -288,7 +285,7 @@ export class OciSandbox implements Sandbox {
     await this.container.group.kill().catch(() => undefined);
     const lines = this.log.tail(REASON_LINES);
     const hasLostFiles = this.#state.kind === "ending" && this.#state.hasLostFiles;
-    this.markExited(describeEnding({ ending, hasLostFiles, usage, lines, ...this.record.limits }));
+    this.markExited(describeEnding({ ending, hasLostFiles, usage, lines, limits: this.record.limits }));
     // What fails now is done by `destroy`.
     await this.release().catch(() => undefined);
   }

@@ -100,7 +100,7 @@ function post({ address }: Sandbox, path: string): Promise<void> {
 for (const runtime of ["runc", "runsc"] as const) {
   describeNeeding(runtime, `a sandbox of the oci engine with ${runtime}`, () => {
     it("that exceeds its memory limit ends with that reason", async () => {
-      const sandbox = await serve(open({ runtime }), { memoryMb: 128 });
+      const sandbox = await serve(open({ runtime }), { resources: { memoryMb: 128 } });
       // Nobody answers for a kernel that was killed.
       void post(sandbox, "/allocate?mb=400").catch(() => undefined);
       expect((await sandbox.exited).reason).toBe("the program ran out of memory (its limit is 128 MB)");
@@ -144,7 +144,7 @@ for (const runtime of ["runc", "runsc"] as const) {
 
     it("cannot write more than its disk limit", async () => {
       const engine = open({ runtime });
-      const sandbox = await create(engine, { diskMb: 16 });
+      const sandbox = await create(engine, { resources: { diskMb: 16 } });
       expect(await run(engine, sandbox, "dd if=/dev/zero of=/file bs=1048576 count=64")).toMatchObject({ exitCode: 1 });
       expect(await run(engine, sandbox, "dd if=/dev/zero of=/file bs=1048576 count=4")).toMatchObject({ exitCode: 0 });
     });
@@ -152,15 +152,17 @@ for (const runtime of ["runc", "runsc"] as const) {
     it("has a /dev/shm of the size that it asks for, which counts as its memory", async () => {
       const engine = open({ runtime });
       const write = (sandbox: Sandbox, mb: number) => run(engine, sandbox, `dd if=/dev/zero of=/dev/shm/file bs=1048576 count=${mb}`);
-      expect(await write(await create(engine, { memoryMb: 512 }), 100)).toMatchObject({ exitCode: 1 });
-      const larger = await create(engine, { memoryMb: 512, shmMb: 200 });
+      expect(await write(await create(engine, { resources: { memoryMb: 512 } }), 100)).toMatchObject({ exitCode: 1 });
+      const larger = await create(engine, { resources: { memoryMb: 512, shmMb: 200 } });
       expect(await write(larger, 100)).toMatchObject({ exitCode: 0 });
       expect(await write(larger, 300)).toMatchObject({ exitCode: 1 });
       // The whole sandbox ends with runsc, so there may be no answer.
-      const small = await create(engine, { memoryMb: 128, shmMb: 600 });
+      const small = await create(engine, { resources: { memoryMb: 128, shmMb: 600 } });
       const ended = await Promise.race([write(small, 400).catch(() => ({ exitCode: -1 })), small.exited.then(() => ({ exitCode: -1 }))]);
       expect(ended.exitCode).not.toBe(0);
-      await expect(create(engine, { shmMb: 0.5 })).rejects.toMatchObject({ message: expect.stringContaining("/dev/shm is 0.5 MB") });
+      await expect(create(engine, { resources: { shmMb: 0.5 } })).rejects.toMatchObject({
+        message: expect.stringContaining("/dev/shm is 0.5 MB"),
+      });
     });
 
     it("has folders in memory, hosts and a limit of processes that it asks for, and no more processes than the engine allows", async () => {
@@ -170,8 +172,7 @@ for (const runtime of ["runc", "runsc"] as const) {
         { path: "/tools", sizeMb: 8, mode: 0o700, isExecutable: true },
       ];
       const sandbox = await create(engine, {
-        memoryMb: 256,
-        processes: 50,
+        resources: { memoryMb: 256, processes: 50 },
         tmpfs,
         hosts: [{ name: "city.example", address: "192.0.2.7" }],
       });
@@ -185,7 +186,7 @@ for (const runtime of ["runc", "runsc"] as const) {
       await using init = await connectInit(sandbox.commands?.address as Sandbox["address"], engine.commands.key, signal);
       const modes = [await init.files.stat({ path: "/scratch" }), await init.files.stat({ path: "/tools" })].map(({ mode }) => mode);
       expect(modes).toEqual([0o777, 0o700]);
-      const greedy = await create(engine, { processes: 5_000 });
+      const greedy = await create(engine, { resources: { processes: 5_000 } });
       expect([sandbox, greedy].map((one) => (one as OciSandbox).knownLimits.processes)).toEqual([50, 100]);
     });
 
@@ -351,7 +352,7 @@ describeNeeding("runc", "the oci engine", () => {
     const sandbox = await create(open(), {
       command: ["/bin/sh", "-c", "read go < /dev/null; for n in 1 2 3 4 5 6 7 8 9; do sleep 600 & done; exit 3"],
       listening: { kind: "none" },
-      processes: 12,
+      resources: { processes: 12 },
     });
     expect((await sandbox.exited).reason).toMatch(/it reached the limit of processes and threads \(its limit is 12\)$/);
   });
@@ -359,9 +360,9 @@ describeNeeding("runc", "the oci engine", () => {
   it("tells a process that its own memory limit has ended from one that was ended from outside, also if the command goes on", async () => {
     const engine = open();
     const script = "node -e 'Buffer.alloc(400 * 2 ** 20, 1)'; echo $?";
-    const own = await run(engine, await create(engine, { memoryMb: 128 }), script);
+    const own = await run(engine, await create(engine, { resources: { memoryMb: 128 } }), script);
     expect([own.stdout.toString(), own.interruption]).toEqual(["137\n", null]);
-    const sandbox = await create(engine, { memoryMb: 1_024 });
+    const sandbox = await create(engine, { resources: { memoryMb: 1_024 } });
     using _ = limitMemoryAbove(sandbox.pid as number, 200 * 2 ** 20);
     const { stdout, exitCode, outOfMemory, interruption } = await run(engine, sandbox, script);
     expect([stdout.toString(), exitCode, outOfMemory]).toEqual(["137\n", 0, false]);
@@ -383,15 +384,19 @@ describeNeeding("runc", "the oci engine", () => {
   });
 
   it("says that a program has used up its CPU time", async () => {
-    const sandbox = await serve(open(), { cpuSeconds: 1 });
+    const sandbox = await serve(open(), { resources: { cpuSeconds: 1 } });
     void post(sandbox, "/burn").catch(() => undefined);
     expect((await sandbox.exited).reason).toBe("the program has used up its CPU time limit (its limit is 1 seconds)");
   });
 
   it("refuses a limit that cannot be set, and leaves nothing behind", async () => {
     const engine = open();
-    await expect(create(engine, { diskMb: 1 })).rejects.toMatchObject({ message: expect.stringContaining("the disk limit is 1 MB") });
-    await expect(create(engine, { memoryMb: -5 })).rejects.toMatchObject({ message: expect.stringContaining("memoryMb is -5") });
+    await expect(create(engine, { resources: { diskMb: 1 } })).rejects.toMatchObject({
+      message: expect.stringContaining("the disk limit is 1 MB"),
+    });
+    await expect(create(engine, { resources: { memoryMb: -5 } })).rejects.toMatchObject({
+      message: expect.stringContaining("memoryMb is -5"),
+    });
     expect(await engine.list()).toEqual([]);
   });
 
@@ -411,7 +416,7 @@ describeNeeding("runc", "the oci engine", () => {
     // One with the files of the first, and one without files.
     await expect.poll(() => engine.waitingContainers, { timeout: 15_000 }).toBe(2);
     const waiting = containers().filter(({ id }) => id !== containerOf(first));
-    const second = await serve(engine, { memoryMb: 128 });
+    const second = await serve(engine, { resources: { memoryMb: 128 } });
     expect(containerOf(second)).toBe(waiting.find(({ layers }) => layers.length > 0)?.id);
     void post(second, "/allocate?mb=400").catch(() => undefined);
     expect((await second.exited).reason).toBe("the program ran out of memory (its limit is 128 MB)");
@@ -497,7 +502,7 @@ describeNeeding("runc", "the oci engine", () => {
       // Beside it, one with the files of the first.
       await expect.poll(() => engine.waitingContainers, { timeout: 15_000 }).toBe(2);
       const blank = containers().find(({ layers }) => layers.length === 0);
-      const sandbox = await create(engine, { image: `oci:${layout.path}:image`, memoryMb: 128 });
+      const sandbox = await create(engine, { image: `oci:${layout.path}:image`, resources: { memoryMb: 128 } });
       expect(containerOf(sandbox)).toBe(blank?.id);
       const connect = ({ commands }: Sandbox) => connectInit(commands?.address as Sandbox["address"], engine.commands.key, signal);
       await using init = await connect(sandbox);

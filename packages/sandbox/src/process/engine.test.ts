@@ -258,20 +258,20 @@ describe("the process engine", () => {
 
   it("ends a sandbox that exceeds its memory limit, and reports it", async () => {
     const engine = open();
-    const sandbox = await make(engine, { memoryMb: 100 });
+    const sandbox = await make(engine, { resources: { memoryMb: 100 } });
     ask(sandbox, "/allocate?mb=200", "POST").catch(() => undefined);
     expect((await sandbox.exited).reason).toMatch(/used \d{3} MB of memory; its limit is 100 MB/);
   });
 
   it("reports that a sandbox exhausted its heap", async () => {
     const engine = open({ nodeOptions: ["--max-old-space-size=32"] });
-    const sandbox = await make(engine, { memoryMb: 1_000, command: [process.execPath, program, "hoard"] });
+    const sandbox = await make(engine, { resources: { memoryMb: 1_000 }, command: [process.execPath, program, "hoard"] });
     expect((await sandbox.exited).reason).toBe("the program ran out of memory (its limit is 1000 MB)");
   });
 
   it("ends a sandbox that has used up its CPU time, and reports it", async () => {
     const engine = open();
-    const sandbox = await make(engine, { cpuSeconds: 1 });
+    const sandbox = await make(engine, { resources: { cpuSeconds: 1 } });
     ask(sandbox, "/burn", "POST").catch(() => undefined);
     expect((await sandbox.exited).reason).toMatch(/used up its CPU time/);
   });

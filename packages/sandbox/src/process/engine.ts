@@ -132,7 +132,7 @@ export class ProcessEngine implements SandboxEngine {
       labels: spec.labels,
       createdAt: new Date().toISOString(),
       socket: socketFor(folder.path, this.#options.runtimeFolder),
-      memoryMb: spec.memoryMb ?? null,
+      memoryMb: spec.resources?.memoryMb ?? null,
       secret: randomBytes(16).toString("hex"),
       group: this.#groups?.pathOf(spec.id) ?? null,
       hasInit: this.#options.useInit,

@@ -17,13 +17,13 @@ describe("the program of a spec", () => {
   });
 
   it("limits the heap of Node, and passes no flag to other programs", () => {
-    expect(run({ memoryMb: 400 }).args).toEqual(["--max-old-space-size=300", "--no-warnings", "main.js", "--socket", "/s"]);
-    expect(run({ command: [process.execPath], memoryMb: 1 }).args[0]).toBe("--max-old-space-size=16");
-    expect(run({ command: ["python3"], memoryMb: 400 }).args).toEqual(["--socket", "/s"]);
+    expect(run({ resources: { memoryMb: 400 } }).args).toEqual(["--max-old-space-size=300", "--no-warnings", "main.js", "--socket", "/s"]);
+    expect(run({ command: [process.execPath], resources: { memoryMb: 1 } }).args[0]).toBe("--max-old-space-size=16");
+    expect(run({ command: ["python3"], resources: { memoryMb: 400 } }).args).toEqual(["--socket", "/s"]);
   });
 
   it("limits the CPU time with ulimit", () => {
-    const { file, args } = run({ cpuSeconds: 1.5 });
+    const { file, args } = run({ resources: { cpuSeconds: 1.5 } });
     expect(file).toBe("/bin/sh");
     expect(args[1]).toContain("ulimit -S -t 2");
     expect(args.slice(2)).toEqual(["sh", "node", "--no-warnings", "main.js", "--socket", "/s"]);

@@ -36,8 +36,9 @@ export function programOf(
   const { command, variables } = port === undefined ? spec : tellAddress(spec, { host: HOST, port });
   const [file = "", ...args] = command;
   const where = port === undefined ? ["--socket", socket] : [];
-  const whole = [file, ...nodeFlags(file, spec.memoryMb, options.nodeOptions), ...args, ...where];
-  const limited = spec.cpuSeconds === undefined ? whole : [...limitCpu(spec.cpuSeconds), ...whole];
+  const { memoryMb, cpuSeconds } = spec.resources ?? {};
+  const whole = [file, ...nodeFlags(file, memoryMb, options.nodeOptions), ...args, ...where];
+  const limited = cpuSeconds === undefined ? whole : [...limitCpu(cpuSeconds), ...whole];
   return {
     file: limited[0] as string,
     args: limited.slice(1),

@@ -1,19 +1,9 @@
-import { PlatformError } from "@aenv/contract";
+import { type Limit, PlatformError, type Resources } from "@aenv/contract";
 
 export type Runtime = "runc" | "runsc";
 
-/** What a sandbox may use. An absent limit is not set. */
-export interface Limits {
-  readonly memoryMb?: number;
-  /** In cores: 0.5 is half of one. */
-  readonly cpus?: number;
-  /** Processes and threads. */
-  readonly pids?: number;
-  /** Seconds of CPU time of each process. */
-  readonly cpuSeconds?: number;
-  /** Open files of each process. */
-  readonly openFiles?: number;
-}
+/** Limits as records have them: null or absent if there is none, or none is known. */
+export type KnownLimits = { readonly [L in Limit]?: number | null };
 
 /** Limits of a control group, in the units of the kernel. */
 export interface GroupLimits {
@@ -39,18 +29,18 @@ const RUNSC_MEMORY_MB = 64;
 const RUNSC_PIDS = 512;
 
 /** The limits of the sandbox's control group: those that were asked for, and what the runtime itself needs. */
-export function groupLimits(limits: Limits, runtime: Runtime): GroupLimits {
-  for (const [name, value] of Object.entries(limits)) check(name, value);
-  const { memoryMb, cpus, pids } = limits;
+export function groupLimits(resources: Resources, runtime: Runtime): GroupLimits {
+  for (const name of ["memoryMb", "cpus", "processes", "cpuSeconds"] as const) check(name, resources[name]);
+  const { memoryMb, cpus, processes } = resources;
   const isRunsc = runtime === "runsc";
   return {
     ...(memoryMb !== undefined && { memoryBytes: (memoryMb + (isRunsc ? RUNSC_MEMORY_MB : 0)) * 2 ** 20 }),
     ...(cpus !== undefined && { cpuQuotaUs: Math.max(MIN_QUOTA_US, Math.round(cpus * CPU_PERIOD_US)) }),
-    ...(pids !== undefined && { pids: pids + (isRunsc ? RUNSC_PIDS : 0) }),
+    ...(processes !== undefined && { pids: processes + (isRunsc ? RUNSC_PIDS : 0) }),
   };
 }
 
-function check(name: string, value: number | undefined): void {
+function check(name: Limit, value: number | undefined): void {
   if (value === undefined) return;
   if (value > 0 && Number.isFinite(value) && (name === "cpus" || Number.isSafeInteger(value))) return;
   const expected = name === "cpus" ? "a positive number" : "a positive integer";

@@ -73,7 +73,7 @@ describe("a pool", () => {
     const create = vi.spyOn(engine, "create");
     const sandbox = await pool.claim({ ...spec("a"), resources: { cpus: 1 } }, signal);
     expect(sandbox.id).not.toBe(blank);
-    expect(create.mock.calls[0]?.[0]).toMatchObject({ memoryMb: 64, cpus: 1 });
+    expect(create.mock.calls[0]?.[0]).toMatchObject({ resources: { memoryMb: 64, cpus: 1 } });
   });
 
   it("keeps the set number of blank processes ready, and replaces claimed ones", async () => {

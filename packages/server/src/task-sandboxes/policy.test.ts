@@ -55,7 +55,7 @@ describe("what the code of an instance may open", () => {
     const egress = { agent: "none" } as const;
     const { policy, warnings } = taskPolicyFor(input(dual, { engine, egress, image: "team/one" }));
     expect(policy).toMatchObject({ isSecondInside: true, hasSharedFolder: false });
-    expect(secondOf(policy)).toEqual({ image: "team/one", memoryMb: 1_024, cpus: 2 });
+    expect(secondOf(policy)).toEqual({ image: "team/one", resources: { memoryMb: 1_024, cpus: 2 } });
     expect(warnings).toEqual([expect.stringContaining("after a reset")]);
     const open = { ...dual, taskSandboxes: { egress: "open" as const } };
     const apart = taskPolicyFor(input(open, { engine, egress }));

@@ -143,8 +143,7 @@ function unsharedWarning(
 /** The second container of an instance's own sandbox. */
 export function secondOf(policy: TaskSandboxPolicy | undefined): SecondContainer | undefined {
   if (policy?.isSecondInside !== true) return undefined;
-  const { shmMb: _, ...resources } = pickResources(policy);
-  return { ...resources, ...(policy.image !== null && { image: policy.image }) };
+  return { resources: pickResources(policy), ...(policy.image !== null && { image: policy.image }) };
 }
 
 const DEFAULT_AT_ONCE = 4;

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { LinkParameters } from "@aenv/contract";
+import { type LinkParameters, pickResources } from "@aenv/contract";
 import type { SandboxSpec, SandboxSubject } from "@aenv/sandbox";
 import { labelsOf } from "./instance-sandboxes.ts";
 import type { TaskSandboxPolicy, TaskSandboxSpec } from "./policy.ts";
@@ -25,7 +25,7 @@ export function sandboxSpec(
   { name, episode, purpose, snapshot, networks, volumes, program, spec, policy }: WantedSandbox,
   { serverId, hostId, startTimeoutMs, sharedFolder }: SpecSettings,
 ): SandboxSpec {
-  const { image, isFresh: _, ...limits } = spec;
+  const { image, tmpfs, hosts, capabilities, egress } = spec;
   const { env: variables = {}, ...own } = program ?? {};
   const mounts = [{ source: sharedFolder, target: SHARED_PATH, isReadOnly: false }];
   // No other episode, also of the same instance, has this network or volume.
@@ -43,7 +43,11 @@ export function sandboxSpec(
     startTimeoutMs,
     ...(subject !== undefined && { subject }),
     ...(image !== null && { image }),
-    ...limits,
+    resources: pickResources(spec),
+    ...(tmpfs !== undefined && { tmpfs }),
+    ...(hosts !== undefined && { hosts }),
+    ...(capabilities !== undefined && { capabilities }),
+    ...(egress !== undefined && { egress }),
     ...(policy.runtime !== undefined && { runtime: policy.runtime }),
     ...(snapshot !== undefined && { snapshot }),
     ...(networks !== undefined && { networks: networks.map((one) => ({ id: sharedId(one.name), aliases: one.aliases })) }),

@@ -70,7 +70,7 @@ it("sandboxes are opened with the image, the limits and the policy of the enviro
   });
   const row = await server.create(ref, { environment_variables: { IMAGE: "team/one:1" } });
   expect(await server.call(row, "open")).toEqual({ name: "task-2", image: null });
-  const limits = { memoryMb: 1_024, cpus: 0.5, diskMb: 2_048, egress: "open" };
+  const limits = { resources: { memoryMb: 1_024, cpus: 0.5, diskMb: 2_048 }, egress: "open" };
   const [first, second] = world.started.filter(({ labels }) => labels.role === "task");
   expect(first).toMatchObject({ image: "team/one:1", ...limits, listening: { kind: "none" }, command: [], variables: {} });
   expect(second).toMatchObject(limits);
@@ -96,7 +96,7 @@ it("a sandbox has folders in memory, hosts and a limit of processes, as do fresh
     await sandboxes.open(slot?.sandboxId ?? "", id, { ...request, name: "fresh", purpose: "fresh", of: first.id }, signal);
     return world.started.slice(-2);
   };
-  const expected = { processes: 64, tmpfs: [{ path: "/run", sizeMb: 8, mode: 0o755 }], hosts: asked.hosts };
+  const expected = { resources: { processes: 64 }, tmpfs: [{ path: "/run", sizeMb: 8, mode: 0o755 }], hosts: asked.hosts };
   expect(await opened(true)).toMatchObject([expected, expected]);
   await expect(opened(false)).rejects.toMatchObject({
     code: "instance.unsupported",

@@ -34,7 +34,7 @@ export class WeakSandboxes implements Disposable {
       networkNamespace: null,
       userMapping: null,
       mounts: [],
-      limits: { pids: 200, memoryMb: 256 },
+      resources: { processes: 200, memoryMb: 256 },
       groupPath: `/${id}/one`,
     });
     const mounts = [

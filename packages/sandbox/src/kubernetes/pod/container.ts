@@ -1,5 +1,4 @@
-import { PlatformError } from "@aenv/contract";
-import type { SandboxSpec } from "../../engine/engine.ts";
+import { PlatformError, type Resources } from "@aenv/contract";
 import { outsideOnly } from "../../spec/listening.ts";
 import { INIT_PATH } from "../../spec/mounts.ts";
 import { MAIN } from "./default-templates.ts";
@@ -52,7 +51,7 @@ export function fromField(name: string, fieldPath: string): EnvVar {
 /** The limits of the specification, else those of the template. The template's requests stay, as far as the limits allow. */
 export function resources(
   { resources: { limits = {}, requests = {} } = {} }: Container,
-  { memoryMb, cpus, diskMb }: Pick<SandboxSpec, "memoryMb" | "cpus" | "diskMb">,
+  { memoryMb, cpus, diskMb }: Resources = {},
 ): NonNullable<Container["resources"]> {
   const all: Record<string, string> = {
     ...texts(limits),
@@ -72,8 +71,8 @@ export function resources(
 }
 
 /** The memory limit of the container, for messages; null if it has none. */
-export function memoryLimitMb(container: Container, spec: Pick<SandboxSpec, "memoryMb">): number | null {
-  const { memory } = resources(container, spec).limits ?? {};
+export function memoryLimitMb(container: Container, own?: Resources): number | null {
+  const { memory } = resources(container, own).limits ?? {};
   return memory === undefined ? null : Math.floor(quantityValue(memory, "the limit of memory") / 2 ** 20);
 }
 

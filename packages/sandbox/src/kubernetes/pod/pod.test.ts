@@ -57,7 +57,7 @@ describe("the pod of a sandbox", () => {
   });
 
   it("has a /dev/shm of the size that it asks for, in memory", () => {
-    const pod = podOf(input({ shmMb: 512 }));
+    const pod = podOf(input({ resources: { shmMb: 512 } }));
     expect(pod.spec.volumes).toEqual([{ name: "aenv-shm", emptyDir: { medium: "Memory", sizeLimit: "512Mi" } }]);
     expect(mainOf(pod).volumeMounts).toEqual([{ name: "aenv-shm", mountPath: "/dev/shm" }]);
     expect(podOf(input()).spec.volumes).toBeUndefined();
@@ -106,14 +106,14 @@ describe("the pod of a sandbox", () => {
 
   it("has the limits of its template, as far as it has none of its own", () => {
     const template = withMain(single, { resources: { limits: { cpu: "2", memory: "4Gi" } } });
-    expect(mainOf(podOf(input({ cpus: 1 }, { template }))).resources?.limits).toEqual({ cpu: "1", memory: "4Gi" });
+    expect(mainOf(podOf(input({ resources: { cpus: 1 } }, { template }))).resources?.limits).toEqual({ cpu: "1", memory: "4Gi" });
     expect(memoryLimitMb(mainOf(template), {})).toBe(4_096);
     expect(memoryLimitMb(mainOf(template), { memoryMb: 100 })).toBe(100);
     expect(memoryLimitMb({ name: "main" }, {})).toBeNull();
   });
 
   it("has its limits, and requests of the template that do not exceed them", () => {
-    const { resources } = mainOf(podOf(input({ memoryMb: 64, cpus: 0.02, diskMb: 300 })));
+    const { resources } = mainOf(podOf(input({ resources: { memoryMb: 64, cpus: 0.02, diskMb: 300 } })));
     expect(resources).toEqual({
       limits: { cpu: "20m", memory: "64Mi", "ephemeral-storage": "300Mi" },
       requests: { cpu: "20m", memory: "64Mi", "ephemeral-storage": "128Mi" },
@@ -172,7 +172,7 @@ describe("the pod of a sandbox", () => {
   });
 
   it("with a second container has an init in both, each on a port of its own, with the limits of each", () => {
-    const second = { image: "task:1", memoryMb: 512, cpus: 0.5 };
+    const second = { image: "task:1", resources: { memoryMb: 512, cpus: 0.5 } };
     const pod = podOf(input({ second }, { template: dual, state: { ...state, second: "second" } }));
     expect(pod.spec.containers).toMatchObject([
       { name: "main", image: "base:1", command: ["/opt/aenv/init", "--listen", "tcp::61080", "--key", "KEY"] },

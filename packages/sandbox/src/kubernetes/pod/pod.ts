@@ -57,6 +57,7 @@ export const initMount: VolumeMount = { name: INIT_VOLUME, mountPath: INIT_FOLDE
 export function podOf(input: PodInput): Pod {
   const { homeId, spec, template, state } = input;
   const main = mainOf(template);
+  const { shmMb } = spec.resources ?? {};
   const image = spec.image ?? input.baseImage;
   const labels = labelsOf(spec.labels);
   const subject = subjectMarks(spec.subject ?? {});
@@ -68,12 +69,12 @@ export function podOf(input: PodInput): Pod {
   const ownVolumes: Volume[] = [
     ...(needsCopy ? [{ name: INIT_VOLUME, emptyDir: {} }] : []),
     ...(hasVolume ? [{ name: BUNDLES_VOLUME, emptyDir: {} }] : []),
-    ...(spec.shmMb !== undefined ? [{ name: SHM_VOLUME, emptyDir: { medium: "Memory", sizeLimit: mebibytes(spec.shmMb) } }] : []),
+    ...(shmMb !== undefined ? [{ name: SHM_VOLUME, emptyDir: { medium: "Memory", sizeLimit: mebibytes(shmMb) } }] : []),
   ];
   const ownMounts: VolumeMount[] = [
     ...(needsOwnCopy ? [initMount] : []),
     ...(hasVolume ? [{ name: BUNDLES_VOLUME, mountPath: BUNDLES }] : []),
-    ...(spec.shmMb !== undefined ? [{ name: SHM_VOLUME, mountPath: "/dev/shm" }] : []),
+    ...(shmMb !== undefined ? [{ name: SHM_VOLUME, mountPath: "/dev/shm" }] : []),
   ];
   return {
     apiVersion: "v1",
@@ -161,7 +162,7 @@ function mainContainer(
     ...(state.hasInit
       ? { command: state.startsEarly ? [...init, "--", ...earlyCommand(spec, PROGRAM_PORT)] : init }
       : { ...(command !== undefined && { command }), ...(allArgs.length > 0 && { args: allArgs }) }),
-    resources: resources(template, spec),
+    resources: resources(template, spec.resources),
     ...(state.port !== null && {
       ports: [...(rest.ports ?? []).filter(({ containerPort }) => containerPort !== state.port), { containerPort: state.port }],
       readinessProbe: rest.readinessProbe ?? probe,

@@ -35,7 +35,7 @@ export function secondContainer(
     image,
     env: variables(template.env ?? [], {}),
     command: initCommand(image === baseImage, SECOND_INIT_PORT, initKey),
-    resources: resources(template, second),
+    resources: resources(template, second.resources),
     volumeMounts: [...(template.volumeMounts ?? []), ...(image === baseImage ? [] : mounts)],
     securityContext: containerSecurity(template.securityContext),
   };

@@ -29,8 +29,8 @@ it("sandboxes share waiting pods if they differ in what is told to the init only
   const dual = defaultTemplates.dualContainer as Pod;
   const others = [
     digest({ image: "task:1" }),
-    digest({ memoryMb: 512 }),
-    digest({ cpus: 1 }),
+    digest({ resources: { memoryMb: 512 } }),
+    digest({ resources: { cpus: 1 } }),
     digest({}, { egress: "open" }),
     digest({}, { template: dual }),
     digest({}, { homeId: "other" }),

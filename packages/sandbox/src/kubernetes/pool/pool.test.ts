@@ -140,7 +140,7 @@ describeNeeding("kubernetes", "waiting pods", () => {
     await waitingCount(2);
     await limitPods(3, 3);
     // Of another kind, so that the waiting ones are of no use to it. One that nobody waits for has no right to their room.
-    const other = { ...none, memoryMb: 200 };
+    const other = { ...none, resources: { memoryMb: 200 } };
     await expect(create(engine, { ...other, isAhead: true })).rejects.toMatchObject({ code: "sandbox.no_capacity" });
     expect(await waiting()).toHaveLength(2);
     const two = await create(engine, other);
@@ -156,10 +156,10 @@ describeNeeding("kubernetes", "waiting pods", () => {
     const engine = open(folder(), { pool: { ...limits, min: 3 } });
     await create(engine, none);
     await waitingCount(1);
-    await create(engine, { ...none, memoryMb: 200 });
-    await create(engine, { ...none, memoryMb: 201 });
+    await create(engine, { ...none, resources: { memoryMb: 200 } });
+    await create(engine, { ...none, resources: { memoryMb: 201 } });
     await waitingCount(0);
-    const ahead = await create(engine, { ...none, memoryMb: 202, isAhead: true });
+    const ahead = await create(engine, { ...none, resources: { memoryMb: 202 }, isAhead: true });
     await ahead.destroy();
   });
 });

@@ -29,7 +29,7 @@ export async function runScript(name: SandboxRuntime, network: TakenNetwork, scr
     networkNamespace: network.namespacePath,
     userMapping: null,
     mounts: [{ kind: "bind", source: "/usr", target: "/usr", isReadOnly: true }],
-    limits: {},
+    resources: {},
     groupPath: `/${network.name}/${name}`,
   });
   writeFileSync(join(bundle.path, "config.json"), JSON.stringify(config));

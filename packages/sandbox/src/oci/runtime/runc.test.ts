@@ -39,7 +39,7 @@ describe.each([
         networkNamespace: null,
         userMapping: null,
         mounts: [{ kind: "bind", source: "/usr", target: "/usr", isReadOnly: true }],
-        limits: {},
+        resources: {},
         groupPath: `/${id}/one`,
         ...change,
       });
@@ -101,7 +101,8 @@ describe.each([
 
     it("has the limits that were asked for", async () => {
       const { stdout } = await run("ulimit -n; ulimit -t; cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2>/dev/null", {
-        limits: { openFiles: 100, cpuSeconds: 9, pids: 50, memoryMb: 64, cpus: 0.5 },
+        resources: { cpuSeconds: 9, processes: 50, memoryMb: 64, cpus: 0.5 },
+        openFiles: 100,
       });
       expect(stdout).toBe("100\n9\n50");
     });

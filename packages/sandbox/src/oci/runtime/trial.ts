@@ -35,7 +35,7 @@ export async function tryRuntime(runtime: OciRuntime, { folder, userMapping, ...
     networkNamespace: null,
     userMapping: userMapping ?? null,
     mounts: [],
-    limits: {},
+    resources: {},
     groupPath,
   });
   await mkdir(rootPath);

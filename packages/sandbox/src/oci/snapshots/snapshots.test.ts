@@ -489,17 +489,18 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
   }, 120_000);
 
   it("are not continued where the disk limit is lower than theirs, and their files start there", async () => {
-    const [unlimited, limited] = [await create(), await create(undefined, { diskMb: 64 })];
+    const [unlimited, limited] = [await create(), await create(undefined, { resources: { diskMb: 64 } })];
     const taken = await Promise.all([unlimited, limited].map((one) => one.snapshots?.take("memory", signal)));
     const [without, with64] = taken.map((one) => one?.id);
-    await expect(create(without, { diskMb: 64 })).rejects.toMatchObject({
+    await expect(create(without, { resources: { diskMb: 64 } })).rejects.toMatchObject({
       code: "sandbox.unsupported",
       message: expect.stringMatching(/stored without a disk limit.* at most 64 MB/),
     });
-    await expect(create(with64, { diskMb: 32 })).rejects.toThrow(/with a disk limit of 64 MB.* at most 32 MB/);
-    for (const more of [{}, { diskMb: 64 }, { diskMb: 128 }]) expect(await ask(await create(with64, more))).toBe("1");
+    await expect(create(with64, { resources: { diskMb: 32 } })).rejects.toThrow(/with a disk limit of 64 MB.* at most 32 MB/);
+    for (const more of [{}, { resources: { diskMb: 64 } }, { resources: { diskMb: 128 } }])
+      expect(await ask(await create(with64, more))).toBe("1");
     const files = await unlimited.snapshots?.take("files", signal);
-    const copy = await create(files?.id, { diskMb: 32 });
+    const copy = await create(files?.id, { resources: { diskMb: 32 } });
     expect(await sh(copy, "dd if=/dev/zero of=/large bs=1000000 count=48 2>&1")).toMatch(/no space/i);
     for (const id of [without, with64, files?.id]) await engine().snapshots.remove(id ?? "");
   }, 120_000);

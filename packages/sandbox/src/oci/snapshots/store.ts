@@ -6,7 +6,7 @@ import { launch } from "../../host/launcher.ts";
 import { isRunning, type ProcessIdentity, type ProcessTable } from "../../host/process-table.ts";
 import { Records } from "../../host/records.ts";
 import { isOfSnapshot, type LayerId, type LayerStore } from "../../images/layers.ts";
-import { homeKey, type RootFiles } from "../container.ts";
+import { type FixedLimits, homeKey, type RootFiles } from "../container.ts";
 
 /** What a sandbox is started from again. It has no variables of the environment; a memory snapshot has those of its processes. */
 export interface SnapshotRecord {
@@ -42,13 +42,10 @@ export interface Filled {
   readonly layerBytes?: LayerBytes;
 }
 
-export interface MemoryFacts {
+/** What processes were stored with, which must be the same for the copies. */
+export interface MemoryFacts extends FixedLimits {
   /** The number of the main program in the init; null if there is none. */
   readonly program: number | null;
-  /** Options of the runtime that must be the same for the copies. */
-  readonly diskMb: number | null;
-  /** Missing in records of earlier versions. */
-  readonly shmMb?: number | null;
   /** Missing in records of earlier versions: `minimal`. */
   readonly capabilities?: CapabilitySet;
   /** The init that runs in it. */

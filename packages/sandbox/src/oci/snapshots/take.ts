@@ -1,10 +1,10 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type CapabilitySet, isPlatformError, PlatformError } from "@aenv/contract";
+import { isPlatformError, PlatformError } from "@aenv/contract";
 import type { SandboxSnapshot, SnapshotFidelity } from "../../engine/engine.ts";
 import { removeTree } from "../../host/remove-tree.ts";
 import type { LayerId, LayerStore } from "../../images/layers.ts";
-import { type Container, INIT_PORT, type RootFiles } from "../container.ts";
+import { type Container, INIT_PORT, type RootFiles, storedLimits } from "../container.ts";
 import { copyRoot, type OverlayRoot, upper } from "../overlay/root.ts";
 import type { OciRuntime } from "../runtime/runtime.ts";
 import { type UnpackFolderOptions, unpackFolder } from "./archive.ts";
@@ -20,10 +20,6 @@ export interface Subject {
   readonly runtime: OciRuntime;
   /** The number of its main program in the init. */
   readonly program: number | null;
-  readonly diskMb: number | null;
-  readonly shmMb: number | null;
-  readonly capabilities: CapabilitySet;
-  readonly initPath: string;
 }
 
 /** To copy less takes no longer than to exchange the root, and each exchange makes the stack of layers higher. */
@@ -50,15 +46,16 @@ export async function takeSnapshot(
 }
 
 async function takeMemory(subject: Subject, snapshots: SnapshotStore, signal: AbortSignal): Promise<SandboxSnapshot> {
-  const { container, runtime, program, diskMb, shmMb, capabilities, initPath } = subject;
+  const { container, runtime, program } = subject;
   const { record } = container;
+  const { capabilities = "minimal", initPath } = record;
   if (runtime.checkpoint === undefined)
     throw new PlatformError(
       "sandbox.unsupported",
       `the memory of a sandbox cannot be stored with the runtime ${runtime.name}; use runsc, or store its files`,
     );
   const cut = await connectionsOf(container);
-  const memory = { program, diskMb, shmMb, capabilities, initPath, cut };
+  const memory = { program, ...storedLimits(record), capabilities, initPath, cut };
   const { id, bytes } = await snapshots.add({ fidelity: "memory", runtime: record.runtime, memory }, async ({ memoryFolder }) => {
     await runtime.checkpoint?.(record.id, memoryFolder, signal);
     return { files: record.files, bytes: await diskBytes([memoryFolder]) };

@@ -14,7 +14,7 @@ import type {
 import { isOfSnapshot, type LayerId, type LayerStore } from "../../images/layers.ts";
 import type { ImageConfig } from "../../images/layout.ts";
 import type { SandboxMount } from "../../spec/mounts.ts";
-import type { RootFiles } from "../container.ts";
+import { type FixedLimits, type RootFiles, storedLimits } from "../container.ts";
 import type { OciRuntime } from "../runtime/runtime.ts";
 import { packFolder, unpackFolder } from "./archive.ts";
 import { type CompleteSnapshot, diskBytes, type MemoryFacts, type SnapshotStore } from "./store.ts";
@@ -33,7 +33,7 @@ interface Facts {
 }
 
 /** A stored process continues only where these are the same. */
-interface MemoryNeeds {
+interface MemoryNeeds extends FixedLimits {
   readonly format: string;
   readonly architecture: string;
   /** Digest of the init's program. */
@@ -41,9 +41,6 @@ interface MemoryNeeds {
   /** The public key that the init trusts. */
   readonly key: string;
   readonly program: number | null;
-  readonly diskMb: number | null;
-  /** Missing in snapshots of earlier versions. */
-  readonly shmMb?: number | null;
   /** Missing in snapshots of earlier versions: `minimal`. */
   readonly capabilities?: CapabilitySet;
   readonly cut: readonly string[];
@@ -137,14 +134,14 @@ function expectingEach(expect: (bytes: number) => void): (bytes: number) => void
 
 async function needsOf({ memory, runtime }: CompleteSnapshot, site: Site): Promise<MemoryNeeds | null> {
   if (memory === null) return null;
-  const { program, diskMb, shmMb = null, capabilities = "minimal", initPath, cut } = memory;
+  const { program, capabilities = "minimal", initPath, cut } = memory;
   const format = (await site.runtime(runtime)).checkpointFormat ?? "";
   const init = await digestOf(initPath);
-  return { format, architecture: site.architecture, init, key: site.key, program, diskMb, shmMb, capabilities, cut };
+  return { format, architecture: site.architecture, init, key: site.key, program, ...storedLimits(memory), capabilities, cut };
 }
 
-function storedMemory({ program, diskMb, shmMb = null, capabilities = "minimal", cut }: MemoryNeeds, { initPath }: Site): MemoryFacts {
-  return { program, diskMb, shmMb, capabilities, initPath, cut };
+function storedMemory({ program, capabilities = "minimal", cut, ...needs }: MemoryNeeds, { initPath }: Site): MemoryFacts {
+  return { program, ...storedLimits(needs), capabilities, initPath, cut };
 }
 
 /** Refuses what could not be continued here, before anything of it is copied. */

@@ -81,7 +81,7 @@ export class TestSandboxes {
       networkNamespace: network.namespacePath,
       userMapping: null,
       mounts: [...(root === "machine" ? [{ kind: "bind", source: "/usr", target: "/usr", isReadOnly: true } as const] : []), ...mounts],
-      limits: { ...(memoryMb !== undefined && { memoryMb }) },
+      resources: { ...(memoryMb !== undefined && { memoryMb }) },
       groupPath: `/${this.#name}/${id}`,
     });
     writeFileSync(join(bundle, "config.json"), JSON.stringify(config));
