@@ -161,70 +161,96 @@ export interface SandboxSubject {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-export interface SandboxSpec {
+/** Which sandbox it is, and what it is used for. */
+export interface SandboxIdentity {
   /** Chosen by the caller, so that it can be stored before the sandbox exists. */
   readonly id: string;
-  /** The program and its arguments; the engine appends where to listen, as `--socket PATH`. */
-  readonly command: readonly string[];
-  /** For an image's own program, instead of the image's; only for engines with `templates`, and without a command. */
-  readonly arguments?: readonly string[];
-  /** How the program is reached. The default is `appended`. */
-  readonly listening?: Listening;
-  /** A folder of this machine with the program's files. The sandbox has its own copy of it, in which the program is started. */
-  readonly folder?: string;
-  /** Where in that folder the program is started. */
-  readonly cwd?: string;
-  /** A folder that is added right after the start. An engine may copy it while the program starts. */
-  readonly firstFolder?: string;
-  /** The image whose files the sandbox has; without one, the engine's base. Only for engines that run images. */
-  readonly image?: string;
-  /** The name of a template that the operator has for sandboxes; only for engines with templates. */
-  readonly template?: string;
-  /** Only for engines with `seconds`. */
-  readonly second?: SecondContainer;
-  /** A snapshot of this engine to start from, instead of the image. */
-  readonly snapshot?: string;
-  /** The snapshot is removed after this start and those beside it, so no sandbox is started from it ahead. */
-  readonly isTemporarySnapshot?: boolean;
-  /** Only for engines with more than one. */
-  readonly runtime?: SandboxRuntime;
-  /** Without it, no outgoing connections, for engines that restrict them. */
-  readonly egress?: EgressPolicy;
-  /** Private networks. Only for engines with `networks`, as are the next two. */
-  readonly networks?: readonly SandboxNetwork[];
-  readonly volumes?: readonly SandboxVolume[];
-  /** Only for engines with `tmpfs`, as is the next. */
-  readonly tmpfs?: readonly MemoryFolder[];
-  readonly hosts?: readonly HostEntry[];
-  /** A main program for a sandbox that listens to nothing. */
-  readonly program?: SandboxProgram;
-  /** All environment variables of the program; none is inherited from this process. */
-  readonly variables: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
   /** For engines that show it. */
   readonly subject?: SandboxSubject | undefined;
-  /**
-   * Only for engines that enforce limits; the engine process limits the memory. `processes` is at most the engine's own limit. `diskMb` and `shmMb`
-   * are for engines with files of their own.
-   */
-  readonly resources?: Resources;
-  /** What root of it may do; `minimal` if absent. Only for engines with `capabilities`, which refuse what their limit does not allow. */
-  readonly capabilities?: CapabilitySet;
-  readonly startTimeoutMs: number;
-  /** The program may be started before anyone is connected to the sandbox: its command and variables are no secrets. Engines may ignore it. */
-  readonly startsEarly?: boolean;
+}
+
+/** What runs in it. */
+export interface SandboxRun {
+  /** The program and its arguments; the engine appends where to listen, as `--socket PATH`. */
+  readonly command: readonly string[];
+  /** For an image's own program, instead of the image's; only for engines with `templates`, and without a command. */
+  readonly arguments?: readonly string[] | undefined;
+  /** A main program for a sandbox that listens to nothing. Only for engines with `networks`. */
+  readonly program?: SandboxProgram | undefined;
+  /** Where in `folder` the program is started. */
+  readonly cwd?: string | undefined;
+  /** All environment variables of the program; none is inherited from this process. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** How the program is reached. The default is `appended`. */
+  readonly listening?: Listening | undefined;
   /**
    * The program is the kit's runner. It refuses connections of programs in its own sandbox; an engine that connects from there appends the
    * digest of a key, `--caller-digest HEX`, and sends the key first. An engine that copies processes with their memory appends
    * `--kernel-random`, so that copies have different random numbers.
    */
-  readonly isRunner?: boolean;
-  /** It is not needed yet, so it must not take the room of one that is. */
-  readonly isAhead?: boolean;
+  readonly isRunner?: boolean | undefined;
+}
+
+/** The files that it sees. */
+export interface SandboxFiles {
+  /** The image whose files the sandbox has; without one, the engine's base. Only for engines that run images. */
+  readonly image?: string | undefined;
+  /** A snapshot of this engine to start from, instead of the image. */
+  readonly snapshot?: string | undefined;
+  /** The snapshot is removed after this start and those beside it, so no sandbox is started from it ahead. */
+  readonly isTemporarySnapshot?: boolean | undefined;
+  /** A folder of this machine with the program's files. The sandbox has its own copy of it, in which the program is started. */
+  readonly folder?: string | undefined;
+  /** A folder that is added right after the start. An engine may copy it while the program starts. */
+  readonly firstFolder?: string | undefined;
   /** Only for engines that mount folders. */
-  readonly mounts?: readonly FolderMount[];
+  readonly mounts?: readonly FolderMount[] | undefined;
+  /** Only for engines with `networks`. */
+  readonly volumes?: readonly SandboxVolume[] | undefined;
+  /** Only for engines with `tmpfs`. */
+  readonly tmpfs?: readonly MemoryFolder[] | undefined;
+}
+
+/** Whom its programs reach. */
+export interface SandboxConnections {
+  /** Without it, no outgoing connections, for engines that restrict them. */
+  readonly egress?: EgressPolicy | undefined;
+  /** Private networks. Only for engines with `networks`. */
+  readonly networks?: readonly SandboxNetwork[] | undefined;
+  /** Only for engines with `tmpfs`. */
+  readonly hosts?: readonly HostEntry[] | undefined;
+}
+
+/** What isolates it, and what it may use. */
+export interface SandboxBounds {
+  /** Only for engines with more than one. */
+  readonly runtime?: SandboxRuntime | undefined;
+  /** The name of a template that the operator has for sandboxes; only for engines with templates. */
+  readonly template?: string | undefined;
+  /**
+   * Only for engines that enforce limits; the engine process limits the memory. `processes` is at most the engine's own limit. `diskMb` and `shmMb`
+   * are for engines with files of their own.
+   */
+  readonly resources?: Resources | undefined;
+  /** What root of it may do; `minimal` if absent. Only for engines with `capabilities`, which refuse what their limit does not allow. */
+  readonly capabilities?: CapabilitySet | undefined;
   /** Only for engines that support them. */
-  readonly sandboxOptions?: SandboxOptions;
+  readonly sandboxOptions?: SandboxOptions | undefined;
+}
+
+/** How it starts. */
+export interface SandboxStart {
+  readonly startTimeoutMs: number;
+  /** The program may be started before anyone is connected to the sandbox: its command and variables are no secrets. Engines may ignore it. */
+  readonly startsEarly?: boolean | undefined;
+  /** It is not needed yet, so it must not take the room of one that is. */
+  readonly isAhead?: boolean | undefined;
+}
+
+export interface SandboxSpec extends SandboxIdentity, SandboxRun, SandboxFiles, SandboxConnections, SandboxBounds, SandboxStart {
+  /** Only for engines with `seconds`. */
+  readonly second?: SecondContainer | undefined;
 }
 
 /** An outgoing connection that the policy of a sandbox did not allow. */

@@ -6,7 +6,7 @@ import type { SlotProgram } from "./slot.ts";
 
 /** What a sandbox runs instead of the runner: a command, an image's own server, or only the commands of the owner. */
 export interface Program {
-  readonly spec: Required<Pick<SandboxSpec, "command" | "listening">> & Pick<SandboxSpec, "arguments" | "image" | "cwd" | "template">;
+  readonly spec: Pick<SandboxSpec, "command" | "arguments" | "image" | "cwd" | "template"> & { readonly listening: Listening };
   /** The bundle with the program's files; null if the image has them. */
   readonly bundleDigest: string | null;
 }

@@ -18,31 +18,12 @@ export interface RunnerFacts {
 
 /** The sandbox of a program, or of a runner that loads a bundle later. */
 export function sandboxSpecOf(id: string, request: StartRequest, facts: RunnerFacts): SandboxSpec {
-  const { program, folder, instanceId, sandboxOptions, runtime, template, second, snapshot, isTemporarySnapshot } = request;
-  const { egress, mounts, subject } = request;
+  const { resources, runtime, template, second, egress, mounts, sandboxOptions, snapshot, isTemporarySnapshot, subject } = request;
+  const { program, folder, instanceId } = request;
   const { runner, variables, hasSecrets = false, serverId, startTimeoutMs } = facts;
-  return {
-    id,
-    ...(program === undefined
-      ? {
-          command: runner,
-          variables,
-          isRunner: true,
-          ...(!hasSecrets && { startsEarly: true }),
-          ...(folder !== undefined && { firstFolder: folder }),
-        }
-      : { ...program.spec, variables: request.variables ?? {}, ...(folder !== undefined && { folder }) }),
-    labels: { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "program", instance: instanceId }) },
-    startTimeoutMs,
-    resources: { ...facts.resources, ...request.resources },
-    ...(sandboxOptions && { sandboxOptions }),
-    ...(runtime && { runtime }),
-    ...(template !== undefined && { template }),
-    ...(second !== undefined && { second }),
-    ...(snapshot !== undefined && { snapshot }),
-    ...(isTemporarySnapshot && { isTemporarySnapshot }),
-    ...(egress !== undefined && { egress }),
-    ...(mounts !== undefined && { mounts }),
-    ...(subject !== undefined && { subject }),
-  };
+  const labels = { server: serverId, role: "runner", ...(instanceId !== undefined && { role: "program", instance: instanceId }) };
+  const own = { runtime, template, second, egress, mounts, sandboxOptions, snapshot, isTemporarySnapshot, subject };
+  const common = { id, labels, startTimeoutMs, resources: { ...facts.resources, ...resources }, ...own };
+  if (program !== undefined) return { ...common, ...program.spec, variables: request.variables ?? {}, folder };
+  return { ...common, command: runner, variables, isRunner: true, firstFolder: folder, ...(!hasSecrets && { startsEarly: true }) };
 }

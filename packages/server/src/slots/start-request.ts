@@ -1,13 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  type EgressPolicy,
-  type EnvironmentConfig,
-  PlatformError,
-  type Resources,
-  type SandboxOptions,
-  type Variables,
-} from "@aenv/contract";
-import type { FolderMount, SandboxEngine, SandboxRuntime, SandboxSubject, SecondContainer } from "@aenv/sandbox";
+import { type EgressPolicy, type EnvironmentConfig, PlatformError, type Resources, type Variables } from "@aenv/contract";
+import type { SandboxEngine, SandboxSpec } from "@aenv/sandbox";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
 import { secondOf } from "../task-sandboxes/policy.ts";
@@ -18,8 +11,11 @@ import type { RuntimePolicy } from "./runtimes.ts";
 import { subjectOf } from "./subject.ts";
 import { isSameVariables } from "./variables.ts";
 
+/** What blank runners do not have. */
+type Own = "resources" | "runtime" | "template" | "second" | "mounts" | "sandboxOptions" | "snapshot" | "isTemporarySnapshot" | "subject";
+
 /** What a sandbox is started for, and how it differs from that of a blank runner. */
-export interface StartRequest {
+export interface StartRequest extends Pick<SandboxSpec, Own> {
   /** The owner of the instance, or of the bundle that is verified. Process starts are queued fairly between owners. */
   readonly owner: string;
   /** What it runs instead of the runner. */
@@ -28,23 +24,10 @@ export interface StartRequest {
   readonly folder?: string | undefined;
   /** Environment variables of the program. A runner gets them with its bundle, before any of the author's code runs. */
   readonly variables?: Variables;
-  readonly resources?: Resources | undefined;
-  readonly runtime?: SandboxRuntime | undefined;
-  /** A template of the operator. */
-  readonly template?: string | undefined;
-  readonly second?: SecondContainer | undefined;
   /** Where its programs may connect to. Sandboxes that were started ahead get it when they are claimed, before they load the bundle. */
   readonly egress?: EgressPolicy | undefined;
-  /** Folders that its programs see. */
-  readonly mounts?: readonly FolderMount[] | undefined;
-  readonly sandboxOptions?: SandboxOptions | undefined;
-  /** A snapshot with the files of the sandbox, or also its memory. */
-  readonly snapshot?: string | undefined;
-  readonly isTemporarySnapshot?: boolean;
   /** The instance that the program is. */
   readonly instanceId?: string;
-  /** What it is used for; undefined while an environment is verified. */
-  readonly subject?: SandboxSubject | undefined;
 }
 
 /** The published environment that the processes of a set have loaded. */
