@@ -14,7 +14,7 @@ import {
 import { openHomeId } from "../host/home-id.ts";
 import { waitForLaunchers } from "../host/launcher.ts";
 import { joined, once } from "../host/once.ts";
-import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
+import { identityNow, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
 import { removeFolder } from "../host/remove-tree.ts";
 import { openInitKey } from "../init/key.ts";
@@ -22,7 +22,8 @@ import { EngineWork } from "../lifecycle/engine-work.ts";
 import { LimitWatch } from "../lifecycle/limit-watch.ts";
 import { assertValid } from "../lifecycle/spec-check.ts";
 import { Unseen } from "../lifecycle/unseen.ts";
-import { mainProgram } from "../spec/program.ts";
+import { APPENDED } from "../spec/listening.ts";
+import { imageDefaults } from "../spec/program.ts";
 import { DockerApi } from "./api.ts";
 import { BaseImage } from "./base-image.ts";
 import { containerName, processesOf } from "./container.ts";
@@ -34,7 +35,7 @@ import { DockerImages } from "./images.ts";
 import { DockerNetworks } from "./networks.ts";
 import type { DockerEngineOptions } from "./options.ts";
 import { filterProblem } from "./packet-filter.ts";
-import { APPENDED, checksCallers, PROGRAM_PORT } from "./program-start.ts";
+import { checksCallers, PROGRAM_PORT } from "./program-start.ts";
 import { createSocketFolders, type DockerRecord, socketsFor } from "./record.ts";
 import { DockerSandbox } from "./sandbox.ts";
 import { DockerShares } from "./shares.ts";
@@ -118,7 +119,7 @@ export class DockerEngine implements SandboxEngine {
     this.#folder = realpathSync(join(options.home, "docker"));
     this.#homeId = openHomeId(this.#folder);
     this.commands = { key: openInitKey(options.home) };
-    this.#self = identityOf(this.#table, process.pid) ?? { pid: process.pid, start: "" };
+    this.#self = identityNow(this.#table, process.pid);
     this.#records = new Records(join(this.#folder, "sandboxes"), { noun: "sandbox", format: 1, self: this.#self });
     this.#api = new DockerApi(options.socket ?? DEFAULT_SOCKET);
     this.#images = new DockerImages(this.#api, options);
@@ -218,10 +219,11 @@ export class DockerEngine implements SandboxEngine {
       createSocketFolders(record);
       const getting = spec.image === undefined ? this.#base.get(spec.id, signal) : this.#images.get(spec.image, signal);
       const [image] = await Promise.all([getting, this.#exits.listening()]);
-      const variables = mainProgram({ command: ["-"], variables: {} }, image.config)?.variables ?? {};
-      const { workingDirectory: cwd, user } = image.config;
-      const commandDefaults = { cwd, env: variables, ...(user !== "" && { user }) };
-      sandbox.record = { ...record, ...(checksCallers(spec, image) && { checksCallers: true }), commandDefaults };
+      sandbox.record = {
+        ...record,
+        ...(checksCallers(spec, image) && { checksCallers: true }),
+        commandDefaults: imageDefaults(image.config),
+      };
       await startInContainer({ sandbox, spec, image, site: this.#site, signal });
       sandbox.record = { ...sandbox.record, isReady: true };
       this.#records.write(spec.id, sandbox.record);

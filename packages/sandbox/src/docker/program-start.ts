@@ -2,10 +2,10 @@ import type { KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { CALLERS_LABEL, OWN_CONNECTIONS_KEY, OWN_CONNECTIONS_VARIABLE } from "@aenv/contract";
-import type { Listening, SandboxSpec } from "../engine/engine.ts";
+import type { SandboxSpec } from "../engine/engine.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { isInitError } from "../init/error.ts";
-import { healthPathOf, tellAddress } from "../spec/listening.ts";
+import { APPENDED, healthPathOf, tellAddress } from "../spec/listening.ts";
 import { containerProgram, type MainProgram, mainProgram } from "../spec/program.ts";
 import { callerDigest } from "./caller-key.ts";
 import type { DockerImage } from "./images.ts";
@@ -14,10 +14,6 @@ import type { DockerSandbox } from "./sandbox.ts";
 /** Where programs listen that the engine tells it: on the loopback interface of their own network namespace. */
 const HOST = "127.0.0.1";
 export const PROGRAM_PORT = 8081;
-export const APPENDED: Listening = { kind: "appended" };
-
-/** Why a start failed, without the sentence around it. */
-export class StartFailure extends Error {}
 
 /** Whether the program takes only connections that begin with the caller's key: the kit's runner, and the server of an image that says so. */
 export function checksCallers(spec: SandboxSpec, image: DockerImage): boolean {
@@ -36,13 +32,13 @@ export function programOf(spec: SandboxSpec, image: DockerImage, initKey: KeyObj
   const listening = spec.listening ?? APPENDED;
   if (spec.program !== undefined) {
     const program = containerProgram(spec.program, spec.variables, image.config);
-    if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
+    if (program === null) throw new Error("neither the sandbox nor its image names a program to run");
     return program;
   }
   if (listening.kind === "none" && spec.command.length === 0) return null;
   const told = listening.kind === "port" ? tellAddress(spec, { host: HOST, port: listening.port }) : spec;
   const program = mainProgram(told, image.config);
-  if (program === null) throw new StartFailure("neither the sandbox nor its image names a program to run");
+  if (program === null) throw new Error("neither the sandbox nor its image names a program to run");
   const digest = callerDigest(initKey, spec.id);
   if (isImageOfKit(spec, image))
     return { ...program, variables: { ...program.variables, [OWN_CONNECTIONS_VARIABLE]: `${OWN_CONNECTIONS_KEY}${digest}` } };
@@ -87,6 +83,6 @@ export async function startProgram(
   } catch (error) {
     if (!isInitError(error)) throw error;
     const why = error.code === "no_program" ? "no such program in the image" : error.message;
-    throw new StartFailure(`cannot run '${program.command[0]}': ${why}`);
+    throw new Error(`cannot run '${program.command[0]}': ${why}`);
   }
 }

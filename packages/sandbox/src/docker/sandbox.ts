@@ -13,17 +13,15 @@ import type {
 import { LastLines } from "../host/last-lines.ts";
 import { once } from "../host/once.ts";
 import { connectInit, type InitConnection } from "../init/connection.ts";
-import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
 import { SharedConnection } from "../init/shared-connection.ts";
-import type { LimitUse } from "../lifecycle/limit-watch.ts";
+import { type LimitUse, measuredUse } from "../lifecycle/limit-watch.ts";
+import { connectPort } from "../lifecycle/ports.ts";
 import { type DockerApi, isDockerError } from "./api.ts";
 import { callerGreeting } from "./caller-key.ts";
 import { Forwarder, isListening } from "./forwarder.ts";
 import { LogFrames } from "./log-frames.ts";
 import { type DockerRecord, initSocket, programSocket } from "./record.ts";
-
-const STATS_TIMEOUT_MS = 4_000;
 
 /** What its engine does for it. */
 export interface SandboxActions {
@@ -118,9 +116,7 @@ export class DockerSandbox implements Sandbox {
   /** What it has used; null if its init does not answer now. */
   async limitUse(): Promise<LimitUse | null> {
     if (this.hasExited) return null;
-    const stats = await (await this.#connection.get()).stats(AbortSignal.timeout(STATS_TIMEOUT_MS));
-    const { oomKills: outOfMemoryKills, processLimitHits, diskFreeKb, openFiles, openFilesLimit } = stats;
-    return { outOfMemoryKills, processLimitHits, diskFreeKb, openFiles, openFilesLimit };
+    return measuredUse(await this.#connection.get());
   }
 
   /** Serves `address`, unless another server of this home does. */
@@ -156,16 +152,8 @@ export class DockerSandbox implements Sandbox {
     return this.#log({ follow: "true", since: (Date.now() / 1_000).toFixed(3) }, signal);
   }
 
-  async #connect(port: number): Promise<Duplex> {
-    const closed = (cause?: unknown) =>
-      new PlatformError("sandbox.port_closed", `no process of sandbox '${this.id}' listens on port ${port}`, { cause });
-    if (this.hasExited) throw closed();
-    try {
-      return await (await this.#connection.get()).connect(port);
-    } catch (error) {
-      if (isInitError(error, "port_closed") || this.hasExited) throw closed(error);
-      throw error;
-    }
+  #connect(port: number): Promise<Duplex> {
+    return connectPort(this, port, async () => (await this.#connection.get()).connect(port));
   }
 
   async addFolder(folder: string, signal: AbortSignal): Promise<string> {

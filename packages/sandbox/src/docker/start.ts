@@ -12,6 +12,7 @@ import { waitUntilReady } from "../lifecycle/readiness.ts";
 import { startFailed } from "../lifecycle/start-errors.ts";
 import { startWithin } from "../lifecycle/start-limits.ts";
 import { DEFAULT_CAPABILITY_LIMIT } from "../spec/capabilities.ts";
+import { APPENDED } from "../spec/listening.ts";
 import { type DockerApi, isDockerError } from "./api.ts";
 import { assertCapable, assertNetworks } from "./checks.ts";
 import { containerConfig, containerName, INIT_SOCKET, seccompFile, seccompText } from "./container.ts";
@@ -21,7 +22,7 @@ import { writeEgressHint } from "./egress-hint.ts";
 import type { DockerImage } from "./images.ts";
 import type { DockerNetworks } from "./networks.ts";
 import type { DockerEngineOptions } from "./options.ts";
-import { APPENDED, describeTimeout, maxUserProcesses, programOf, StartFailure, startProgram } from "./program-start.ts";
+import { describeTimeout, maxUserProcesses, programOf, startProgram } from "./program-start.ts";
 import { initSocket, runFolder } from "./record.ts";
 import type { DockerSandbox } from "./sandbox.ts";
 import type { DockerVolumes } from "./volumes.ts";
@@ -67,7 +68,7 @@ export async function startInContainer(start: ContainerStart): Promise<void> {
   };
   try {
     await startWithin(limits, async (stop, fail) => {
-      sandbox.exited.then(({ reason }) => fail(() => new StartFailure(reason)));
+      sandbox.exited.then(({ reason }) => fail(() => new Error(reason)));
       await createContainer(start);
       stop.throwIfAborted();
       const init = await takeInit(sandbox, site.key, stop);

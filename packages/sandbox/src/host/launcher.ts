@@ -8,7 +8,7 @@ import { type InitConnection, type LaunchOptions, openConnection } from "../init
 import { initKeyArgument } from "../init/key.ts";
 import type { ProcessOutput } from "../init/process.ts";
 import { initProgram } from "../init/program.ts";
-import { identityOf, openProcessTable, type ProcessIdentity } from "./process-table.ts";
+import { identityNow, openProcessTable, type ProcessIdentity } from "./process-table.ts";
 
 /** Where programs of the machine are looked up. No other variable of this process, which may be a secret, reaches them. */
 export const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -102,10 +102,6 @@ async function use(): Promise<Pick<Launcher, "connection"> & Disposable> {
   };
 }
 
-function ownIdentity(): ProcessIdentity {
-  return identityOf(processTable, process.pid) ?? { pid: process.pid, start: "" };
-}
-
 function markOf({ pid, start }: ProcessIdentity): string {
   return `${pid}_${start}`;
 }
@@ -125,7 +121,7 @@ async function start(): Promise<Launcher> {
   // A session of its own: the end of a terminal is for this process, which still needs the launcher to clean up.
   const child = spawn(program, args, {
     cwd: "/",
-    env: { PATH: SYSTEM_PATH, [LAUNCHER_OF]: markOf(ownIdentity()) },
+    env: { PATH: SYSTEM_PATH, [LAUNCHER_OF]: markOf(identityNow(processTable, process.pid)) },
     detached: true,
     stdio: ["ignore", "ignore", "ignore", "pipe"],
   });

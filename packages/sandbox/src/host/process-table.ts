@@ -45,6 +45,11 @@ export function identityOf(table: ProcessTable, pid: number): ProcessIdentity | 
   return found === null || found.isZombie ? null : { pid, start: found.start };
 }
 
+/** That of a process that may have ended already: then no process has it. */
+export function identityNow(table: ProcessTable, pid: number): ProcessIdentity {
+  return identityOf(table, pid) ?? { pid, start: "" };
+}
+
 export function isRunning(table: ProcessTable, { pid, start }: ProcessIdentity): boolean {
   const found = table.find(pid);
   return found !== null && found.start === start && !found.isZombie;

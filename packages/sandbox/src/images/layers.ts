@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { PlatformError } from "@aenv/contract";
-import { identityOf, isRunning, openProcessTable, type ProcessTable } from "../host/process-table.ts";
+import { identityNow, isRunning, openProcessTable, type ProcessTable } from "../host/process-table.ts";
 import { removeTree } from "../host/remove-tree.ts";
 
 /** `sha256:…` is the digest of an image's uncompressed layer, `snapshot:…` a random id of a sandbox's changes. */
@@ -56,7 +56,7 @@ export class LayerStore {
     this.folder = join(folder, "layers");
     this.#uses = join(folder, "uses");
     this.#processes = processes;
-    const { pid, start } = identityOf(processes, process.pid) ?? { pid: process.pid, start: "" };
+    const { pid, start } = identityNow(processes, process.pid);
     this.#self = `${pid}_${start}`;
     for (const path of [this.folder, this.#uses]) mkdirSync(path, { recursive: true, mode: 0o700 });
   }

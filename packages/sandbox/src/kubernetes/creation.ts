@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { SandboxSpec } from "../engine/engine.ts";
 import { existsAlready } from "../lifecycle/start-errors.ts";
+import { APPENDED } from "../spec/listening.ts";
 import type { KubernetesApi } from "./api/client.ts";
 import { isKubernetesError } from "./api/error.ts";
 import type { KubernetesEngineOptions } from "./options.ts";
@@ -85,7 +86,7 @@ export class PodCreation {
 }
 
 function newState(spec: SandboxSpec, template: Pod, baseImage: string): PodState {
-  const listening = spec.listening ?? { kind: "appended" };
+  const listening = spec.listening ?? APPENDED;
   // Only the node knows the program of an image. It is the init's task if the sandbox names one, or needs none.
   const hasInit = spec.command.length > 0 || listening.kind === "none" || templateCommand(template).length > 0;
   return {

@@ -12,9 +12,9 @@ import type {
   SharedSandbox,
 } from "../engine/engine.ts";
 import { connectInit, type InitConnection } from "../init/connection.ts";
-import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
 import { SharedConnection } from "../init/shared-connection.ts";
+import { connectPort } from "../lifecycle/ports.ts";
 import type { PodLog } from "./log.ts";
 import { BUNDLES, INIT_PORT } from "./pod/pod.ts";
 import type { PodState } from "./pod/state.ts";
@@ -132,18 +132,10 @@ export class KubernetesSandbox implements Sandbox {
     return this.#parts.log.follow(signal, () => this.hasExited);
   }
 
-  async #connect(port: number, signal: AbortSignal): Promise<Duplex> {
-    const closed = (cause?: unknown) =>
-      new PlatformError("sandbox.port_closed", `no process of sandbox '${this.id}' listens on port ${port}`, { cause });
-    if (this.hasExited) throw closed();
-    try {
-      if (!this.state.hasInit) return await connectDirectly(this.ip, port, signal);
-      return await (await this.init()).connect(port);
-    } catch (error) {
-      const isRefused = isInitError(error, "port_closed") || (error as NodeJS.ErrnoException).code === "ECONNREFUSED";
-      if (isRefused || this.hasExited) throw closed(error);
-      throw error;
-    }
+  #connect(port: number, signal: AbortSignal): Promise<Duplex> {
+    return connectPort(this, port, async () =>
+      this.state.hasInit ? (await this.init()).connect(port) : connectDirectly(this.ip, port, signal),
+    );
   }
 
   /** Begins to copy a folder that will be added. If that fails, it is sent when it is added. */

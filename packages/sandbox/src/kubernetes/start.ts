@@ -8,7 +8,7 @@ import { readArchive } from "../init/folder.ts";
 import { connectStartingInit } from "../init/ready.ts";
 import { waitUntilReady } from "../lifecycle/readiness.ts";
 import { startWithin } from "../lifecycle/start-limits.ts";
-import { healthPathOf, outsideOnly, tellAddress } from "../spec/listening.ts";
+import { APPENDED, healthPathOf, outsideOnly, tellAddress } from "../spec/listening.ts";
 import { readDefaults } from "./defaults.ts";
 import { StartFailure } from "./failures.ts";
 import { templateCommand } from "./pod/container.ts";
@@ -40,7 +40,6 @@ interface Stage {
   detail: string;
 }
 
-const APPENDED: Listening = { kind: "appended" };
 /** Larger archives of folders are not read before they are sent. */
 const MAX_ARCHIVE_BYTES = 4 * 1024 * 1024;
 

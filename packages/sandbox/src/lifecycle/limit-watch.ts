@@ -1,4 +1,5 @@
 import type { ReachedLimit } from "../engine/engine.ts";
+import type { InitConnection } from "../init/connection.ts";
 import type { KnownLimits } from "../spec/limits.ts";
 import { PeriodicChecks } from "./periodic-checks.ts";
 
@@ -11,6 +12,15 @@ export interface LimitUse {
   /** Of the process with the most. */
   readonly openFiles: number | null;
   readonly openFilesLimit: number | null;
+}
+
+const STATS_TIMEOUT_MS = 4_000;
+
+/** What the init of a sandbox has measured. */
+export async function measuredUse(init: Pick<InitConnection, "stats">): Promise<LimitUse> {
+  const stats = await init.stats(AbortSignal.timeout(STATS_TIMEOUT_MS));
+  const { oomKills: outOfMemoryKills, processLimitHits, diskFreeKb, openFiles, openFilesLimit } = stats;
+  return { outOfMemoryKills, processLimitHits, diskFreeKb, openFiles, openFilesLimit };
 }
 
 type Limit = ReachedLimit["limit"];

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PlatformError, type Resources } from "@aenv/contract";
 import type { Architecture } from "../engine/architecture.ts";
 import type { SandboxRuntime } from "../engine/engine.ts";
-import { identityOf, isRunning, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
+import { identityNow, isRunning, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
 import type { InitConnection } from "../init/connection.ts";
 import { initKeyArgument } from "../init/key.ts";
@@ -154,8 +154,8 @@ export class Containers {
       );
       using announcement = way === "run" ? expectAnnouncement(this.logPath(id)) : null;
       const running = this.#run(written, way, signal, root).then(({ pid, fileServerPid }) => {
-        const fileServer = fileServerPid === undefined ? null : this.#identityOf(fileServerPid);
-        const complete = { ...written, process: this.#identityOf(pid), fileServer };
+        const fileServer = fileServerPid === undefined ? null : identityNow(this.#options.processes, fileServerPid);
+        const complete = { ...written, process: identityNow(this.#options.processes, pid), fileServer };
         written = complete;
         this.#records.write(id, complete);
         return complete;
@@ -362,11 +362,6 @@ export class Containers {
     };
     const [root] = await allDone([mounted(), grouped()]);
     return root;
-  }
-
-  /** Of a process that may have ended already. */
-  #identityOf(pid: number): ProcessIdentity {
-    return identityOf(this.#options.processes, pid) ?? { pid, start: "" };
   }
 
   async #configOf(

@@ -17,7 +17,7 @@ import {
   type SnapshotFidelity,
 } from "../engine/engine.ts";
 import { joined, once } from "../host/once.ts";
-import { identityOf, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
+import { identityNow, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { Records } from "../host/records.ts";
 import { initKeyArgument, openInitKey } from "../init/key.ts";
 import { EngineWork } from "../lifecycle/engine-work.ts";
@@ -26,6 +26,7 @@ import { PeriodicChecks } from "../lifecycle/periodic-checks.ts";
 import { assertValid } from "../lifecycle/spec-check.ts";
 import { Unseen } from "../lifecycle/unseen.ts";
 import { DEFAULT_PROCESSES } from "../spec/limits.ts";
+import { APPENDED } from "../spec/listening.ts";
 import { Adoption } from "./adoption.ts";
 import { type Container, type ContainerSpec, groupPathOf, hasLostFiles, homeKey, mappedFolder, newContainerId } from "./container.ts";
 import { type ContainerSource, containerFor } from "./container-choice.ts";
@@ -33,7 +34,7 @@ import { DEFAULTS, type OciEngineOptions, type OciSettings } from "./options.ts"
 import { mountDisk } from "./overlay/disk.ts";
 import { unmount } from "./overlay/mount.ts";
 import { openParts, type Parts } from "./parts.ts";
-import { APPENDED, addressOf, assertProgram, runProgram } from "./program-start.ts";
+import { addressOf, assertProgram, runProgram } from "./program-start.ts";
 import { openRuntime } from "./runtime/open.ts";
 import type { OciRuntime } from "./runtime/runtime.ts";
 import { OciSandbox, type SandboxRecord } from "./sandbox.ts";
@@ -123,7 +124,7 @@ export class OciEngine implements SandboxEngine {
     this.#folder = realpathSync(join(options.home, "oci"));
     this.#options = { ...DEFAULTS, ...options };
     this.commands = { key: openInitKey(options.home) };
-    this.#self = identityOf(this.#processes, process.pid) ?? { pid: process.pid, start: "" };
+    this.#self = identityNow(this.#processes, process.pid);
     this.#records = new Records(join(this.#folder, "sandboxes"), { noun: "sandbox", format: 1, self: this.#self });
     this.#adoption = new Adoption({
       records: this.#records,

@@ -7,7 +7,7 @@ import type { RemoteProcess } from "../init/process.ts";
 import { waitUntilReady } from "../lifecycle/readiness.ts";
 import { startFailed } from "../lifecycle/start-errors.ts";
 import { startWithin } from "../lifecycle/start-limits.ts";
-import { outsideOnly, tellAddress } from "../spec/listening.ts";
+import { APPENDED, outsideOnly, tellAddress } from "../spec/listening.ts";
 import { mainProgram } from "../spec/program.ts";
 import { type Container, initAddress } from "./container.ts";
 import type { OciSandbox, SandboxRecord } from "./sandbox.ts";
@@ -129,9 +129,6 @@ async function untilReady(
     );
   });
 }
-
-/** The default: the engine appends the address to the command. */
-export const APPENDED: Listening = { kind: "appended" };
 
 export function addressOf(listening: Listening, { network }: Container): SandboxAddress {
   const host = network.address;

@@ -1,8 +1,6 @@
 import { appendFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
-import { PlatformError } from "@aenv/contract";
 import type {
-  CommandDefaults,
   Sandbox,
   SandboxAddress,
   SandboxCommands,
@@ -20,8 +18,10 @@ import { SandboxLog } from "../host/sandbox-log.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
 import type { ProcessEnding, RemoteProcess } from "../init/process.ts";
-import type { LimitUse } from "../lifecycle/limit-watch.ts";
+import { type LimitUse, measuredUse } from "../lifecycle/limit-watch.ts";
+import { portClosed } from "../lifecycle/ports.ts";
 import type { KnownLimits } from "../spec/limits.ts";
+import { imageDefaults, variablesOf } from "../spec/program.ts";
 import { type Container, INIT_PORT, initAddress } from "./container.ts";
 import { describeEnding } from "./ending.ts";
 import { nextState, type SandboxEvent, type SandboxState, STARTED } from "./sandbox-state.ts";
@@ -61,7 +61,6 @@ const MAX_VARIABLES_BYTES = 8 * 2 ** 20;
 const REASON_LINES = 40;
 /** Between two measurements of its use; measuring itself takes some. */
 const QUIET_CPU_MS = { runc: 20, runsc: 100 } as const;
-const STATS_TIMEOUT_MS = 4_000;
 
 /** A container in which a program runs, created by this engine or adopted from an earlier one. */
 export class OciSandbox implements Sandbox {
@@ -101,7 +100,7 @@ export class OciSandbox implements Sandbox {
     this.container = container;
     this.labels = record.labels;
     this.address = address;
-    this.commands = { address: initAddress(container.network), defaults: commandDefaults(container) };
+    this.commands = { address: initAddress(container.network), defaults: imageDefaults(container.record.files.config) };
     this.snapshots = {
       fidelities: container.record.runtime === "runsc" ? ["files", "memory"] : ["files"],
       take: (fidelity, signal) => this.#takeSnapshot(fidelity, signal),
@@ -234,8 +233,8 @@ export class OciSandbox implements Sandbox {
     if (this.#quietMeasurements > 1 || (await group.isFrozen())) return null;
     const { outOfMemoryKills, processLimitHits } = usage;
     const unknown = { diskFreeKb: null, openFiles: null, openFilesLimit: null };
-    const stats = await init.stats(AbortSignal.timeout(STATS_TIMEOUT_MS)).catch(() => unknown);
-    return { outOfMemoryKills, processLimitHits, ...pick(stats) };
+    // The control group counts what the init cannot see.
+    return { ...(await measuredUse(init).catch(() => unknown)), outOfMemoryKills, processLimitHits };
   }
 
   async programVariables(): Promise<Readonly<Record<string, string>>> {
@@ -247,7 +246,7 @@ export class OciSandbox implements Sandbox {
       .toString("utf8")
       .split("\0")
       .filter((one) => one.includes("="));
-    return Object.fromEntries(pairs.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]));
+    return variablesOf(pairs);
   }
 
   /** One at a time: each freezes and thaws the sandbox, and may exchange its root. */
@@ -289,19 +288,4 @@ export class OciSandbox implements Sandbox {
     // What fails now is done by `destroy`.
     await this.release().catch(() => undefined);
   }
-}
-
-function commandDefaults({ record }: Container): CommandDefaults {
-  const { config } = record.files;
-  const variables = (config?.variables ?? []).map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]);
-  const user = config?.user ?? "";
-  return { cwd: config?.workingDirectory ?? "/", env: Object.fromEntries(variables), ...(user !== "" && { user }) };
-}
-
-function pick({ diskFreeKb, openFiles, openFilesLimit }: Pick<LimitUse, "diskFreeKb" | "openFiles" | "openFilesLimit">) {
-  return { diskFreeKb, openFiles, openFilesLimit };
-}
-
-function portClosed(id: string, port: number, cause?: unknown): PlatformError {
-  return new PlatformError("sandbox.port_closed", `no process of sandbox '${id}' listens on port ${port}`, { cause });
 }

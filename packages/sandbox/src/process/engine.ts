@@ -15,7 +15,7 @@ import {
 import { ControlGroups, createGroup, endGroup, removeGroup } from "../host/control-groups.ts";
 import type { ProcessEnd } from "../host/exit-reason.ts";
 import { joined } from "../host/once.ts";
-import { isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
+import { identityNow, isRunning, openProcessTable, type ProcessIdentity, type ProcessTable } from "../host/process-table.ts";
 import { socketFor } from "../host/socket-path.ts";
 import { openInitKey } from "../init/key.ts";
 import { connectStartingInit } from "../init/ready.ts";
@@ -25,7 +25,7 @@ import { waitUntilAnswering, waitUntilReady } from "../lifecycle/readiness.ts";
 import { assertValid, unsupported } from "../lifecycle/spec-check.ts";
 import { startFailed } from "../lifecycle/start-errors.ts";
 import { startWithin } from "../lifecycle/start-limits.ts";
-import { healthPathOf } from "../spec/listening.ts";
+import { APPENDED, healthPathOf } from "../spec/listening.ts";
 import { copyFolder } from "./copy-folder.ts";
 import { readGivenVariables } from "./given-variables.ts";
 import { initAddressOf, launchInit } from "./init.ts";
@@ -92,7 +92,7 @@ export class ProcessEngine implements SandboxEngine {
     const folder = realpathSync(join(home, "sandboxes"));
     this.#options = { ...defaults, path: defaultPath(), runtimeFolder: tmpdir(), ...options };
     if (this.#options.useInit) this.commands = { key: openInitKey(home) };
-    this.#self = { pid: process.pid, start: this.#table.find(process.pid)?.start ?? "" };
+    this.#self = identityNow(this.#table, process.pid);
     this.#folders = new SandboxFolders(folder, this.#self);
     this.#groups = this.#options.useControlGroups ? ControlGroups.open(folder) : null;
   }
@@ -373,7 +373,7 @@ function isAlive(record: SandboxRecord | null, table: ProcessTable): record is S
   return record?.isReady === true && record.process !== null && isRunning(table, record.process);
 }
 
-function describeTimeout({ record, log }: ProcessSandbox, { startTimeoutMs, listening = { kind: "appended" } }: SandboxSpec): string {
+function describeTimeout({ record, log }: ProcessSandbox, { startTimeoutMs, listening = APPENDED }: SandboxSpec): string {
   const state =
     record.port !== undefined
       ? `the program did not answer GET ${healthPathOf(listening)} on port ${record.port}`

@@ -1,6 +1,9 @@
 import { OWN_CONNECTIONS_VARIABLE } from "@aenv/contract";
 import type { Listening, SandboxSpec } from "../engine/engine.ts";
 
+/** The default: the engine appends the address to the command. */
+export const APPENDED = { kind: "appended" } as const satisfies Listening;
+
 /** Where a program must listen. */
 export interface ListenAddress {
   readonly host: string;

@@ -1,4 +1,4 @@
-import type { SandboxProgram, SandboxSpec } from "../engine/engine.ts";
+import type { CommandDefaults, SandboxProgram, SandboxSpec } from "../engine/engine.ts";
 import type { ImageConfig } from "../images/layout.ts";
 
 /** What the init is asked to start in a sandbox. */
@@ -14,16 +14,23 @@ export interface MainProgram {
 export function mainProgram(spec: Pick<SandboxSpec, "command" | "variables">, image: ImageConfig | null): MainProgram | null {
   const command = spec.command.length > 0 ? spec.command : (image?.command ?? []);
   if (command.length === 0) return null;
-  const ofImage = (image?.variables ?? []).map((variable) => [
-    variable.slice(0, variable.indexOf("=")),
-    variable.slice(variable.indexOf("=") + 1),
-  ]);
   return {
     command,
-    variables: { ...Object.fromEntries(ofImage), ...spec.variables },
+    variables: { ...variablesOf(image?.variables ?? []), ...spec.variables },
     workingDirectory: image?.workingDirectory ?? "/",
     user: image?.user ?? "",
   };
+}
+
+/** What commands in a sandbox with the image have unless they say otherwise. */
+export function imageDefaults(image: ImageConfig | null): CommandDefaults {
+  const { workingDirectory: cwd = "/", variables = [], user = "" } = image ?? {};
+  return { cwd, env: variablesOf(variables), ...(user !== "" && { user }) };
+}
+
+/** Reads a list of `NAME=value`. */
+export function variablesOf(list: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(list.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]));
 }
 
 /** What a container of the image would run with these changes: another entry point replaces the command too. Null if there is nothing to run. */

@@ -1,4 +1,5 @@
 import type { SandboxSpec } from "../../engine/engine.ts";
+import { APPENDED } from "../../spec/listening.ts";
 
 /** The variable with the address of the pod, which is known when its container starts. */
 export const POD_IP = "AENV_POD_IP";
@@ -10,8 +11,6 @@ export const POD_IP = "AENV_POD_IP";
 export function startsEarly({ startsEarly = false, command, listening, folder, image }: SandboxSpec): boolean {
   return startsEarly && command.length > 0 && folder === undefined && image === undefined && (listening ?? APPENDED).kind === "appended";
 }
-
-const APPENDED = { kind: "appended" } as const;
 
 /** A word of a command that the node does not take for a reference to a variable. */
 export function literal(word: string): string {

@@ -1,5 +1,5 @@
 import type { SandboxSpec } from "../../engine/engine.ts";
-import { healthPathOf } from "../../spec/listening.ts";
+import { APPENDED, healthPathOf } from "../../spec/listening.ts";
 import { INIT_PATH } from "../../spec/mounts.ts";
 import {
   BASE_INIT,
@@ -145,7 +145,7 @@ function mainContainer(
 ): Container {
   const { livenessProbe, command, args = [], ...rest } = template;
   const allArgs = [...args, ...(spec.arguments ?? [])];
-  const listening = spec.listening ?? { kind: "appended" };
+  const listening = spec.listening ?? APPENDED;
   const init = initCommand(image === baseImage, INIT_PORT, initKey);
   const probe = { httpGet: { path: healthPathOf(listening), port: state.port }, periodSeconds: 10, timeoutSeconds: 5 };
   return {
