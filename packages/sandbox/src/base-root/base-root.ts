@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { TarEntry } from "@aenv/contract";
 import { PlatformError, TAR_END, tarEntryHeader, tarPaddingBytes } from "@aenv/contract";
+import { once } from "../host/once.ts";
 import type { LayerId, LayerStore } from "../images/layers.ts";
 import { unpackStream } from "../images/unpack/archive.ts";
 import { type RootFile, rootFiles } from "./files.ts";
@@ -49,15 +50,7 @@ export async function openBaseRoot({ folder, runner, nodePath = process.execPath
 /** Opens the files of sandboxes without an image at the first call, and again after a failure. */
 export function openBaseOnce(engine: string, home: string, runnerCode: (() => Promise<string>) | undefined): () => Promise<BaseRoot> {
   if (runnerCode === undefined) throw new PlatformError("internal", `the engine ${engine} needs the code of the runner`);
-  let opening: Promise<BaseRoot> | undefined;
-  const open = async () => openBaseRoot({ folder: join(home, "base-root"), runner: await runnerCode() });
-  return () => {
-    opening ??= open().catch((error: unknown) => {
-      opening = undefined;
-      throw error;
-    });
-    return opening;
-  };
+  return once(async () => openBaseRoot({ folder: join(home, "base-root"), runner: await runnerCode() }));
 }
 
 /** Debian's Node has some of its modules in /usr/share. */
