@@ -1,8 +1,9 @@
 import { defineEnvironment, type EnvironmentDefinition } from "@aenv/kit";
 import type { Domain, DomainDefinition } from "../core/domain.ts";
 import { agentCall } from "../core/messages/messages.ts";
-import { type ActionResult, Episode, type EpisodeRecord } from "./episode.ts";
+import { type ActionResult, Episode } from "./episode.ts";
 import { observationOf, promptOf, solutionOf, statusOf } from "./parts.ts";
+import type { EpisodeRecord } from "./record.ts";
 import { checkNames, DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
 import { toolsOfDomain, toolsOfEpisode } from "./tools.ts";
 

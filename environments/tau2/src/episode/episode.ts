@@ -1,38 +1,20 @@
 import { isBlank, strip } from "@aenv/benchmark";
-import { type AgentAction, Gym, type Speech } from "../conversation/gym.ts";
+import { type AgentAction, Gym } from "../conversation/gym.ts";
 import { STOP_TOKEN } from "../conversation/history.ts";
 import type { Participant } from "../conversation/orchestrator.ts";
 import type { Domain } from "../core/domain.ts";
 import { parseAction } from "../core/messages/action.ts";
-import { agentCall, type Message, type ToolCall } from "../core/messages/messages.ts";
+import type { Message, ToolCall } from "../core/messages/messages.ts";
 import { printScenario, type Task } from "../core/tasks.ts";
 import type { JsonSchema } from "../core/tools/parameters.ts";
 import { userTools } from "../core/user-prompt.ts";
 import { ModelJudge } from "../llm/judge.ts";
-import { type RecordedReply, RecordedUser } from "../llm/recorded-user.ts";
+import { RecordedUser } from "../llm/recorded-user.ts";
 import { UserSimulator } from "../llm/user.ts";
 import { agentPrompt, readPrompts, userPrompt } from "../prompts/prompts.ts";
 import { schemaOf } from "../prompts/tool-schemas.ts";
-import { readJson } from "../python/json/reader.ts";
-import { writeJson } from "../python/json/writer.ts";
-import { Dict } from "../python/values/values.ts";
+import { type EpisodeRecord, fromRecord, toRecord } from "./record.ts";
 import type { Settings } from "./settings.ts";
-
-/** A recorded episode: its actions and the user's replies. Replaying them gives the same state. */
-export interface EpisodeRecord {
-  readonly domain: string;
-  readonly taskId: string;
-  readonly isSolo: boolean;
-  readonly maxSteps: number;
-  readonly actions: readonly RecordedAction[];
-  /** Null if no model plays the user. */
-  readonly replies: readonly RecordedReply[] | null;
-  readonly rewards: readonly (number | null)[];
-  readonly unscored: string | null;
-}
-
-/** The text of an action, words, or a call; its arguments are JSON text, which keeps ints and floats apart. */
-export type RecordedAction = string | Speech | { readonly name: string; readonly arguments: string; readonly words?: string };
 
 export interface ActionResult {
   readonly observation: string;
@@ -271,20 +253,6 @@ function isMessageToUser(action: AgentAction): boolean {
 
 function isCall(action: AgentAction): action is ToolCall {
   return typeof action === "object" && "name" in action;
-}
-
-function toRecord(action: AgentAction): RecordedAction {
-  if (typeof action === "string" || "say" in action) return action;
-  if ("words" in action) return { name: action.call.name, arguments: writeJson(action.call.arguments), words: action.words };
-  return { name: action.name, arguments: writeJson(action.arguments) };
-}
-
-function fromRecord(action: RecordedAction): AgentAction {
-  if (typeof action === "string" || "say" in action) return action;
-  const args = readJson(action.arguments);
-  if (!(args instanceof Dict)) throw new Error(`the recorded arguments of '${action.name}' are not a JSON object`);
-  const call = agentCall(action.name, args);
-  return action.words === undefined ? call : { call, words: action.words };
 }
 
 function liveUser(domain: Domain, task: Task, { user }: Settings): Participant {

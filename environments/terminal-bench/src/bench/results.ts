@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { BenchRun, ResultsOptions } from "@aenv/kit";
@@ -12,7 +11,6 @@ import { writeJob, writeLock, writeTrial, writeTrialConfig } from "../results/jo
 import { type JobResult, jobResultOf } from "../results/job-result.ts";
 import { writeJson } from "../results/json.ts";
 import { jobLock, type LockedTrial } from "../results/lock.ts";
-import { trialName } from "../results/names.ts";
 import { trialResultOf } from "../results/report.ts";
 import { trialConfig } from "../results/trial-config.ts";
 import type { TrialResult } from "../results/trial-result.ts";
@@ -21,6 +19,7 @@ import { NO_MULTIPLIERS } from "../trial/plan/timeouts.ts";
 import type { TrialReport } from "../trial/report.ts";
 import { type VerifierMode, verifierMode } from "../verifier/mode.ts";
 import type { FinishedEpisode } from "./episode.ts";
+import { nameOf, uuidOf } from "./ids.ts";
 import { openMetrics } from "./metrics.ts";
 import { openTb1Files } from "./tb1-files.ts";
 
@@ -116,10 +115,6 @@ function modeOf({ steps, config }: Task): VerifierMode | null {
   return steps.length > 0 ? null : verifierMode(config, null);
 }
 
-function nameOf(task: Task, run: BenchRun, taskId: string, sample: number): string {
-  return trialName(task.shortName, randomOf(`${run.id} ${taskId} ${sample}`));
-}
-
 function configOf({ task, source, run, folder, name }: Omit<Written, "episode">): Record<string, unknown> {
   return trialConfig({
     task: { path: task.folder, source },
@@ -190,16 +185,4 @@ function agentResult({ trajectory: { usage, cost } }: FinishedEpisode): TrialRes
     rollout_details: null,
     metadata: null,
   };
-}
-
-/** The same numbers for the same text, so that a run that goes on writes to the same folders. */
-function randomOf(text: string): () => number {
-  const bytes = createHash("sha256").update(text).digest();
-  let at = 0;
-  return () => (bytes[at++ % bytes.length] ?? 0) / 256;
-}
-
-function uuidOf(text: string): string {
-  const hex = createHash("sha256").update(text).digest("hex");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { nearestName, type OpenSandboxOptions } from "@aenv/kit";
-import type { VerifySettings } from "../trial/verify.ts";
+import type { VerifySettings } from "../trial/run-tests.ts";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 

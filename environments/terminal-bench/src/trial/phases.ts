@@ -9,9 +9,10 @@ import type { ManifestEntry } from "./plan/artifacts.ts";
 import { isSamePolicy, type NetworkPolicy } from "./plan/network.ts";
 import type { RunSettings, StepPlan } from "./plan/plan.ts";
 import type { Interval, StepReport } from "./report.ts";
+import type { Verification, VerifySettings } from "./run-tests.ts";
 import type { TrialSandbox } from "./sandbox.ts";
 import { keepBakedTests, type MainOptions, mainOptions, prepareSandbox, prepareStep } from "./start.ts";
-import { type CollectedArtifact, type Verification, type VerifySettings, verifySeparate, verifyShared } from "./verify.ts";
+import { type CollectedArtifact, verifySeparate, verifyShared } from "./verify.ts";
 
 /** The sandboxes of a trial. */
 export interface Sandboxes {
@@ -80,16 +81,17 @@ export async function finishStep(parts: TrialParts, plan: StepPlan, agentExecuti
 async function verify(parts: TrialParts, plan: StepPlan, manifest: readonly ManifestEntry[], output: OutputFolder): Promise<Verification> {
   const { task, settings, sandboxes, options, bakedTests } = parts;
   const { verifier, network } = plan;
+  const run = { plan: verifier, options, output, settings };
   if (verifier.environment === null) {
     if (sandboxes.startCopy !== undefined) return verifyCopy(parts, sandboxes.startCopy, plan, output);
-    return withNetwork(sandboxes.agent, plan, () => verifyShared(sandboxes.agent, verifier, bakedTests, options, output, settings));
+    return withNetwork(sandboxes.agent, plan, () => verifyShared({ ...run, sandbox: sandboxes.agent }, bakedTests));
   }
   const own = verifierTask(task, verifier.environment);
   const ownOptions = mainOptions(own, settings, settings.host);
   const sandbox = await sandboxes.startVerifier(own, network.verifier);
   try {
     await prepareSandbox(own, sandbox, ownOptions, settings.clock);
-    return await verifySeparate(sandbox, verifier, collected(plan, manifest, output), ownOptions, output, settings);
+    return await verifySeparate({ ...run, sandbox, options: ownOptions }, collected(plan, manifest, output));
   } finally {
     await sandbox.stop();
   }
@@ -108,7 +110,7 @@ async function verifyCopy(
       bakedTests = await keepBakedTests(fresh);
     });
     try {
-      return await verifyShared(sandbox, verifier, bakedTests, options, output, settings);
+      return await verifyShared({ sandbox, plan: verifier, options, output, settings }, bakedTests);
     } finally {
       await sandbox.stop();
     }

@@ -1,7 +1,7 @@
 import type { Task } from "../task/model.ts";
 import type { ManifestEntry } from "./plan/artifacts.ts";
 import { type StepOutcome, trialRewards } from "./plan/stop.ts";
-import type { Verification } from "./verify.ts";
+import type { Verification } from "./run-tests.ts";
 
 export interface Interval {
   readonly startedAt: number;

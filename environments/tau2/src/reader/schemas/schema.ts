@@ -1,13 +1,12 @@
 import { isEllipsis } from "../../python/syntax/expression.ts";
 import { type Call, findKeyword, type Node } from "../../python/syntax/node.ts";
 import { ReaderError } from "../error.ts";
-import { evaluate, type Json } from "../python/constants.ts";
+import { evaluate } from "../python/constants.ts";
 import { cleanIndent } from "../python/docstring.ts";
 import type { Class } from "../python/module.ts";
 import type { Project, Scope } from "../python/project.ts";
 import { parseExpression } from "../python/source.ts";
-
-export type Schema = { [key: string]: Json };
+import { genericName, isReference, LIMITS, literal, type Schema, simpleSchema, sorted, titleOf } from "./json-schema.ts";
 
 /** One field of a model, or one parameter of a tool. */
 export interface Field {
@@ -17,39 +16,6 @@ export interface Field {
   description: string | null;
   scope: Scope;
 }
-
-const SIMPLE = new Map<string, Schema>(
-  Object.entries({
-    str: { type: "string" },
-    int: { type: "integer" },
-    float: { type: "number" },
-    bool: { type: "boolean" },
-    None: { type: "null" },
-    Any: {},
-    object: {},
-    list: { items: {}, type: "array" },
-    dict: { additionalProperties: true, type: "object" },
-    tuple: { items: {}, type: "array" },
-    set: { items: {}, type: "array", uniqueItems: true },
-    date: { format: "date", type: "string" },
-    datetime: { format: "date-time", type: "string" },
-    Decimal: { anyOf: [{ type: "number" }, { type: "string" }] },
-  }),
-);
-const ALIASES = new Map(
-  Object.entries({
-    List: "list",
-    Sequence: "list",
-    Iterable: "list",
-    Dict: "dict",
-    Mapping: "dict",
-    Tuple: "tuple",
-    Set: "set",
-  }),
-);
-const LIMITS = new Map(
-  Object.entries({ ge: "minimum", gt: "exclusiveMinimum", le: "maximum", lt: "exclusiveMaximum", pattern: "pattern" }),
-);
 
 /** Writes JSON Schemas of Python types exactly as pydantic does, including titles, definitions and key order. */
 export class SchemaWriter {
@@ -129,9 +95,9 @@ export class SchemaWriter {
     if (meaning.kind === "class") return this.#reference(meaning.class, meaning.scope, expression);
     if (meaning.kind === "alias") return this.#project.follow(meaning, () => this.#type(meaning.value, meaning.scope));
     const name = meaning.name.split(".").at(-1) as string;
-    const simple = SIMPLE.get(ALIASES.get(name) ?? name);
-    if (!simple) throw unread(`the type ${meaning.name}`, expression, scope);
-    return structuredClone(simple);
+    const simple = simpleSchema(name);
+    if (simple === null) throw unread(`the type ${meaning.name}`, expression, scope);
+    return simple;
   }
 
   #generic(expression: Node & { kind: "subscript" }, scope: Scope): Schema {
@@ -140,7 +106,7 @@ export class SchemaWriter {
     const name = meaning.kind === "external" ? (meaning.name.split(".").at(-1) as string) : "";
     const [first, second] = items;
     if (!first) throw unread("this annotation", expression, scope);
-    switch (ALIASES.get(name) ?? name) {
+    switch (genericName(name)) {
       case "Optional":
         return this.#union([first, { kind: "constant", value: null, line: of.line }], scope);
       case "Union":
@@ -236,40 +202,6 @@ function fieldsOf(classes: readonly { class: Class; scope: Scope }[]): Field[] {
 function isClassVariable(annotation: Node): boolean {
   const of = annotation.kind === "subscript" ? annotation.of : annotation;
   return (of.kind === "name" || of.kind === "attribute") && of.name === "ClassVar";
-}
-
-function literal(values: readonly Json[]): Schema {
-  const types = new Set(values.map((value) => (Number.isInteger(value) ? "integer" : value === null ? "null" : typeof value)));
-  const type = types.size === 1 ? { type: [...types][0] as string } : {};
-  return values.length === 1 ? { const: values[0] as Json, ...type } : { enum: [...values], ...type };
-}
-
-/** Whether the type is a reference, or a reference or null; such a field gets no title. */
-function isReference(type: Schema): boolean {
-  const kinds = Array.isArray(type.anyOf) ? (type.anyOf as Schema[]).filter((kind) => kind.type !== "null") : [type];
-  const isNullable = Array.isArray(type.anyOf) && kinds.length < type.anyOf.length;
-  return "$ref" in type || (isNullable && kinds.length === 1 && kinds[0] !== undefined && "$ref" in kinds[0]);
-}
-
-/** `line_id` is "Line Id". */
-function titleOf(name: string): string {
-  const words = name.replace(/\p{L}+/gu, (word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase());
-  return words.replaceAll("_", " ").trim();
-}
-
-/** Sorts keys, except the properties of objects, which keep the source's order. */
-function sorted(schema: Schema, keepsOrder = false): Schema {
-  const entries = Object.entries(schema).map(([key, value]): [string, Json] => {
-    if (key === "default" && !keepsOrder) return [key, value];
-    return [key, sortedValue(value, key === "properties" && !keepsOrder)];
-  });
-  if (!keepsOrder) entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries);
-}
-
-function sortedValue(value: Json, keepsOrder: boolean): Json {
-  if (Array.isArray(value)) return value.map((item) => sortedValue(item, false));
-  return value !== null && typeof value === "object" ? sorted(value, keepsOrder) : value;
 }
 
 function unread(what: string, expression: Node, scope: Scope): ReaderError {

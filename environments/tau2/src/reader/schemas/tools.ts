@@ -4,7 +4,8 @@ import { evaluate } from "../python/constants.ts";
 import { readDocstring } from "../python/docstring.ts";
 import type { Class, Method } from "../python/module.ts";
 import { type Project, pathOf, type Scope } from "../python/project.ts";
-import { type Schema, SchemaWriter } from "./schema.ts";
+import type { Schema } from "./json-schema.ts";
+import { SchemaWriter } from "./schema.ts";
 
 export type Requestor = "assistant" | "user";
 
