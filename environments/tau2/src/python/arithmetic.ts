@@ -11,7 +11,6 @@ const MAX_BITS = 4_000_000;
 export const add = (a: PyValue, b: PyValue): PyValue => operate(a, "+", b);
 export const subtract = (a: PyValue, b: PyValue): PyValue => operate(a, "-", b);
 export const multiply = (a: PyValue, b: PyValue): PyValue => operate(a, "*", b);
-export const divide = (a: PyValue, b: PyValue): PyValue => operate(a, "/", b);
 
 /** `a operator b` with Python's results and errors. */
 export function operate(a: PyValue, operator: Operator, b: PyValue): PyValue {

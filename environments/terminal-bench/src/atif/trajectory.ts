@@ -3,10 +3,8 @@ import { type Field, InvalidValue, optional, refine, withDefault } from "../fiel
 import { oneOf, text } from "../fields/scalars.ts";
 import { type AtifStep, agent, extra, finalMetrics, step } from "./schema.ts";
 
-/** The versions that the recorded reference accepts. */
-export const REFERENCE_VERSIONS = [0, 1, 2, 3, 4, 5, 6, 7].map((minor) => `ATIF-v1.${minor}`);
-/** Those, and the version that later releases write. */
-export const KNOWN_VERSIONS = [...REFERENCE_VERSIONS, "ATIF-v1.8"];
+/** From the oldest one to the one that later releases write. */
+export const KNOWN_VERSIONS = [0, 1, 2, 3, 4, 5, 6, 7, 8].map((minor) => `ATIF-v1.${minor}`);
 
 export interface AtifTrajectory {
   readonly schema_version: string;

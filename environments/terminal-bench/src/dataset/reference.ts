@@ -11,19 +11,12 @@ export interface PackageReference {
   readonly value: string;
 }
 
-const TAG = /^(?!sha256:)(?![0-9]+$)[a-z0-9][a-z0-9.-]*$/;
-
 /** `org/name[@ref]`. Throws `InvalidValue`. */
 export function parsePackageReference(text: string): PackageReference {
   const at = text.lastIndexOf("@");
   const name = parsePackageName(at < 0 ? text : text.slice(0, at));
   const ref = at < 0 ? "latest" : text.slice(at + 1);
   return { name, ref, ...parseRef(ref) };
-}
-
-/** Whether a new tag may have this name. */
-export function isTagName(tag: string): boolean {
-  return TAG.test(tag);
 }
 
 function parseRef(ref: string): Pick<PackageReference, "type" | "value"> {

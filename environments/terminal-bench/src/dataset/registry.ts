@@ -35,30 +35,3 @@ export function findDataset(registry: readonly RegistryDataset[], reference: str
   const versions = candidates.map((dataset) => dataset.version).join(", ");
   throw new InvalidValue("", `the dataset '${name}' has no version '${version}'; it has: ${versions}`);
 }
-
-const tb1Dataset = object({
-  name: text,
-  version: text,
-  description: optional(text),
-  terminal_bench_version: text,
-  github_url: text,
-  dataset_path: text,
-  branch: text,
-  commit_hash: text,
-  task_id_subset: optional(list(text)),
-});
-
-export type Tb1RegistryDataset = ReturnType<typeof tb1Dataset.parse>;
-
-/** A registry of Terminal-Bench 1, whose datasets are branches of repositories. */
-export function parseTb1Registry(source: string): readonly Tb1RegistryDataset[] {
-  return list(tb1Dataset).parse(JSON.parse(source), "");
-}
-
-/** The dataset that `name==version` means. */
-export function findTb1Dataset(registry: readonly Tb1RegistryDataset[], reference: string): Tb1RegistryDataset {
-  const [name, version] = reference.split("==");
-  const found = registry.find((dataset) => dataset.name === name && dataset.version === version);
-  if (found === undefined) throw new InvalidValue("", `the registry has no dataset '${reference}'; write name==version`);
-  return found;
-}

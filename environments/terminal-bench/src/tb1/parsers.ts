@@ -39,11 +39,7 @@ export function parseTestLog(parser: ParserName, log: string): TestResults | nul
 
 /** Whether all tests passed. An empty map is not a success; the reference takes it for one. */
 export function isResolved(results: TestResults): boolean {
-  return results.size > 0 && isResolvedUpstream(results);
-}
-
-export function isResolvedUpstream(results: TestResults): boolean {
-  return [...results.values()].every((result) => result === "passed");
+  return results.size > 0 && [...results.values()].every((result) => result === "passed");
 }
 
 /** The log of a command as text that can be parsed: LF, without terminal sequences. */

@@ -53,11 +53,6 @@ export function environmentField(edition: Edition): Field<EnvironmentConfig> {
   return before(withoutLegacyKeys, checkedHosts(object(shape(edition)), edition));
 }
 
-/** The number of chips of a topology: 8 for `2x4`. */
-export function chipCount(topology: string): number {
-  return topology.split("x").reduce((product, part) => product * Number(part), 1);
-}
-
 /** Old keys in their current form: `memory = "2G"`, `allow_internet = false`. */
 function withoutLegacyKeys(value: unknown, at: string): unknown {
   if (!isTable(value)) return value;

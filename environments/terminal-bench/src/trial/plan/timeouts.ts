@@ -15,9 +15,6 @@ export const NO_MULTIPLIERS: TimeoutMultipliers = {
   environment_build_timeout_multiplier: null,
 };
 
-/** The installation of an agent that names no limit. */
-export const AGENT_SETUP_TIMEOUT_SEC = 360;
-
 export interface TimeoutLimits {
   /** Of the run; 0 means none. */
   readonly override: number | null;
