@@ -1,13 +1,10 @@
-import { PyOpaque } from "../values/values.ts";
-import { TokenCursor } from "./cursor.ts";
+import { AtomParser, code, NO_STAR } from "./atoms.ts";
 import { PythonSyntaxError } from "./error.ts";
-import { checkFormatted } from "./formatted.ts";
 import type { Call, Keyword, Node } from "./node.ts";
-import { type Token, tokenize } from "./tokens.ts";
+import { tokenize } from "./tokens.ts";
 
 const COMPARISONS = ["==", "!=", "<", "<=", ">", ">="];
 const BINARY = [["|"], ["^"], ["&"], ["<<", ">>"], ["+", "-"], ["*", "/", "//", "%", "@"]];
-const NO_STAR = "cannot use starred expression here";
 
 /** Parses one expression. */
 export function parsePython(source: string): Node {
@@ -45,40 +42,32 @@ export function shallow<T>(read: () => T): T {
 }
 
 /** The grammar of expressions, by recursive descent. */
-export class ExpressionParser extends TokenCursor {
-  readonly #explains: boolean;
-
-  /** With `explains`, parentheses that begin with `**` are read to their end, because Python has a message of its own for them. */
-  constructor(tokens: readonly Token[], at = 0, explains = true) {
-    super(tokens, at);
-    this.#explains = explains;
-  }
-
+export class ExpressionParser extends AtomParser {
   /** One expression, or a tuple without parentheses. */
   expressions(): Node {
     const { line } = this;
-    const first = this.#starOr(() => this.expression());
+    const first = this.starOr(() => this.expression());
     if (!this.is(",")) {
       if (first.kind === "star") throw new PythonSyntaxError(NO_STAR, line);
       return first;
     }
     const items = [first];
-    while (this.take(",") && this.#startsExpression()) items.push(this.#starOr(() => this.expression()));
+    while (this.take(",") && this.startsExpression()) items.push(this.starOr(() => this.expression()));
     return { kind: "tuple", items, line };
   }
 
   expression(): Node {
     const { line } = this;
     if (this.take("lambda")) return this.#lambda(line);
-    const value = this.#disjunction();
+    const value = this.condition();
     if (!this.take("if")) return value;
-    this.#disjunction();
+    this.condition();
     this.expect("else");
     this.expression();
     return code("conditional", line);
   }
 
-  #disjunction(): Node {
+  protected condition(): Node {
     return this.#either("or", () => this.#either("and", () => this.#inversion()));
   }
 
@@ -118,6 +107,10 @@ export class ExpressionParser extends TokenCursor {
     return true;
   }
 
+  protected operand(): Node {
+    return this.#binary(0);
+  }
+
   #binary(level: number): Node {
     const operators = BINARY[level];
     if (operators === undefined) return this.#factor();
@@ -137,13 +130,13 @@ export class ExpressionParser extends TokenCursor {
       return code("operation", line);
     }
     const isAwaited = this.take("await");
-    const base = this.#primary();
+    const base = this.primary();
     if (!this.take("**")) return isAwaited ? code("await", line) : base;
     return { kind: "binary", operator: "**", left: base, right: this.#factor(), line };
   }
 
-  #primary(): Node {
-    let of = this.#atom();
+  protected primary(): Node {
+    let of = this.atom();
     for (;;) {
       const { line } = this;
       if (this.take(".")) of = { kind: "attribute", of, name: this.name(), line };
@@ -169,8 +162,8 @@ export class ExpressionParser extends TokenCursor {
         positional.push({ kind: "star", of: this.expression(), line });
       } else if (keywords.length > 0) throw new PythonSyntaxError("a positional argument follows a keyword", line);
       else {
-        positional.push(this.#named());
-        if (this.#comprehension()) {
+        positional.push(this.named());
+        if (this.comprehension()) {
           // A bare generator must be the only argument.
           if (positional.length > 1) throw this.unexpected();
           this.expect(")");
@@ -197,127 +190,10 @@ export class ExpressionParser extends TokenCursor {
 
   #slice(): Node {
     const { line } = this;
-    const start = this.is(":") ? null : this.#starOr(() => this.#named());
+    const start = this.is(":") ? null : this.starOr(() => this.named());
     if (start !== null && (start.kind === "star" || !this.is(":"))) return start;
-    for (let colons = 0; colons < 2 && this.take(":"); colons++) if (this.#startsExpression()) this.expression();
+    for (let colons = 0; colons < 2 && this.take(":"); colons++) if (this.startsExpression()) this.expression();
     return code("slice", line);
-  }
-
-  #atom(): Node {
-    const { token, line } = this;
-    if (token.kind === "string") return this.#strings();
-    this.skip(1);
-    switch (token.kind) {
-      case "name":
-        return { kind: "name", name: token.text, line };
-      case "number":
-        return { kind: "constant", value: token.value, line };
-      case "keyword":
-        if (token.text === "None") return { kind: "constant", value: null, line };
-        if (token.text === "True" || token.text === "False") return { kind: "constant", value: token.text === "True", line };
-        break;
-      case "operator":
-        if (token.text === "...") return { kind: "constant", value: ELLIPSIS, line };
-        if (token.text === "(") return this.#parenthesized(line);
-        if (token.text === "[") return this.#listed(line);
-        if (token.text === "{") return this.#braced(line);
-        break;
-    }
-    this.skip(-1);
-    throw this.unexpected(false);
-  }
-
-  /** Adjacent string literals are one string. */
-  #strings(): Node {
-    const { line } = this;
-    let value = "";
-    let isBytes: boolean | null = null;
-    let isFormatted = false;
-    for (let token = this.token; token.kind === "string"; token = this.token) {
-      const { prefix, body } = token;
-      if (isBytes !== null && isBytes !== prefix.includes("b")) throw new PythonSyntaxError("bytes and text are mixed", line);
-      isBytes = prefix.includes("b");
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: bytes literals hold ASCII only
-      if (isBytes && /[^\x00-\x7f]/.test(body)) throw new PythonSyntaxError("bytes hold ASCII only", line);
-      if (prefix.includes("f")) {
-        isFormatted = true;
-        checkFormatted(body, isExpression);
-      }
-      value += token.value;
-      this.skip(1);
-    }
-    if (isFormatted) return { kind: "formatted", value, line };
-    return { kind: "constant", value: isBytes === true ? new PyOpaque("bytes", `b'${value}'`) : value, line };
-  }
-
-  #parenthesized(line: number): Node {
-    if (this.take(")")) return { kind: "tuple", items: [], line };
-    if (this.take("yield")) return this.#yielded(line);
-    if (this.#explains && this.take("**")) {
-      this.expression();
-      this.expect(")");
-      throw new PythonSyntaxError("cannot use double starred expression here", line);
-    }
-    const first = this.#starOr(() => this.#named());
-    if (first.kind !== "star" && this.#comprehension()) {
-      this.expect(")");
-      return code("generator", line);
-    }
-    if (this.take(")")) {
-      if (first.kind === "star") throw new PythonSyntaxError(NO_STAR, line);
-      return first;
-    }
-    return { kind: "tuple", items: this.#rest(first, ")"), line };
-  }
-
-  #yielded(line: number): Node {
-    if (this.take("from")) this.expression();
-    else if (!this.is(")")) this.expressions();
-    this.expect(")");
-    return code("yield", line);
-  }
-
-  #listed(line: number): Node {
-    if (this.take("]")) return { kind: "list", items: [], line };
-    const first = this.#starOr(() => this.#named());
-    if (this.#comprehension()) {
-      this.expect("]");
-      return code("comprehension", line);
-    }
-    return { kind: "list", items: this.take("]") ? [first] : this.#rest(first, "]"), line };
-  }
-
-  /** The items after the first, up to the closing bracket. */
-  #rest(first: Node, close: string): Node[] {
-    const items = [first];
-    while (this.take(",")) {
-      if (this.is(close)) break;
-      items.push(this.#starOr(() => this.#named()));
-    }
-    this.expect(close);
-    return items;
-  }
-
-  #braced(line: number): Node {
-    const entries: (readonly [Node | null, Node])[] = [];
-    const items: Node[] = [];
-    while (!this.take("}")) {
-      if (this.take("**")) entries.push([null, this.#binary(0)]);
-      else {
-        const key = this.#starOr(() => this.#named());
-        if (this.take(":")) entries.push([key, this.expression()]);
-        else items.push(key);
-      }
-      if (entries.length > 0 && items.length > 0) throw new PythonSyntaxError("a dict and a set are mixed", line);
-      if (entries.length + items.length === 1 && this.#comprehension()) {
-        this.expect("}");
-        return code("comprehension", line);
-      }
-      if (this.take(",")) continue;
-      this.expect("}");
-      break;
-    }
-    return items.length > 0 ? { kind: "set", items, line } : { kind: "dict", entries, line };
   }
 
   #lambda(line: number): Node {
@@ -334,70 +210,13 @@ export class ExpressionParser extends TokenCursor {
     return code("lambda", line);
   }
 
-  /** Skips `for x in y if z …` if it is next. */
-  #comprehension(): boolean {
-    let isThere = false;
-    while (this.is("for") || (this.is("async") && this.next.text === "for")) {
-      isThere = true;
-      this.take("async");
-      this.expect("for");
-      do this.#target();
-      while (this.take(",") && !this.is("in"));
-      this.expect("in");
-      this.#disjunction();
-      while (this.take("if")) this.#disjunction();
+  protected isExpression(source: string): boolean {
+    try {
+      parsePython(source);
+      return true;
+    } catch (error) {
+      if (error instanceof PythonSyntaxError) return false;
+      throw error;
     }
-    return isThere;
-  }
-
-  #target(): void {
-    this.take("*");
-    const target = this.#primary();
-    if (!isTarget(target)) throw new PythonSyntaxError("cannot assign to this expression", target.line);
-  }
-
-  #named(): Node {
-    if (this.token.kind !== "name" || this.next.text !== ":=") return this.expression();
-    const { line } = this;
-    this.skip(2);
-    this.expression();
-    return code("assignment", line);
-  }
-
-  #starOr(item: () => Node): Node {
-    const { line } = this;
-    return this.take("*") ? { kind: "star", of: this.#binary(0), line } : item();
-  }
-
-  #startsExpression(): boolean {
-    const { kind, text } = this.token;
-    if (kind === "operator") return ["(", "[", "{", "+", "-", "~", "...", "*"].includes(text);
-    return kind !== "end" && (kind !== "keyword" || ["None", "True", "False", "not", "lambda", "await"].includes(text));
-  }
-}
-
-const ELLIPSIS = new PyOpaque("ellipsis", "Ellipsis");
-
-/** Whether a node is `...`. */
-export function isEllipsis(node: Node): boolean {
-  return node.kind === "constant" && node.value === ELLIPSIS;
-}
-
-function code(what: string, line: number): Node {
-  return { kind: "code", what, line };
-}
-
-function isTarget(node: Node): boolean {
-  if (node.kind === "list" || node.kind === "tuple") return node.items.every(isTarget);
-  return ["name", "attribute", "subscript", "star"].includes(node.kind);
-}
-
-function isExpression(source: string): boolean {
-  try {
-    parsePython(source);
-    return true;
-  } catch (error) {
-    if (error instanceof PythonSyntaxError) return false;
-    throw error;
   }
 }

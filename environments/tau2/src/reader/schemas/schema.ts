@@ -1,4 +1,4 @@
-import { isEllipsis } from "../../python/syntax/expression.ts";
+import { isEllipsis } from "../../python/syntax/atoms.ts";
 import { type Call, findKeyword, type Node } from "../../python/syntax/node.ts";
 import { ReaderError } from "../error.ts";
 import { evaluate } from "../python/constants.ts";
