@@ -1,7 +1,7 @@
 import { clampDelayMs } from "./bounded-read.ts";
 import type { PlatformError } from "./errors.ts";
 
-/** The longest pause that a `Retry-After` header is obeyed for: whoever sends it does not decide how long this side waits. */
+/** The longest pause that a `Retry-After` header is obeyed for: its sender does not decide how long this side waits. */
 const LONGEST_PAUSE_MS = 10 * 60_000;
 
 /** The `Retry-After` header of an error's answer, in seconds; null if waiting does not help. */

@@ -54,7 +54,7 @@ export function addRolloutOptions(command: Command): Command {
   return addPlatformOptions(addPriceOptions(addAgentOptions(command)));
 }
 
-/** How the episodes of a run are played, whoever plays them. */
+/** How the episodes of a run are played, by any agent. */
 export function addRunOptions(command: Command, concurrency: number): Command {
   command
     .option("-c, --concurrency <number>", "episodes at the same time", integer(1, 100_000), concurrency)

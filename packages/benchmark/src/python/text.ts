@@ -102,7 +102,7 @@ export function cutTail(text: string, separator: string): string[] {
   return text.split(separator).slice(1);
 }
 
-/** By code point, as Python sorts strings; `<` compares UTF-16 units. */
+/** Compares code points, as Python sorts strings; `<` compares UTF-16 units. */
 export function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at++) {

@@ -164,7 +164,7 @@ function withTimeout<T>(
   return untilAborted(running as Promise<T>, controller.signal, onLate).finally(stop);
 }
 
-/** The environment cannot continue from a snapshot. Who sent it is told so: it may be from elsewhere, or changed. */
+/** The environment cannot continue from a snapshot. Its sender is told so: it may be from elsewhere, or changed. */
 function asSnapshotFault(failure: unknown): unknown {
   if (!isPlatformError(failure, "instance.setup_failed")) return failure;
   return new PlatformError("snapshot.invalid", `this snapshot cannot be restored: ${failure.message}`, { cause: failure.cause });

@@ -148,7 +148,7 @@ export class Episode {
     return this.#beginning.wasReset;
   }
 
-  /** Where the episode is played; whoever forked it releases it. */
+  /** Where the episode is played. The caller of `fork` releases that of a fork. */
   get instance(): EpisodeInstance {
     return this.#options.instance;
   }

@@ -90,7 +90,7 @@ export class ForkedGroups implements AsyncDisposable {
     if (known !== undefined) return known;
     const trunk = this.#grow(group, spec);
     this.#trunks.set(group, trunk);
-    // Whoever waits for it fails with it; the next attempt begins another.
+    // The samples that wait for it fail with it; their next attempt begins another.
     trunk.catch(() => this.#trunks.delete(group));
     return trunk;
   }

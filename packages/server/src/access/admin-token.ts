@@ -1,6 +1,6 @@
 import type { Tokens } from "./tokens.ts";
 
-/** By it, the tokens of earlier values of the setting are found. */
+/** The note that marks tokens of this setting, so that those of its earlier values are found. */
 const NOTE = "the setting adminToken";
 
 /**

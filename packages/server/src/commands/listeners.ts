@@ -28,7 +28,7 @@ export class Listeners {
   readonly #access: SandboxAccess;
   readonly #limits: ListenerLimits;
   readonly #open = new Set<Duplex>();
-  /** By instance. */
+  /** How many ports are listened on, by instance. */
   readonly #counts = new OpenCounts();
 
   constructor(access: SandboxAccess, limits: ListenerLimits = LIMITS) {

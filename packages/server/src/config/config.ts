@@ -25,7 +25,7 @@ const bytes = z.union([z.number().int().min(0), z.string().transform(readBytes)]
 const CHOICES = new Intl.ListFormat("en-GB", { type: "disjunction" });
 const LINK_URL = /^https?:\/\/\*(?:\.[a-z0-9-]+)+(?::\d{1,5})?\/?$/i;
 
-/** The memory of a process, if the operator has chosen none. */
+/** The memory limit of a process, if the operator has set none. */
 export const DEFAULT_MEMORY_MB = 2_048;
 
 /** Those that limit every sandbox, by the names of the limits. */

@@ -60,7 +60,7 @@ describe("a client that disconnects while its sandbox does not read", () => {
     wire.write(post(length));
     wire.socket.write(Buffer.alloc(length));
     await vi.waitUntil(() => sandbox.sockets.size === 1, soon);
-    // By then the gateway has read ahead and found no end.
+    // The gateway has read ahead now, and has found no end.
     await untilStill(() => wire.socket.bytesWritten - wire.socket.writableLength);
     for (const socket of sandbox.sockets) socket.resume();
     await wire.hear(/^HTTP\/1\.1 200 OK.*done$/s);

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Duplex, finished } from "node:stream";
 
-// A response may be complete before all of its request has arrived. The rest of the request is read and discarded for a while:
-// otherwise a client that sends everything before it reads would wait for ever, or would lose the response with the connection, or
-// could not send its next request on it.
+// A response may be complete before all of its request has arrived. The rest of the request is read and discarded for a while.
+// Otherwise a client that sends everything before it reads would wait for ever, or would lose the response with the connection. Nor
+// could it send its next request on that connection.
 
 /** How long a client may keep sending a request whose rest is discarded. */
 const DRAIN_MS = 2_000;

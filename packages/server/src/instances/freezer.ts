@@ -136,12 +136,12 @@ export class Freezer {
       });
   }
 
-  /** Of all sandboxes together that are frozen. */
+  /** The processor time that these sandboxes use together, as a share of the time that passes. */
   async #cpuRate(sandboxes: readonly Sandbox[]): Promise<number> {
     const { measureMs, monotonicMs } = this.#options;
     const measured = sandboxes.flatMap(({ freezing }) => freezing ?? []);
     if (measured.length === 0 || measureMs === 0) return 0;
-    // One that has ended meanwhile has used nothing that could be saved.
+    // A sandbox that has ended meanwhile has used nothing that could be saved.
     const read = () => Promise.all(measured.map((freezing) => freezing.cpuMs().catch(() => null)));
     const began = monotonicMs();
     const before = await read();

@@ -43,7 +43,7 @@ export interface InstanceRow {
   readonly datasource: string;
   /** The image that the datasource names, for engines that run images; null without a datasource. */
   readonly image: string | null;
-  /** Of an ended instance: a slot that the server of its sandbox has yet to release. */
+  /** Its slot; for an ended instance, one that the server of its sandbox has yet to release. */
   readonly slot: Slot | null;
   /** Id of the server that starts it and, once it runs, of the server that manages its sandbox. */
   readonly server: string;
@@ -54,7 +54,7 @@ export interface InstanceRow {
   readonly warnings?: readonly string[];
   /** Options of its sandbox, also for forks. */
   readonly sandboxOptions?: SandboxOptions;
-  /** Of a fork: what it continues with. */
+  /** What a fork continues with. */
   readonly forkFidelity?: ForkFidelity;
   /** The stored snapshot that it continues from. */
   readonly startedFrom?: StartedFrom;
@@ -64,7 +64,7 @@ export interface InstanceRow {
   readonly taskSandboxes?: TaskSandboxPolicy;
   /** Variables whose values are secrets, also in forks: files and memory of its sandbox may contain them. */
   readonly secretVariables?: readonly string[];
-  /** Of its program, if it has any, also for forks and snapshots. Environments for the runner report their own. */
+  /** The arguments of its program, if it has any, also for forks and snapshots. Environments for the runner report their own. */
   readonly programArguments?: readonly string[];
   /** The token that created it: without a token of its own, a caller reaches it only while this one is valid. Absent without access control. */
   readonly tokenId?: string;

@@ -78,7 +78,7 @@ export class Lifecycle {
     });
   }
 
-  /** One that fails does not keep the others from running. */
+  /** Runs all sweeps. A sweep that fails does not keep the others from running. */
   async sweep(): Promise<void> {
     for (const sweep of this.#sweeps) await sweep().catch(this.#options.logFailure("a cleanup failed"));
   }

@@ -23,7 +23,7 @@ const expressions = [
   ...rules.map(({ alert, expr }) => [`alert ${alert}`, expr] as const),
 ];
 
-/** Of Prometheus, not of the server. */
+/** Metrics and labels that Prometheus adds, not the server. */
 const SCRAPED = ["up"];
 const LABELS_OF_SCRAPE = ["job", "instance"];
 const METRIC = /\b(?:aenv|process|nodejs)_\w+|\bup\b/g;

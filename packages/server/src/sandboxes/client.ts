@@ -18,7 +18,7 @@ import { SandboxConnections } from "./connections.ts";
 
 interface Endpoint {
   readonly pool: Pool;
-  /** For the gateway's fast path: much cheaper per call than the full client. */
+  /** Connections for the gateway's fast path: a call costs much less than with the full client. */
   readonly connections: SandboxConnections;
   usedAt: number;
 }

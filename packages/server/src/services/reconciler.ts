@@ -15,7 +15,7 @@ export interface ReconcilerOptions {
   readonly instanceRows: Collection<InstanceRow>;
   readonly instances: Instances;
   readonly storage: Storage;
-  /** For an engine that keeps replicas running itself. */
+  /** Set for an engine that keeps replicas running itself. */
   readonly workloads?: Workloads | undefined;
   readonly now: () => Date;
   /** Removes server paths from the reason of a failure. */

@@ -25,7 +25,7 @@ export interface Workload {
    */
   readonly baseImage?: string;
   readonly port: number;
-  /** Of its storage, if it has one. */
+  /** The size of its storage, if it has one. */
   readonly storageSize: string;
   readonly mountPath: string;
   readonly requests: ServiceResources;

@@ -18,7 +18,7 @@ export interface ServicesOptions {
   readonly hub: Hub;
   readonly quotas: Quotas;
   readonly reconciler: Reconciler;
-  /** For an engine that keeps replicas running itself. */
+  /** Set for an engine that keeps replicas running itself. */
   readonly workloads?: Workloads | undefined;
   readonly now: () => Date;
 }

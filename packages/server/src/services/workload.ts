@@ -10,7 +10,7 @@ import type { ServiceRow, Workload } from "./row.ts";
 
 /** Where environment servers listen, unless their config says otherwise. */
 const DEFAULT_PORT = 8081;
-/** Of the original. */
+/** The path at which the original mounts storage. */
 const MOUNT_PATH = "/home/admin/data";
 
 export type WorkloadRequest = Pick<

@@ -14,7 +14,7 @@ export interface WarmDemand {
 }
 
 export interface PoolLimits {
-  /** Of one set. Bursts are limited by the owner's limit only. */
+  /** The limit of one set. Bursts are limited by the owner's limit only. */
   readonly each: number;
   readonly perOwner: number;
   readonly total: number;

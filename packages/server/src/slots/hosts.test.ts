@@ -68,7 +68,7 @@ function openHosts({ onStart, ...options }: TestOptions = {}) {
 
 /** A slot that a test has occupied. */
 interface Occupied {
-  /** Of the sandbox. */
+  /** The id of the sandbox. */
   readonly id: string;
   readonly instanceId: string;
 }

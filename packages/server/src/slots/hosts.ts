@@ -22,7 +22,7 @@ interface Host {
 /** A host that is being started. */
 interface StartingHost {
   readonly host: Promise<Host>;
-  /** Of the instance that began it. */
+  /** The signal of the instance that began it. */
   readonly signal: AbortSignal;
   /** Instances that will occupy it. */
   waiting: number;

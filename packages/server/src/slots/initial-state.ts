@@ -25,9 +25,9 @@ export interface InitialState {
   readonly egress?: EgressPolicy | undefined;
   /** What its code may open; undefined if the environment declares no sandboxes. */
   readonly taskSandboxes?: TaskSandboxPolicy | undefined;
-  /** Of a fork: stored sandboxes of its parent. */
+  /** Stored sandboxes of the parent of a fork. */
   readonly taskCopies?: SandboxGrant["copies"];
-  /** For people and tools that look at its sandbox. Not sent to it. */
+  /** What people and tools that look at its sandbox are shown. It is not sent to the instance. */
   readonly ttl?: string;
   readonly labels?: Readonly<Record<string, string>>;
   /** How many forks of one instance start at the same time, this one included; 1 by default. Not sent to the sandbox. */

@@ -106,7 +106,7 @@ export class Pool {
     return this.#warm.kinds.filter(({ failure }) => failure !== null).length;
   }
 
-  /** Of processes whose environment asks for no others. */
+  /** The limits of processes whose environment asks for no others. */
   get resources(): NonNullable<PoolOptions["resources"]> {
     return this.#options.resources ?? {};
   }
@@ -287,7 +287,7 @@ export class Pool {
 
   async #bind(sandbox: Sandbox, { egress, ...body }: BindRequest, signal: AbortSignal): Promise<Sandbox> {
     try {
-      // One that was started ahead has no outgoing connections.
+      // A process that was started ahead has no outgoing connections.
       if (egress !== undefined && egress !== "none") await sandbox.egress?.set(egress);
       const { clients, startTimeoutMs } = this.#options;
       const folder = await sandbox.addFolder(body.folder, signal);

@@ -45,7 +45,7 @@ export class SandboxCopies {
     try {
       return await use(snapshot);
     } finally {
-      // One that is left costs disk space only, and is removed with the server's other snapshots.
+      // A snapshot that is left costs disk space only, and is removed with the server's other snapshots.
       await engine.snapshots?.remove(snapshot.id).catch(() => {});
     }
   }

@@ -75,7 +75,7 @@ interface Waiting {
 class Queue {
   readonly #kind: WorkKind;
   readonly #limits: Required<WorkLimits>;
-  /** By owner; the order of the owners is that of their turns. */
+  /** Starts that wait, by owner; the order of the owners is that of their turns. */
   readonly #waiting: Readonly<Record<Urgency, Map<string, Waiting[]>>> = { now: new Map(), ahead: new Map() };
   readonly #runningOf = new Map<string, number>();
   #running = 0;

@@ -8,7 +8,7 @@ export interface Slot {
   readonly prefix: string;
   /** The sandbox holds this instance only, and is destroyed with it. */
   readonly isOwnSandbox: boolean;
-  /** Of a shared sandbox: names what its instances have in common, so that others of the kind can share it too. */
+  /** What the instances of a shared sandbox have in common, so that others of the kind can share it too. */
   readonly group?: string;
   /** Set if the instance is a program that has only some of the routes of an instance, or none. */
   readonly program?: SlotProgram;

@@ -38,7 +38,7 @@ export class Verifier {
     this.#options = options;
   }
 
-  /** For metrics. */
+  /** How many verifications run now. */
   get running(): number {
     return this.#running.size;
   }

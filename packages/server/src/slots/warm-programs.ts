@@ -15,7 +15,7 @@ export interface WarmProgram {
   readonly inputs: unknown;
   readonly start: () => Promise<Sandbox>;
   readonly copy: (snapshot: string) => Promise<Sandbox>;
-  /** Of the request for the instance. */
+  /** The signal of the request for the instance. */
   readonly signal: AbortSignal;
 }
 
@@ -31,7 +31,7 @@ const MAX_STORED = 32;
 /** Programs that answer, stored with their memory before an instance has used them. Later instances start as copies. */
 export class WarmPrograms {
   readonly #options: WarmProgramsOptions;
-  /** By a hash of the inputs, which may be long. Those that were used last are at the end. */
+  /** Stored processes by a hash of their inputs, which may be long. Those that were used last are at the end. */
   readonly #stored = new Map<string, Stored>();
   readonly #stop = new AbortController();
   #copies = 0;

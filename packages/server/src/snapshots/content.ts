@@ -30,8 +30,8 @@ const PART = "part";
 const EVICTED = "evicted";
 
 /**
- * The content of snapshots: compressed files by digest. Nothing is locked: who keeps a file first lists it in a row and then checks that it
- * is there; who removes a file first moves it away and then reads what is listed. So at least one of them sees the other.
+ * The content of snapshots: compressed files by digest. Nothing is locked. To keep a file, a server lists it in a row and then
+ * checks that it is there; to remove one, it moves the file away and then reads what is listed. So at least one of them sees the other.
  */
 export class SnapshotContent {
   readonly #options: SnapshotContentOptions;

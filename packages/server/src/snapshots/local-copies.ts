@@ -108,7 +108,7 @@ export class LocalCopies {
   async #remove(copy: Copy): Promise<void> {
     if (copy.uses > 0) return;
     const local = await copy.local.catch(() => null);
-    // One that is left costs disk space only, until this process ends.
+    // A copy that is left costs disk space only, until this process ends.
     if (local !== null) await this.#options.engine.snapshots?.remove(local).catch(() => {});
   }
 }

@@ -37,9 +37,9 @@ export interface SnapshotRow {
   readonly cut: readonly string[];
   /** Variables whose values are secrets that it may contain. */
   readonly secretVariables?: readonly string[];
-  /** Of the program that it is of, if it has any. */
+  /** The arguments of the program whose snapshot it is, if it has any. */
   readonly programArguments?: readonly string[];
-  /** Of the whole content; null until all of it is stored. */
+  /** The digest of the whole content; null until all of it is stored. */
   readonly digest: string | null;
 }
 
@@ -51,7 +51,7 @@ export function isReady(row: SnapshotRow): row is ReadySnapshot {
   return row.digest !== null;
 }
 
-/** By owner and name, so that a name is used once. Names have no slash. */
+/** The key of a row is made of owner and name, so that a name is used once. Names have no slash. */
 export function snapshotKey({ owner, name }: Pick<SnapshotRow, "owner" | "name">): string {
   return `${owner}/${name}`;
 }

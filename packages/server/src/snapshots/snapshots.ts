@@ -30,7 +30,7 @@ export interface SnapshotsOptions {
 /** A running instance that is stored. */
 export interface Subject extends Pick<SnapshotRow, "owner" | "environment" | "task" | "seed" | "secretVariables" | "programArguments"> {
   readonly id: string;
-  /** Of the environment's bundle. */
+  /** The digest of the environment's bundle. */
   readonly digest: string;
   readonly slot: Slot;
 }
@@ -71,7 +71,7 @@ export class Snapshots {
     }
   }
 
-  /** By name among those of the owner, or by id. A snapshot that the caller may not see is not found. */
+  /** Finds a snapshot by name among those of the owner, or by id. One that the caller may not see is not found. */
   async get(ref: SnapshotRef, owner: string, caller: Caller): Promise<SnapshotRow> {
     const found = "id" in ref ? await this.#listBy("id", ref.id) : await this.#listNamed(ref.name, owner, caller);
     const [first, ...others] = found.filter((row) => maySee(row, caller));
@@ -91,7 +91,7 @@ export class Snapshots {
     return (await this.#options.rows.list({ where: { index, value }, limit: 2 })).map((row) => row.value);
   }
 
-  /** By owner and name. Only an admin sees those of other owners. */
+  /** A page in the order of owner and name. Only an admin sees snapshots of other owners. */
   async page(
     filter: { readonly owner?: string | undefined; readonly limit: number; readonly after?: string | undefined },
     caller: Caller,

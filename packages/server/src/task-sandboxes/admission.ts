@@ -37,14 +37,14 @@ export function admit(
 }
 
 /**
- * For the first sandbox of an instance. Further ones, such as those of rewards, are always admitted: the instance holds its memory
- * until it has them, so that instances which wait for each other would never end. A sandbox larger than all memory runs alone.
+ * Checks the memory for the first sandbox of an instance. Further ones, such as those of rewards, are always admitted: the instance holds
+ * its memory until it has them, so that instances which wait for each other would never end. A sandbox larger than all memory runs alone.
  */
 export function requireMemory({ memoryMb }: TaskSandboxSpec, totalMemoryMb: number | null, hasMemory: () => boolean, all: All): void {
   const used = memoryOf(all);
   if (totalMemoryMb !== null && used > 0 && used + memoryMb > totalMemoryMb)
-    throw noRoom(`it may use ${memoryMb} MiB, and ${used} of ${totalMemoryMb} MiB are taken (taskMemoryTotalMb)`);
-  if (used > 0 && !hasMemory()) throw noRoom("the machine is short of memory (minAvailableMemoryMb)");
+    throw noCapacity(`it may use ${memoryMb} MiB, and ${used} of ${totalMemoryMb} MiB are taken (taskMemoryTotalMb)`);
+  if (used > 0 && !hasMemory()) throw noCapacity("the machine is short of memory (minAvailableMemoryMb)");
 }
 
 /** What all sandboxes may use together. */
@@ -54,7 +54,7 @@ export function memoryOf(all: All): number {
   return used;
 }
 
-function noRoom(why: string): PlatformError {
+function noCapacity(why: string): PlatformError {
   return new PlatformError("sandbox.no_capacity", `the server has no capacity for another sandbox of a task now: ${why}`, {
     details: { retryAfterSeconds: 5 },
   });

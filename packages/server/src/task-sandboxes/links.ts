@@ -41,7 +41,7 @@ const SESSION: ServerSessionOptions = {
   maxHeaderListPairs: 32,
   maxSettings: 16,
   maxSessionInvalidFrames: 100,
-  // In MB. Answers that are not read are limited to less.
+  // The unit is MB. Answers that are not read are limited to less.
   maxSessionMemory: 100,
   // Requests that are cancelled: so many at once, and then so many in a second.
   streamResetBurst: 1_000,

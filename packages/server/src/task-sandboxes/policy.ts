@@ -30,9 +30,9 @@ import { globMatches } from "./glob.ts";
 
 /** Limits of the server for sandboxes that environment code opens. */
 export interface TaskSandboxLimits {
-  /** Of one instance at a time, in all its episodes. */
+  /** Sandboxes of one instance at a time, in all its episodes. */
   readonly perInstance: number;
-  /** Of one owner at a time, on this server. */
+  /** Sandboxes of one owner at a time, on this server. */
   readonly perOwner: number;
   /** Memory of all sandboxes on this server; null if it is not limited. */
   readonly totalMemoryMb: number | null;
@@ -46,7 +46,7 @@ export interface TaskSandboxLimits {
 export interface TaskSandboxPolicy extends Resources {
   /** The instance has a second container. */
   readonly hasSecond: boolean;
-  /** Of the second container, and of sandboxes for which the code names no image; null for the engine's own files. */
+  /** The image of the second container, and of sandboxes for which the code names none; null for the engine's own files. */
   readonly image: string | null;
   readonly images: readonly string[];
   readonly atOnce: number;
@@ -55,7 +55,7 @@ export interface TaskSandboxPolicy extends Resources {
   readonly capabilities?: CapabilitySet;
   /** Undefined on engines that do not restrict connections. */
   readonly egress?: EgressPolicy;
-  /** Of fresh sandboxes, in which rewards are computed, if it differs. */
+  /** The egress of fresh sandboxes, in which rewards are computed, if it differs. */
   readonly rewardEgress?: EgressPolicy;
   readonly runtime?: SandboxRuntime;
   /** The second container and the instance's own sandbox share a folder of this machine. */

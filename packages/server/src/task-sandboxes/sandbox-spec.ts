@@ -15,7 +15,7 @@ export interface SpecSettings {
   readonly serverId: string;
   readonly hostId: string;
   readonly startTimeoutMs: number;
-  /** Of the instance, for a second container. */
+  /** The folder that the instance shares with its second container. */
   readonly sharedFolder: string;
 }
 

@@ -30,7 +30,7 @@ export interface TaskInstance {
   /** The sandbox in which it runs; null while it starts. */
   readonly hostId: string | null;
   readonly policy: TaskSandboxPolicy | undefined;
-  /** For people and tools that look at its sandboxes. */
+  /** What people and tools that look at its sandboxes are shown. */
   readonly subject?: SandboxSubject;
 }
 

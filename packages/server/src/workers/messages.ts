@@ -82,6 +82,6 @@ export type ToWorker =
 export interface SentError {
   readonly code: string | null;
   readonly message: string;
-  /** Of an error of the operating system, such as EADDRINUSE. */
+  /** The code of an error of the operating system, such as EADDRINUSE. */
   readonly systemCode?: string;
 }

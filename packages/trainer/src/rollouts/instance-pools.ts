@@ -28,7 +28,7 @@ const POOL_LABEL = "aenv-rollouts-pool";
 const KEEP_UNUSED_MS = 10_000;
 /** Other rollouts of the owner may free an instance too. */
 const QUOTA_PAUSE_MS = 1_000;
-/** For how long new episodes begin on an instance; it lives as much longer as an episode may take. */
+/** New episodes begin on an instance for this time; it lives as much longer as an episode may take. */
 const USED_MS = 30 * 60_000;
 
 /** Instances for rollouts, shared by the rollouts of one caller and environment, so that an instance is used again by a reset. */

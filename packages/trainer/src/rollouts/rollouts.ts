@@ -135,7 +135,7 @@ export class Rollouts {
       };
       const { small = [], large = [] } = Object.groupBy(missing, ({ bytes }) => (bytes > LARGE_REQUEST ? "large" : "small"));
       await inGroups(small, accept);
-      // One at a time: writing many would hold the process.
+      // They are written one at a time: many would block the process.
       await inGroups(large, accept, 1);
     } finally {
       reserved.releaseAll();

@@ -14,7 +14,7 @@ export interface RolloutWork {
   /** `name@version`. */
   readonly environment: string;
   readonly environmentDigest: string | null;
-  /** Of the environment's deploy config and the variables. A row of an earlier version of the server has none. */
+  /** The digest of the environment's deploy config and the variables. A row of an earlier version of the server has none. */
   readonly configDigest?: string;
   readonly caller: Omit<Caller, "roles" | "owner"> & { readonly roles: readonly Role[] };
 }

@@ -14,13 +14,13 @@ export interface TasksOptions {
 /** The list may depend on files of the server, so it is read again from time to time. */
 const KEEP_MS = 5 * 60_000;
 const MAX_LISTS = 100;
-/** Of the prompts of all lists. */
+/** Characters of the prompts of all lists together. */
 const MAX_CHARACTERS = 32 * 1024 ** 2;
 
 interface Known {
   readonly list: Promise<TaskList>;
   readonly until: number;
-  /** Of the request that reads it. */
+  /** The signal of the request that reads it. */
   readonly signal: AbortSignal | undefined;
   /** Null until the list was read. */
   characters: number | null;

@@ -33,7 +33,7 @@ export class PortClients {
     this.#find = find;
   }
 
-  /** For HTTP requests. */
+  /** Connections for HTTP requests to a port. */
   pool(port: SandboxPort): Pool {
     const now = performance.now();
     const key = `${port.sandboxId}:${port.port}`;

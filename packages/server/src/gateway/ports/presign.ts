@@ -28,8 +28,8 @@ export class Presign {
   }
 
   /**
-   * For `ID`, `ID.main` or `ID.second`. Allowed as soon as the instance exists; whether a process listens on the port is checked when the
-   * link is used.
+   * Creates a link for `ID`, `ID.main` or `ID.second`. This is allowed as soon as the instance exists; whether a process listens on the
+   * port is checked when the link is used.
    */
   async link(address: string, port: number, minutes: number, caller: Caller): Promise<PortLink> {
     const { instances, links, engine } = this.#options;

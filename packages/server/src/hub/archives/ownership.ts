@@ -5,7 +5,7 @@ import type { Store } from "../../stores/store.ts";
 /** What one owner has uploaded, with sizes. It is one row, so that its sum is always consistent. */
 interface OwnershipRow {
   readonly owner: string;
-  /** By digest; the content of a version, which is in the store, by `contentKey`. */
+  /** Blobs by digest. The content of a version, which is in the store, has its `contentKey`. */
   readonly blobs: Readonly<Record<string, { readonly size: number; readonly since: string }>>;
 }
 

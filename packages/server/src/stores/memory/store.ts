@@ -12,7 +12,7 @@ interface Row {
 interface Kind {
   readonly rows: Map<string, Row>;
   readonly keys: SortedKeys;
-  /** By name, then by value. */
+  /** Keys by the name of the index, then by value. */
   readonly indexes: Map<string, Map<string, SortedKeys>>;
 }
 
@@ -23,7 +23,7 @@ export class MemoryRows {
   lastRev = 0;
 }
 
-/** For tests, and for a server without persistence. Each method is synchronous inside, and therefore atomic. */
+/** A store for tests, and for a server without persistence. Each method is synchronous inside, and therefore atomic. */
 export class MemoryStore implements Store {
   readonly name = "memory";
   readonly #shared: MemoryRows;

@@ -61,7 +61,7 @@ export function parseAddress(url: string): RedisAddress {
   }
 }
 
-/** For messages, without secrets. */
+/** The address as messages show it, without secrets. */
 export function describeAddress(address: RedisAddress): string {
   const hosts = address.hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`).join(",");
   return address.mode === "single" ? `Redis at ${hosts}` : `the Redis ${address.mode} at ${hosts}`;
