@@ -19,7 +19,7 @@ export function openCredentials(
   env: Readonly<Record<string, string | undefined>>,
 ): Credentials {
   if (username === "" || password === "") return { variables: {}, [Symbol.dispose]: () => undefined };
-  // Docker stores those of its own registry under this name.
+  // Docker stores the credentials of its own registry under this name.
   const host = registry === null || registry === "docker.io" ? "https://index.docker.io/v1/" : registry;
   const own = env.DOCKER_CONFIG || join(env.HOME || homedir(), ".docker");
   const folder = mkdtempSync(join(tmpdir(), "aenv-registry-"));

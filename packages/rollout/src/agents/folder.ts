@@ -17,7 +17,7 @@ export async function* archiveOf(folder: string): AsyncGenerator<Uint8Array> {
   yield new Uint8Array(2 * TAR_BLOCK);
 }
 
-/** The same for the same names and contents. */
+/** Equal names and contents give equal digests. */
 export function digestOfFolder(folder: string): string {
   const hash = createHash("sha256");
   for (const path of pathsIn(folder)) {

@@ -11,8 +11,8 @@ export interface InstanceEgress {
 }
 
 /**
- * What the owner of a new instance is told about its connections. Engines that report a refused connection do so when there is one; with
- * others nothing would say why it failed.
+ * What the owner of a new instance is told about its connections. Some engines report each refused connection when it happens. With
+ * the others, nothing else would say why a connection failed.
  */
 export function egressHints(
   engine: Pick<SandboxEngine, "egress">,

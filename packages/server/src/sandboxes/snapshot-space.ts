@@ -1,6 +1,6 @@
 import { isPlatformError } from "@aenv/contract";
 
-/** The space for snapshots in the engine. Copies of stored snapshots in it are a cache, and give way to what is needed now. */
+/** The space for snapshots in the engine. Copies of stored snapshots in it are a cache: they are removed when space is needed. */
 export class SnapshotSpace {
   #free: () => Promise<boolean> = async () => false;
   #freeing: Promise<boolean> | null = null;

@@ -33,6 +33,6 @@ it("a program that answers without an end is read up to a limit, and then offers
     server.close();
   });
   expect(await readProgram(pool, new AbortController().signal)).toMatchObject({ tools: [], catalogue: { total: 0, functions: [] } });
-  // Before: all that the program sent within ten seconds. Now 16 MiB for each question, and the buffers of sockets.
+  // The server reads at most 16 MiB of each answer, and the buffers of the sockets hold some more.
   expect(sent).toBeLessThan(128 * 1024 ** 2);
 });

@@ -1,9 +1,9 @@
 import { PlatformError } from "@aenv/contract";
 
 export interface HeldLimits {
-  /** What the server holds for the process in one sandbox. */
+  /** Bytes that the server holds at most for the process in one sandbox. */
   readonly perHost: number;
-  /** What it holds for all processes together. */
+  /** Bytes that it holds at most for all processes together. */
   readonly total: number;
 }
 
