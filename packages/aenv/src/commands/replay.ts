@@ -1,5 +1,5 @@
 import { messageOf, type Trajectory } from "@aenv/contract";
-import { type Difference, EpisodeDeadline, type ReplayResult, type RunSettings, replay } from "@aenv/rollout";
+import { Concurrency, type Difference, EpisodeDeadline, type ReplayResult, type RunSettings, replay } from "@aenv/rollout";
 import { Environment } from "@aenv/sdk";
 import type { Command } from "commander";
 import { dataOfRun } from "../bench/run-data.ts";
@@ -64,23 +64,17 @@ async function replayRun(named: string, wanted: string | undefined, options: Opt
 
   const replayed: Replayed[] = [];
   let [found, skipped] = [0, 0];
-  const running = new Set<Promise<void>>();
-  for await (const trajectory of run.trajectories()) {
-    if (!isWanted(trajectory)) continue;
-    found++;
-    if (trajectory.outcome.kind === "unscored") {
-      skipped++;
-      continue;
+  async function* scored(): AsyncGenerator<Trajectory> {
+    for await (const trajectory of run.trajectories()) {
+      if (!isWanted(trajectory)) continue;
+      found++;
+      if (trajectory.outcome.kind === "unscored") skipped++;
+      else yield trajectory;
     }
-    if (running.size >= options.concurrency) await Promise.race(running);
-    if (stop.aborted) break;
-    const one: Promise<void> = replayOne(trajectory, source, new EpisodeDeadline(options.deadline, stop)).then((result) => {
-      replayed.push(result);
-      running.delete(one);
-    });
-    running.add(one);
   }
-  await Promise.all(running);
+  await new Concurrency({ max: options.concurrency }).forEach(scored(), stop, async (trajectory) => {
+    replayed.push(await replayOne(trajectory, source, new EpisodeDeadline(options.deadline, stop)));
+  });
   if (stop.aborted) throw new Failure(`stopped after ${replayed.length} trajectories`, { exit: "cancelled" });
   if (found === 0) throw nothingFound(run.name, wanted);
   if (skipped === found) throw nothingScored(run.name, found);

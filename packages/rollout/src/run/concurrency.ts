@@ -44,7 +44,7 @@ export class Concurrency {
   }
 
   /**
-   * Plays the episodes of a plan until one fails to be recorded or `cancel` aborts, and waits for those that have begun. Only what runs
+   * Plays the episodes of a plan until `play` fails or `cancel` aborts, and waits for those that have begun. Only what runs
    * now is held, however long the plan is.
    */
   async forEach<T>(plan: AsyncIterable<T>, cancel: AbortSignal, play: (one: T) => Promise<void>): Promise<void> {
