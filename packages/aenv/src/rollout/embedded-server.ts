@@ -42,7 +42,7 @@ export async function startEmbeddedServer(project: Project, options: EmbeddedOpt
   const remove = () => rmSync(home, { recursive: true, force: true });
   try {
     const config = { ...settings, home };
-    const runner = [...runnerCommand(home), "--parent", String(process.pid)];
+    const runner = [...runnerCommand(home), "--ends-with", String(process.pid)];
     const server = await startServer({
       config,
       runner,

@@ -193,11 +193,22 @@ describe("the blank runner", () => {
     expect(await running.exit).toBe(0);
   });
 
-  it("exits when its parent has ended, also if that was before it started", async () => {
-    const ended = spawn(process.execPath, ["-e", ""]);
-    await once(ended, "exit");
-    const running = await start("--parent", String(ended.pid));
+  it("exits when the process that it ends with has ended, also if that was before it started", async () => {
+    const running = await start("--ends-with", String(await endedPid()));
     expect(await running.exit).toBe(0);
+  });
+
+  it("goes on while the process that it ends with runs, whichever process has started it", async () => {
+    const running = await start("--ends-with", String(process.ppid));
+    const { port } = await freePort();
+    const later = spawn(
+      process.execPath,
+      [runnerFile, "--host", "127.0.0.1", "--port", String(port), "--ends-with", String(await endedPid())],
+      { stdio: "ignore" },
+    );
+    // The check of the later one, which has an end, is after that of the first.
+    await once(later, "exit");
+    expect(await running.ask("GET", "/health")).toMatchObject({ status: 503, body: { error: "blank" } });
   });
 
   it("keeps compiled code for the next process in the given cache folder", async () => {
@@ -237,6 +248,12 @@ describe("the blank runner", () => {
     expect(code).toBe(2);
   });
 });
+
+async function endedPid(): Promise<number | undefined> {
+  const ended = spawn(process.execPath, ["-e", ""]);
+  await once(ended, "exit");
+  return ended.pid;
+}
 
 async function freePort(): Promise<AddressInfo> {
   const server = createServer().listen(0, "127.0.0.1");

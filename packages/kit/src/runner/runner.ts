@@ -54,13 +54,13 @@ type Place = { readonly path: string } | { readonly host: string; readonly port:
 class Runner {
   readonly #server = createServer((request, response) => this.#onRequest(request, response));
   readonly #place: Place;
-  readonly #parent: number | null;
+  readonly #endsWith: number | null;
   #state: State = { kind: "blank" };
 
-  /** With a parent, the runner ends when that process has ended. It may end before this one has started, so its pid is not read here. */
-  constructor(place: Place, callers: Callers | null, parent: number | null) {
+  /** `endsWith` is the pid of a process that this one does not outlive. It need not be the parent: the server starts programs by another process. */
+  constructor(place: Place, callers: Callers | null, endsWith: number | null) {
     this.#place = place;
-    this.#parent = parent;
+    this.#endsWith = endsWith;
     if (callers !== null) acceptOnly(this.#server, callers);
   }
 
@@ -77,7 +77,7 @@ class Runner {
     const socket = "path" in this.#place ? this.#place.path : null;
     // Without its socket the runner cannot be reached: it was replaced, or its server has ended.
     setInterval(() => {
-      if ((socket !== null && !existsSync(socket)) || (this.#parent !== null && process.ppid !== this.#parent)) this.#stop();
+      if ((socket !== null && !existsSync(socket)) || (this.#endsWith !== null && hasEnded(this.#endsWith))) this.#stop();
     }, ORPHAN_CHECK_MS).unref();
   }
 
@@ -148,6 +148,16 @@ class Runner {
 }
 
 /** Node loads many built-in modules lazily, and starts its threads for files late; what every kit uses is loaded and started here. */
+function hasEnded(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    // A process of another user refuses the signal, and runs.
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
+}
+
 async function warmUp(): Promise<void> {
   await Promise.all(["node:crypto", "node:fs/promises", "node:timers/promises", "node:zlib"].map((name) => import(name)));
   await process.getBuiltinModule("node:fs/promises").stat(process.execPath);
@@ -231,7 +241,7 @@ const { values } = parseArgs({
     "compile-cache": { type: "string" },
     "caller-digest": { type: "string" },
     "kernel-random": { type: "boolean" },
-    parent: { type: "string" },
+    "ends-with": { type: "string" },
   },
 });
 const place = parsePlace(values);
@@ -239,7 +249,8 @@ if (place === null) {
   console.error("the runner needs a socket to listen on: --socket <path>, or --host <address> --port <number>");
   process.exit(2);
 }
-const runner = new Runner(place, callersOf(place, values["caller-digest"]), values.parent === undefined ? null : Number(values.parent));
+const endsWith = values["ends-with"] === undefined ? null : Number(values["ends-with"]);
+const runner = new Runner(place, callersOf(place, values["caller-digest"]), endsWith);
 if (values["kernel-random"] === true) {
   const random = useKernelRandom();
   runner.onConnection(() => random.reseed());
