@@ -12,7 +12,7 @@ export function instanceTable(records: readonly InstanceRecord[], output: Output
     timeText(one.created_at),
     timeText(textOf(one.expires_at)),
   ]);
-  return table(["instance", "environment", "owner", "status", "created", "expires"], rows, output);
+  return table(["instance", "environment", "owner", "status", "created", "expires"], rows, output, ["created", "owner"]);
 }
 
 export function instanceFacts(one: InstanceRecord, output: Output): string {

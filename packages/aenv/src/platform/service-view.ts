@@ -14,7 +14,7 @@ export function serviceTable(records: readonly ServiceRecord[], output: Output):
     one.pvc_name ?? "",
     timeText(one.created_at),
   ]);
-  return table(["service", "environment", "owner", "status", "replicas", "storage", "created"], rows, output);
+  return table(["service", "environment", "owner", "status", "replicas", "storage", "created"], rows, output, ["created", "owner"]);
 }
 
 export function serviceFacts(one: ServiceRecord, output: Output): string {

@@ -13,5 +13,5 @@ export function snapshotTable(records: readonly SnapshotRecord[], output: Output
     statusText(one.status, colors),
     timeText(one.created_at),
   ]);
-  return table(["snapshot", "environment", "owner", "fidelity", "size", "status", "created"], rows, output);
+  return table(["snapshot", "environment", "owner", "fidelity", "size", "status", "created"], rows, output, ["owner", "created"]);
 }

@@ -41,6 +41,34 @@ describe("tables", () => {
     expect(shown(false)).toHaveLength(6);
   });
 
+  it("break words, and last of all the names in the first column, only where that is needed to fit", () => {
+    const rows = [["probe-abcdefghijklmnopqrstuv", "probe@1.0.0", "Running", "2026-11-19 03:42:25"]];
+    const lines = table(["instance", "environment", "status", "expires"], rows, { ...output, isTty: true, columns: 72 }).split("\n");
+    expect(lines.slice(3, -1).map((line) => line.replaceAll(/\s+/g, " "))).toEqual([
+      "│ probe-abcdefghijklmnopqrstuv │ probe@1.0.0 │ Running │ 2026-11-19 │",
+      "│ │ │ │ 03:42:25 │",
+    ]);
+    const narrow = table(["instance", "environment", "status", "expires"], rows, { ...output, isTty: true, columns: 62 });
+    expect(narrow).toContain("│ probe-abcdefghijklmnopqrstuv │");
+  });
+
+  it("leave out columns without a value, and at a narrow terminal those that are not needed", () => {
+    const shown = (columns: number) =>
+      table(["id", "note", "owner", "created"], [["18370df2bc19", "", "alice", "2026-11-19"]], { ...output, isTty: true, columns }, [
+        "created",
+        "owner",
+      ]);
+    expect(shown(80)).toMatch(/│ id +│ owner +│ created +│\n├/);
+    expect(shown(40)).toMatch(/│ id +│ owner +│ created +│\n├/);
+    expect(shown(30)).toMatch(/│ id +│ owner +│\n├/);
+    expect(shown(20)).toMatch(/│ id +│\n├/);
+  });
+
+  it("have one line below titles of several lines", () => {
+    const lines = table(["max instances", "created at"], [["1", "now"]], { ...output, isTty: true, columns: 24 }).split("\n");
+    expect(lines.map((line) => line.slice(0, 3))).toEqual(["┌──", "│ m", "│ i", "├──", "│ 1", "└──"]);
+  });
+
   it("leave out values that are empty", () => {
     expect(
       facts(

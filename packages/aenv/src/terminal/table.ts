@@ -7,39 +7,68 @@ const MIN_WIDTH = 5;
 const COLOR_OR_CHARACTER = new RegExp(`${COLOR}|.`, "gsu");
 
 /**
- * Rows under their titles, with one line below the titles and none between the rows. At a terminal that is narrower than the table, cells
- * of the widest columns continue on further lines.
+ * Rows under their titles, with one line below the titles and none between the rows. A column that no row has a value for is left out.
+ * At a terminal that is narrower than the table, the columns of the titles in `optional` are left out first, in this order, and cells of
+ * the widest columns continue on further lines.
  */
-export function table(head: readonly string[], rows: readonly (readonly string[])[], { colors, isTty, columns }: Output): string {
-  const titles = head.map((title) => colors.dim(title));
+export function table(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  output: Output,
+  optional: readonly string[] = [],
+): string {
+  const { colors, isTty, columns } = output;
+  let kept = head.map((_, at) => at).filter((at) => rows.length === 0 || rows.some((row) => visible(row[at] ?? "") !== ""));
+  const cells = () => [head, ...rows].map((row) => kept.map((at) => row[at] ?? ""));
   // Each cell has a space on both sides; a line is between two cells and at both ends.
-  const widths = isTty ? narrowed(widthsOf([titles, ...rows]), columns - 3 * head.length - 1) : null;
+  const room = () => columns - 3 * kept.length - 1;
+  for (const title of isTty ? optional : []) {
+    if (sum(widthsOf(cells(), /\s+/)) <= room()) break;
+    kept = kept.filter((at) => head[at] !== title);
+  }
+  const [titles = [], ...shown] = cells();
+  const widths = isTty ? narrowed([titles, ...shown], room()) : null;
   const cellsOf = (row: readonly string[]) => (widths === null ? [...row] : row.map((cell, at) => withShortWords(cell, widths[at] ?? 1)));
   const drawn = new Table({
-    head: cellsOf(titles),
+    head: cellsOf(titles.map((title) => colors.dim(title))),
     style: { head: [], border: colors.isColorSupported ? ["gray"] : [] },
     ...(widths !== null && { colWidths: widths.map((width) => width + 2), wordWrap: true }),
   });
-  drawn.push(...rows.map(cellsOf));
+  drawn.push(...shown.map(cellsOf));
   const lines = drawn.toString().split("\n");
-  return lines.filter((line, index) => index === 2 || !line.includes("├")).join("\n");
+  // Titles may take several lines.
+  const rule = lines.findIndex((line) => line.includes("├"));
+  return lines.filter((line, index) => index === rule || !line.includes("├")).join("\n");
 }
 
-function widthsOf(rows: readonly (readonly string[])[]): number[] {
+/** How wide the columns are whose cells are not broken, or broken at each `separator`. */
+function widthsOf(rows: readonly (readonly string[])[], separator: RegExp): number[] {
   const [first = []] = rows;
-  return first.map((_, at) => Math.max(...rows.flatMap((row) => visible(row[at] ?? "").split("\n")).map(widthOf)));
+  return first.map((_, at) => Math.max(...rows.flatMap((row) => visible(row[at] ?? "").split(separator)).map(widthOf)));
 }
 
-/** The widths, of which the widest are cut until they fit; null if they do. */
-function narrowed(widths: readonly number[], most: number): number[] | null {
-  const cut = [...widths];
-  const excess = widths.reduce((sum, width) => sum + width, 0) - most;
-  for (let left = excess; left > 0; left--) {
-    const widest = Math.max(...cut);
-    if (widest <= MIN_WIDTH) break;
-    cut[cut.lastIndexOf(widest)] = widest - 1;
+/**
+ * Widths of columns with which a table is not wider than `most`; null if it is not anyway. The widest columns are cut, to their longest
+ * words if that is enough. The first column is cut last: it has the names that are typed or copied.
+ */
+function narrowed(rows: readonly (readonly string[])[], most: number): number[] | null {
+  const [cut, words] = [widthsOf(rows, /\n/), widthsOf(rows, /\s+/)];
+  let excess = sum(cut) - most;
+  if (excess <= 0) return null;
+  const least = words.map((width) => Math.min(width, MIN_WIDTH));
+  for (const floor of [words, least.with(0, words[0] ?? 0), least]) {
+    for (; excess > 0; excess--) {
+      const widest = Math.max(...cut.filter((width, at) => width > (floor[at] ?? 0)));
+      if (widest < 0) break;
+      const at = cut.findLastIndex((width, index) => width === widest && width > (floor[index] ?? 0));
+      cut[at] = widest - 1;
+    }
   }
-  return excess > 0 ? cut : null;
+  return cut;
+}
+
+function sum(widths: readonly number[]): number {
+  return widths.reduce((total, width) => total + width, 0);
 }
 
 /** A longer word continues on the next line: the library would cut it. */

@@ -39,10 +39,8 @@ function list(options: Options, terminal: Terminal): void {
     summary?.cost ? moneyText(summary.cost.total) : "",
   ]);
   const titles = ["run", "environment", "agent", "model", "tasks x samples", "mean reward", "pass@1", "unscored", "cost"];
-  // Columns that no run has a value for are left out.
-  const kept = titles.flatMap((_, at) => (rows.some((row) => row[at] !== "") ? [at] : []));
-  const pick = (row: readonly string[]) => kept.map((at) => row[at] ?? "");
-  printer.print(table(pick(titles), rows.map(pick), printer.output));
+  // The name of a run says the environment, unless --run has given it another one.
+  printer.print(table(titles, rows, printer.output, ["environment", "tasks x samples"]));
 }
 
 function passText(summary: RunSummary | null): string {

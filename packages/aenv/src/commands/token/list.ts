@@ -42,6 +42,8 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
     one.lastUsedAt === null ? "never" : timeText(one.lastUsedAt),
   ]);
   printer.print(
-    table(["id", "owner", "roles", "scopes", "max instances", "note", "created", "expires", "last used"], rows, printer.output),
+    table(["id", "owner", "roles", "scopes", "max instances", "note", "created", "expires", "last used"], rows, printer.output, [
+      "created",
+    ]),
   );
 }
