@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Help } from "commander";
 import { examples } from "./options/examples.ts";
 import { ownPackage } from "./project/own-package.ts";
 import { CommandExit } from "./terminal/command-exit.ts";
@@ -125,6 +125,7 @@ function styled(program: Command, terminal: Terminal): Command {
       getOutHasColors: () => terminal.stdout.colors.isColorSupported,
     })
     .configureHelp({
+      ...longTermsApart,
       styleTitle: (title) => terminal.stdout.colors.bold(title),
       styleCommandText: (text) => terminal.stdout.colors.cyan(text),
       styleSubcommandText: (text) => terminal.stdout.colors.cyan(text),
@@ -132,6 +133,20 @@ function styled(program: Command, terminal: Terminal): Command {
       styleArgumentText: (text) => terminal.stdout.colors.cyan(text),
     });
 }
+
+/** What descriptions get at least of the width: a longer option has a line of its own. */
+const DESCRIPTION_WIDTH = 40;
+
+const longTermsApart: Partial<Help> = {
+  padWidth(command, helper) {
+    const most = (helper.helpWidth ?? 80) - DESCRIPTION_WIDTH - 4;
+    return Math.min(Help.prototype.padWidth.call(helper, command, helper), most);
+  },
+  formatItem(term, termWidth, description, helper) {
+    const format = (shown: string) => Help.prototype.formatItem.call(helper, shown, termWidth, description, helper);
+    return description === "" || helper.displayWidth(term) <= termWidth ? format(term) : `  ${term}\n${format("")}`;
+  },
+};
 
 function exitCodeTable(): string {
   return ["Exit codes:", ...Object.values(exitCodes).map(({ code, meaning }) => `  ${String(code).padEnd(4)}${meaning}`)].join("\n");

@@ -17,7 +17,7 @@ async function everyCommand(): Promise<{ words: string[]; command: Command }[]> 
     for (const sub of command.commands) if (sub.name() !== "help") walk([...words, sub.name()], sub);
   };
   for (const name of commandNames) {
-    const program = await createProgram([name], silentTerminal());
+    const program = await createProgram([name], silentTerminal(80));
     const command = program.commands.find((one) => one.name() === name);
     if (command !== undefined) walk([name], command);
   }
@@ -38,9 +38,18 @@ describe("the help of every command", () => {
     for (const line of lines) await demandParses(shellWords(line));
   });
 
+  it.each(cases)("has descriptions that fit a terminal of 80 columns: %s", (_, { command }) => {
+    expect(
+      command
+        .helpInformation()
+        .split("\n")
+        .filter((line) => line.length > 80),
+    ).toEqual([]);
+  });
+
   it.each(cases)("shows no default in milliseconds or bytes: %s", async (_, { words }) => {
     // Wrapped lines are joined: a default may be on the next one.
-    expect((await helpOf(words)).replace(/\s+/g, " ")).not.toMatch(/\(default: \d{5,}\)/);
+    expect((await helpOf(words)).replace(/\s+/g, " ")).not.toMatch(/\((?:default: )?\d{8,}\)|\(default: \d{5,}\)/);
   });
 });
 

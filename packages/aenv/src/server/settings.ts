@@ -64,5 +64,5 @@ function defaultOf(key: string, schema: z.ZodType): string {
 
 /** A value as text: `10 GiB` for a number of bytes. */
 export function settingText(key: string, value: unknown): string {
-  return key.endsWith("Bytes") && typeof value === "number" ? formatBytes(value) : String(value);
+  return /Bytes(?:PerOwner)?$/.test(key) && typeof value === "number" ? formatBytes(value) : String(value);
 }

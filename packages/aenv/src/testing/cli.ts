@@ -28,9 +28,9 @@ export async function aenv(
 }
 
 /** A terminal whose output is not used. */
-export function silentTerminal(): Terminal {
+export function silentTerminal(columns?: number): Terminal {
   const stopSignal = () => new AbortController().signal;
-  return { stdout: memoryOutput(), stderr: memoryOutput(), cwd: "/", env: {}, isInteractive: false, stopSignal };
+  return { stdout: memoryOutput(columns), stderr: memoryOutput(columns), cwd: "/", env: {}, isInteractive: false, stopSignal };
 }
 
 /** A folder in which `aenvironment` and `zod` can be imported, as after `npm install`. */
@@ -40,12 +40,12 @@ export function installedTree(files: Files = {}): Tree {
   return tree;
 }
 
-function memoryOutput(): Output & { text(): string } {
+function memoryOutput(columns = 100): Output & { text(): string } {
   let written = "";
   return {
     colors: picocolors.createColors(false),
     isTty: false,
-    columns: 100,
+    columns,
     write: (text) => {
       written += text;
     },
