@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Project } from "../project/project.ts";
+import { hasRuns } from "../project/run-folders.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { TarEntry } from "./tar.ts";
 
@@ -33,6 +34,7 @@ export function readProjectFiles({ root }: Pick<Project, "root">): ProjectFiles 
   const visit = (folder: string) => {
     for (const entry of readdirSync(join(home, folder), { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      // With runs in the bundle, each run would have other code than the one before.
       if (isLeftOut(entry.name) || (entry.isDirectory() && hasRuns(join(home, path)))) leftOut.push(path);
       else if (entry.isDirectory()) visit(path);
       else if (path !== "config.json") entries.push(...fileOf(home, path, leftOut));
@@ -48,11 +50,6 @@ export function readProjectFiles({ root }: Pick<Project, "root">): ProjectFiles 
 
 function isLeftOut(name: string): boolean {
   return ARCHIVE.test(name) || LEFT_OUT.some((pattern) => pattern.test(name));
-}
-
-/** Whether a folder is one in which `aenv rollout` keeps its runs. With them, each run would have other code than the one before. */
-function hasRuns(folder: string): boolean {
-  return readdirSync(folder).some((name) => existsSync(join(folder, name, "run.json")) && existsSync(join(folder, name, "summary.json")));
 }
 
 /** A symbolic link becomes a copy of its file; one that leads to a folder or out of the project is left out, as are sockets and devices. */

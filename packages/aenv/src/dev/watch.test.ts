@@ -60,8 +60,20 @@ describe("watchProject", () => {
   it("ignores the runs of rollouts in the project's folder, and only those", async () => {
     using tree = temporaryTree({ "src/runs/a.ts": "1" });
     const next = watching(tree);
-    tree.write({ "runs/today/settings.json": "{}", "runs/today/trajectories.jsonl": "{}" });
+    tree.write({ "runs/today/run.json": "{}", "runs/today/trajectories.jsonl": "{}" });
     tree.write({ "src/runs/a.ts": "2" });
     expect(await next()).toEqual(["src/runs/a.ts"]);
+  });
+
+  it("ignores runs that are kept in another folder of the project, from their first file to their last", async () => {
+    using tree = temporaryTree({ "src/a.ts": "1" });
+    const next = watching(tree);
+    tree.write({ "experiments/today/lock": "1", "experiments/today/run.json": "{}", "experiments/today/trajectories.jsonl": "{}" });
+    tree.write({ "src/a.ts": "2" });
+    expect(await next()).toEqual(["src/a.ts"]);
+    tree.write({ "experiments/today/summary.json": "{}" });
+    rmSync(join(tree.path, "experiments/today/lock"));
+    tree.write({ "src/a.ts": "3" });
+    expect(await next()).toEqual(["src/a.ts"]);
   });
 });

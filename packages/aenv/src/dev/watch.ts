@@ -1,9 +1,10 @@
 import { type FSWatcher, readdirSync, watch } from "node:fs";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
+import { hasRuns, isRun } from "../project/run-folders.ts";
 
 /** Folders of generated files. */
 const IGNORED = new Set(["node_modules", "dist", "coverage", "__pycache__", "venv"]);
-/** Where rollouts in the project's folder write their runs. */
+/** Where rollouts in the project's folder write their runs, if `--runs` names no other folder of it. */
 const RUNS = "runs";
 const SETTLE_MS = 60;
 
@@ -24,9 +25,9 @@ export function watchProject(root: string, onChange: (files: readonly string[]) 
     changed.add(relative(root, path));
     clearTimeout(settling);
     settling = setTimeout(() => {
-      const files = [...changed].sort();
+      const files = [...changed].filter((file) => !isOfRuns(root, file)).sort();
       changed.clear();
-      onChange(files);
+      if (files.length > 0) onChange(files);
     }, SETTLE_MS);
   };
 
@@ -65,6 +66,12 @@ export function watchProject(root: string, onChange: (files: readonly string[]) 
       for (const folder of [...watchers.keys()]) remove(folder);
     },
   };
+}
+
+/** Whether a rollout has written it, wherever its runs are kept. */
+function isOfRuns(root: string, path: string): boolean {
+  for (let folder = path; folder !== "."; folder = dirname(folder)) if (isRun(join(root, folder))) return true;
+  return hasRuns(join(root, path));
 }
 
 /** Whether it is an installed, built or hidden file, a backup of an editor or a log. */
