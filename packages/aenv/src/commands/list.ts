@@ -51,8 +51,13 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
     truncate(one.description, 60),
     timeText(one.created_at),
   ]);
-  printer.print(table(["name", "version", "status", "seen by", "description", "created"], rows, printer.output));
-  if (found.length < limit) return;
+  printer.print(table(["name", "version", "status", "seen by", "description", "created"], rows, printer.output, ["created"]));
+  if (found.length < limit) {
+    const others = builtInNames().filter((builtIn) => !found.some((one) => one.name === builtIn));
+    if (offset === 0 && !name && !tag && others.length > 0)
+      printer.print(colors.dim(`These come with AEnv too, and are published when a publisher first uses them: ${others.join(", ")}`));
+    return;
+  }
   const filters = `${name ? ` --name ${name}` : ""}${tag ? ` --tag ${tag}` : ""}`;
   const next = nextCommand(`aenv list --limit ${limit} --offset ${offset + limit}${filters}`, options, colors);
   printer.print(`${colors.dim("There may be more:")} ${next}`);
@@ -61,7 +66,7 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
 /** A trainer's token may not publish. */
 function nextStep(identity: Identity | null): string {
   const mayPublish = identity === null || identity.roles.some((role) => role === "publisher" || role === "admin");
-  if (mayPublish)
-    return `Publish one with: aenv push\nThose that come with AEnv are published when they are used: ${builtInNames().join(", ")}`;
-  return `The token of ${identity.owner} (${identity.roles.join(", ")}) may not publish; their publisher can show one to all: aenv env visibility NAME@VERSION public`;
+  const builtIn = `Those that come with AEnv are published when ${mayPublish ? "they are used" : "a publisher first uses them"}: ${builtInNames().join(", ")}`;
+  if (mayPublish) return `Publish one with: aenv push\n${builtIn}`;
+  return `The token of ${identity.owner} (${identity.roles.join(", ")}) may not publish; their publisher can show one to all: aenv env visibility NAME@VERSION public\n${builtIn}`;
 }

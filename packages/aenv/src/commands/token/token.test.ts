@@ -31,32 +31,42 @@ describe("a server that needs tokens", { timeout: 60_000 }, () => {
   });
 
   it("creates a token that has exactly the permissions of its roles", async () => {
-    const made = (await runJson(
-      ["token", "create", "--owner", "ada", "--role", "trainer", "--expires", "1d", "--max-instances", "7", "--json"],
-      at(admin),
-    )) as {
+    const made = (await runJson(["token", "create", "--owner", "ada", "--role", "trainer", "--expires", "1d", "--json"], at(admin))) as {
       id: string;
       token: string;
     };
     expect(made).toMatchObject({ owner: "ada", roles: ["trainer"], token: expect.stringMatching(/^aenv_/) });
     expect(await runJson(["list", "--json"], at(made.token))).toEqual([]);
-    // Publishing would be refused, so it is not what the list suggests.
-    const empty = (await aenv(["list"], at(made.token))).stdout;
-    expect(empty).toContain("may not publish");
-    expect(empty).not.toContain("aenv push");
     const denied = await aenv(["token", "list"], at(made.token));
     expect([denied.code, denied.stderr]).toEqual([77, expect.stringContaining("requires the role admin")]);
 
     const listed = await aenv(["token", "list", "--owner", "ada", "--json"], at(admin));
     expect(JSON.parse(listed.stdout)).toMatchObject([{ id: made.id, owner: "ada", expiresAt: expect.any(String) }]);
     expect(listed.stdout).not.toContain(made.token);
-    expect((await aenv(["token", "list"], at(admin))).stdout).toMatch(/│ ada +│ trainer +│ +│ 7 +│/);
 
     // The whole token is accepted instead of its id.
     expect((await aenv(["token", "revoke", made.token], at(admin))).stdout).toContain(`${made.id} is revoked`);
     expect((await aenv(["list"], at(made.token))).code).toBe(77);
     const again = await aenv(["token", "revoke", made.id], at(admin));
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("aenv token list")]);
+  });
+
+  it("tells a trainer who sees no environments what a publisher can do, and a publisher to push", async () => {
+    const shown = async (role: string) => {
+      const { token } = (await runJson(["token", "create", "--owner", "eve", "--role", role, "--json"], at(admin))) as { token: string };
+      return (await aenv(["list"], at(token))).stdout;
+    };
+    const trainer = await shown("trainer");
+    expect(trainer).toMatch(/may not publish; their publisher can show one to all: aenv env visibility NAME@VERSION public\n/);
+    expect(trainer).toMatch(/published when a publisher first uses them: .*mini-terminal/);
+    expect(trainer).not.toContain("aenv push");
+    expect(await shown("publisher")).toMatch(/Publish one with: aenv push\n.*published when they are used: .*mini-terminal/);
+  });
+
+  it("lists the limit of instances of a token", async () => {
+    await runJson(["token", "create", "--owner", "max", "--role", "trainer", "--max-instances", "7", "--json"], at(admin));
+    const { stdout } = await aenv(["token", "list", "--owner", "max"], at(admin));
+    expect(stdout).toMatch(/│ max instances │[\s\S]*│ max +│ trainer +│ 7 +│/);
   });
 
   it("refuses unknown roles, and a token without an owner", async () => {
