@@ -42,7 +42,7 @@ describe("a backup of a running server", { timeout: 120_000 }, () => {
     const made = await backUp(target);
     await Promise.all(publishing);
     expect(made).toMatchObject({ contents: { snapshots: 1 }, damaged: [] });
-    expect(made.notIncluded[0]).toMatch(/sandboxes of \d+ running instances?: after a restore/);
+    expect(made.notIncluded[0]).toMatch(/sandboxes of live instances \(\d+\), which are Failed after a restore/);
 
     const restored = await restore(target, `home-${target}`);
     expect(restored.stderr).toBe("");

@@ -40,7 +40,9 @@ describe("aenv status", { timeout: 60_000 }, () => {
       failures: [],
     });
     const text = (await aenv(["status"], { env })).stdout;
-    expect(text).toMatch(/ready.*Instances +2 live.*Queue +0 starts.*Pools +blank.*│ dice@1\.0\.0 +│ 0 +│ 2/s);
+    expect(text).toMatch(
+      /ready.*Instances +2 live.*Queue +0 starts.*Pools +blank \d of \d ready.*Started +2 in all.*│ dice@1\.0\.0 +│ 0 +│ 2/s,
+    );
   });
 
   it("lists failed instances with their reasons", async () => {

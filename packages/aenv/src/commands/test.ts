@@ -57,7 +57,7 @@ export function define(command: Command, terminal: Terminal): void {
 
 async function test(where: string, options: Options, terminal: Terminal, stop: AbortSignal): Promise<void> {
   const printer = createPrinter(terminal, options.json === true);
-  if (terminal.env[INSIDE] !== undefined) return printer.print("aenv test: not again, it runs these tests");
+  if (terminal.env[INSIDE] !== undefined) return printer.print("aenv test: left out here, because it has started these tests");
   const isAddress = /^https?:\/\//.test(where);
   const project = isAddress ? null : readProject(where, terminal.cwd);
   let ownTests: boolean | null = null;
@@ -114,7 +114,8 @@ function summarise(results: readonly CheckResult[], ownTests: boolean | null, { 
     results.filter(({ result }) => result === "skipped"),
     ({ detail }) => detail ?? "",
   );
-  for (const [why, { length }] of skipped) print(colors.dim(`- ${length === 1 ? "a check" : `${length} checks`} left out: ${why}`));
+  for (const [why, names] of skipped)
+    print(colors.dim(`- ${names.length === 1 ? names[0]?.name : `${names.length} checks`}: left out, because ${why}`));
   const count = (kind: CheckResult["result"]) => results.filter(({ result }) => result === kind).length;
   const failed = count("failed");
   const own = ownTests === null ? "" : ownTests ? "; its own tests passed" : colors.red("; its own tests failed");

@@ -31,9 +31,9 @@ export function statusPage(status: ServerStatus, before: ServerStatus | null, ou
         ],
         [
           "Pools",
-          `blank ${pools.blank.ready}/${pools.blank.target}, prepared ${pools.prepared.ready}/${pools.prepared.target}${pools.backedOff > 0 ? `, ${colors.red(`${pools.backedOff} backed off`)}` : ""}`,
+          `blank ${pools.blank.ready} of ${pools.blank.target} ready, prepared ${pools.prepared.ready} of ${pools.prepared.target}${pools.backedOff > 0 ? `, ${colors.red(`${pools.backedOff} backed off`)}` : ""}`,
         ],
-        ["Starts", `${totals.started} running${failed(totals.failedStarts)}${perSecond("started")}`],
+        ["Started", `${totals.started} in all${failed(totals.failedStarts)}${perSecond("started")}`],
         ["Calls", `${totals.calls}${failed(totals.failedCalls)}${perSecond("calls")}`],
         ["Rollouts", `${rollouts.running} running${done.length === 0 ? "" : `, done: ${done.join(", ")}`}`],
         ["Server", `${bytesText(status.memoryBytes)} of memory, workers: ${status.workers}${cpuText(status, before)}`],

@@ -41,7 +41,7 @@ export function referencesOf(store: DatabaseReader, home: string): References {
   let live = 0;
   for (const row of store.values<InstanceRow>("instance")) if (isLive(row)) live++;
   const notIncluded = [
-    ...(live > 0 ? [`the sandboxes of ${live} running instances: after a restore these instances are Failed`] : []),
+    ...(live > 0 ? [`the sandboxes of live instances (${live}), which are Failed after a restore`] : []),
     ...(storages.size > 0 ? [`the persistent folders of services, ${join(home, "storage")}: ${[...storages].sort().join(", ")}`] : []),
     ...["data", "images", "oci"]
       .filter((name) => existsSync(join(home, name)))
