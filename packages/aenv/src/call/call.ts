@@ -1,6 +1,6 @@
-import { type ContentBlock, isObject, nearestName, type ResetResult, type Task } from "@aenv/contract";
-import type { Environment, ToolResult } from "@aenv/sdk";
-import { catalogueTable, fetchCatalogue } from "../project/catalogue.ts";
+import { type ContentBlock, isObject, messageOf, nearestName, type ResetResult, type Task } from "@aenv/contract";
+import { type Environment, ToolError, type ToolResult } from "@aenv/sdk";
+import { catalogueTable, fetchCatalogue, fetchOffer } from "../project/catalogue.ts";
 import { Failure } from "../terminal/failure.ts";
 import type { Printer } from "../terminal/printer.ts";
 import { facts, table, truncate } from "../terminal/table.ts";
@@ -40,7 +40,7 @@ export function chooseCall(words: readonly string[], options: CallOptions, print
       const args = parseArguments(rest, options.args);
       if (kind === "tool")
         return callAndPrint(
-          (environment) => environment.callTool(name, args),
+          (environment) => environment.callTool(name, args).catch((error: unknown) => explainUnknownTool(error, name, environment)),
           (result) => printResult(result, printer),
         );
       return callAndPrint(
@@ -89,6 +89,19 @@ export function chooseCall(words: readonly string[], options: CallOptions, print
         (snapshot) => printValue(snapshot, printer),
       );
   }
+}
+
+/** Throws the error; if the environment has no tool of this name, with the nearest that it has. */
+async function explainUnknownTool(error: unknown, name: string, environment: Environment): Promise<never> {
+  if (!(error instanceof ToolError) || error.code !== "tool.not_found") throw error;
+  const { tools } = await fetchOffer(environment);
+  const nearest = nearestName(
+    name,
+    tools.map((tool) => tool.name),
+  );
+  if (nearest === null) throw error;
+  const hint = `Did you mean ${nearest}? List all with: aenv call --list`;
+  throw new Failure(messageOf(error), { hint, code: "tool.not_found", cause: error });
 }
 
 function callAndPrint<T>(call: (environment: Environment) => Promise<T>, print: (answer: T) => void): Call {

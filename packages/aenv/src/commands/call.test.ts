@@ -149,11 +149,12 @@ describe("call", () => {
     }
   });
 
-  it("names the unknown tool, and how to list the tools", async () => {
+  it("names the unknown tool, the nearest that there is, and how to list the tools", async () => {
     const { code, stderr } = await call("nothing");
     expect(code).toBe(1);
     expect(stderr).toContain("nothing");
     expect(stderr).toContain("aenv call --list");
+    expect((await call("addd", "n=1")).stderr).toMatch(/no tool 'addd'.*\n→ Did you mean add\? List all with: aenv call --list/);
   });
 
   it("exits with 69 when the address cannot be reached", async () => {
