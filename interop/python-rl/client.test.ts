@@ -101,6 +101,7 @@ describeNeeding("python-rl", "the Python client", () => {
           `${prefix}Instance('ID', environment='echo-shared@1.0.0', task='greet', seed=4)`,
           `${prefix}Session('ID', environment='echo-shared@1.0.0', task='greet')`,
           `${prefix}Client('URL')`,
+          `<${prefix}Environments: list, get, versions, tasks, each_task>`,
         ],
         listed: "InstanceRecord(id='ID', environment='echo-shared@1.0.0', status='Running', task='greet', seed=4, labels={}, ...)",
         unknown: "Task has no field 'instrution'; it has: id, instruction, split, goal",

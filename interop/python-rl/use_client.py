@@ -118,7 +118,7 @@ async def records(client):
         "done": status.done,
         "record": [instance.record.status, listed.environment, (await of(instance.reset())).task.id],
         "reprs": [repr(one) for one in (environment, task, tool, status, result)],
-        "handles": [repr(one).replace(one.id, "ID") for one in (instance, session)] + [repr(client).replace(URL, "URL")],
+        "handles": [repr(one).replace(one.id, "ID") for one in (instance, session)] + [repr(client).replace(URL, "URL"), repr(client.environments)],
         "listed": repr(listed).replace(listed.id, "ID"),
     }
     try:

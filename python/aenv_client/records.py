@@ -66,6 +66,13 @@ def described(kind: str, /, *first: Any, **fields: Any) -> str:
     return f"{kind}({', '.join(shown)})"
 
 
+class Group:
+    """A part of a client, such as `client.instances`. Its `repr` names what it can do."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(name for name in vars(type(self)) if not name.startswith('_'))}>"
+
+
 def _short(value: Any) -> str:
     if isinstance(value, str) and len(value) > _LONGEST_SHOWN:
         return f"{value[: _LONGEST_SHOWN - 3]!r}..."

@@ -6,12 +6,12 @@ from typing import AsyncIterator, List, Sequence
 
 from .. import _wire as wire
 from .._wire import Call
-from ..records import records
+from ..records import Group, records
 from ..types import Environment, Identity, Task, Token
 from .http import AsyncHttp
 
 
-class AsyncEnvironments:
+class AsyncEnvironments(Group):
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 
@@ -48,7 +48,7 @@ class AsyncEnvironments:
                 return
 
 
-class AsyncTokens:
+class AsyncTokens(Group):
     """Creates, lists and revokes tokens. Requires the role admin, except for `whoami`."""
 
     def __init__(self, http: AsyncHttp) -> None:

@@ -9,7 +9,7 @@ from typing import Any, AsyncIterator, List, Mapping, Sequence
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import AccessDenied, NotFound, PlatformError, ServerError
-from ..records import described, records
+from ..records import Group, described, records
 from ..types import EpisodeStatus, FunctionInfo, InstanceRecord, Reply, Reset, Reward, SnapshotRecord, Task, Tool, ToolResult
 from .http import AsyncHttp
 from .mcp import AsyncMcp
@@ -23,7 +23,7 @@ _LONGEST_STATUS_WAIT = "20s"
 _TASKS_PER_PAGE = 500
 
 
-class AsyncInstances:
+class AsyncInstances(Group):
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 

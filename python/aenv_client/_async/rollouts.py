@@ -9,6 +9,7 @@ from typing import Any, AsyncIterator, Iterable, List, Mapping
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import NetworkError
+from ..records import Group
 from ..types import RolloutPage, RolloutResult
 from .http import AsyncHttp
 
@@ -16,7 +17,7 @@ from .http import AsyncHttp
 _SILENCE_SECONDS = 60.0
 
 
-class AsyncRollouts:
+class AsyncRollouts(Group):
     """
     A rollout's `id` is its idempotency key: sending it again joins the rollout or returns its result, and never plays twice. So
     lost connections and answers 429 and 5xx are retried with the same id.

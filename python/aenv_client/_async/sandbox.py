@@ -6,7 +6,7 @@ from typing import Any, List, Mapping, Sequence
 
 from .. import _wire as wire
 from .._wire import Call
-from ..records import records
+from ..records import Group, records
 from ..types import CommandResult, FileInfo
 from .http import AsyncHttp
 
@@ -16,7 +16,7 @@ _MARGIN_SECONDS = 30.0
 _LONGEST_SECONDS = 24 * 3600.0
 
 
-class AsyncSandbox:
+class AsyncSandbox(Group):
     """Only instances with a sandbox of their own have commands and files."""
 
     def __init__(self, http: AsyncHttp, id: str) -> None:
@@ -67,7 +67,7 @@ class AsyncSandbox:
         return str((await self._http.send(Call(doing, "POST", f"{_path(self._id)}/presign-url", body)))["url"])
 
 
-class AsyncSandboxFiles:
+class AsyncSandboxFiles(Group):
     """The files of a sandbox. A relative path begins at the sandbox's working directory."""
 
     def __init__(self, http: AsyncHttp, id: str) -> None:

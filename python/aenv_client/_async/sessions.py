@@ -8,12 +8,12 @@ from typing import Any, Mapping
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import PlatformError, raise_unscored, reward_of
-from ..records import described, records
+from ..records import Group, described, records
 from ..types import Reward, Step, Task, Tool
 from .http import AsyncHttp
 
 
-class AsyncSessions:
+class AsyncSessions(Group):
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 

@@ -7,12 +7,12 @@ from typing import AsyncIterator
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import NotFound
-from ..records import records
+from ..records import Group, records
 from ..types import SnapshotRecord
 from .http import AsyncHttp
 
 
-class AsyncSnapshots:
+class AsyncSnapshots(Group):
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
 

@@ -7,12 +7,12 @@ from typing import Iterator, List, Sequence
 
 from .. import _wire as wire
 from .._wire import Call
-from ..records import records
+from ..records import Group, records
 from ..types import Environment, Identity, Task, Token
 from .http import Http
 
 
-class Environments:
+class Environments(Group):
     def __init__(self, http: Http) -> None:
         self._http = http
 
@@ -49,7 +49,7 @@ class Environments:
                 return
 
 
-class Tokens:
+class Tokens(Group):
     """Creates, lists and revokes tokens. Requires the role admin, except for `whoami`."""
 
     def __init__(self, http: Http) -> None:

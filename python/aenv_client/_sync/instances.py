@@ -10,7 +10,7 @@ from typing import Any, Iterator, List, Mapping, Sequence
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import AccessDenied, NotFound, PlatformError, ServerError
-from ..records import described, records
+from ..records import Group, described, records
 from ..types import EpisodeStatus, FunctionInfo, InstanceRecord, Reply, Reset, Reward, SnapshotRecord, Task, Tool, ToolResult
 from .http import Http
 from .mcp import Mcp
@@ -24,7 +24,7 @@ _LONGEST_STATUS_WAIT = "20s"
 _TASKS_PER_PAGE = 500
 
 
-class Instances:
+class Instances(Group):
     def __init__(self, http: Http) -> None:
         self._http = http
 

@@ -10,6 +10,7 @@ from typing import Any, Iterator, Iterable, List, Mapping
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import NetworkError
+from ..records import Group
 from ..types import RolloutPage, RolloutResult
 from .http import Http
 
@@ -17,7 +18,7 @@ from .http import Http
 _SILENCE_SECONDS = 60.0
 
 
-class Rollouts:
+class Rollouts(Group):
     """
     A rollout's `id` is its idempotency key: sending it again joins the rollout or returns its result, and never plays twice. So
     lost connections and answers 429 and 5xx are retried with the same id.

@@ -7,7 +7,7 @@ from typing import Any, List, Mapping, Sequence
 
 from .. import _wire as wire
 from .._wire import Call
-from ..records import records
+from ..records import Group, records
 from ..types import CommandResult, FileInfo
 from .http import Http
 
@@ -17,7 +17,7 @@ _MARGIN_SECONDS = 30.0
 _LONGEST_SECONDS = 24 * 3600.0
 
 
-class Sandbox:
+class Sandbox(Group):
     """Only instances with a sandbox of their own have commands and files."""
 
     def __init__(self, http: Http, id: str) -> None:
@@ -68,7 +68,7 @@ class Sandbox:
         return str((self._http.send(Call(doing, "POST", f"{_path(self._id)}/presign-url", body)))["url"])
 
 
-class SandboxFiles:
+class SandboxFiles(Group):
     """The files of a sandbox. A relative path begins at the sandbox's working directory."""
 
     def __init__(self, http: Http, id: str) -> None:

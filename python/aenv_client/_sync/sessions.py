@@ -9,12 +9,12 @@ from typing import Any, Mapping
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import PlatformError, raise_unscored, reward_of
-from ..records import described, records
+from ..records import Group, described, records
 from ..types import Reward, Step, Task, Tool
 from .http import Http
 
 
-class Sessions:
+class Sessions(Group):
     def __init__(self, http: Http) -> None:
         self._http = http
 

@@ -8,12 +8,12 @@ from typing import Iterator
 from .. import _wire as wire
 from .._wire import Call
 from ..errors import NotFound
-from ..records import records
+from ..records import Group, records
 from ..types import SnapshotRecord
 from .http import Http
 
 
-class Snapshots:
+class Snapshots(Group):
     def __init__(self, http: Http) -> None:
         self._http = http
 
