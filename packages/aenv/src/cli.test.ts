@@ -75,6 +75,14 @@ describe("aenv", () => {
     expect(stderr).not.toContain("Did you mean");
   });
 
+  it.each([
+    ["rollout", 69],
+    ["test", 2],
+  ])("names the built-in environment that is meant by a mistyped name, for %s", async (command, code) => {
+    const ended = await aenv([command, "mini-termnal"], { env: { AENV_SYSTEM_URL: "http://127.0.0.1:9" } });
+    expect([ended.code, ended.stderr]).toEqual([code, expect.stringMatching(/→ Did you mean .*mini-terminal\?/)]);
+  });
+
   it.each(["runs", "trainer", "instance"])("says that %s needs one of its commands", async (group) => {
     const { code, stderr } = await aenv([group]);
     expect({ code, stderr }).toEqual({ code: 2, stderr: `✖ 'aenv ${group}' needs one of its commands\n→ See: aenv ${group} --help\n` });

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { nearestName } from "@aenv/contract";
 import { Failure } from "../terminal/failure.ts";
 import { ownFolder } from "./own-package.ts";
 
@@ -67,6 +68,11 @@ export function findBuiltIn(name: string): string | null {
 /** The names of the environments that come with this package. */
 export function builtInNames(): string[] {
   return folders().map((folder) => String(readJson(join(folder, "config.json")).name));
+}
+
+/** The built-in environment whose name is most similar to a mistyped one; null if none is similar. */
+export function nearestBuiltIn(name: string): string | null {
+  return nearestName(name, builtInNames());
 }
 
 export function findBenchmark(name: string): Benchmark | null {

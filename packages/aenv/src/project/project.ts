@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { checkConfig, type EnvironmentConfig, misspelledFields, nameProblem, versionProblem } from "@aenv/contract";
 import { Failure, type Place, type Problem } from "../terminal/failure.ts";
-import { findBuiltIn } from "./benchmarks.ts";
+import { findBuiltIn, nearestBuiltIn } from "./benchmarks.ts";
 import { parseJsonFile } from "./json-file.ts";
 
 /** An environment's folder and its config.json. */
@@ -19,7 +19,9 @@ export interface Project {
 export function readProject(workDir: string, cwd: string): Project {
   const root = folderOf(workDir, cwd);
   if (!statSync(root, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new Failure(`there is no folder ${root}`, { exit: "usage", hint: "Give the project's folder with --work-dir." });
+    const nearest = nearestBuiltIn(workDir);
+    const hint = nearest === null ? "Give the folder of a project, or the name of a built-in environment." : `Did you mean ${nearest}?`;
+    throw new Failure(`there is no folder ${root}`, { exit: "usage", hint });
   }
   const file = join(root, "config.json");
   const { value, placeOf, placeOfName } = parseJsonFile(file, readConfig(file));

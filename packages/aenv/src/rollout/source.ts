@@ -1,14 +1,14 @@
-import { isObject, splitRef } from "@aenv/contract";
+import { isObject, messageOf, splitRef } from "@aenv/contract";
 import { DEFAULT_ENGINE } from "@aenv/sandbox/engines";
 import type { EnvironmentOptions } from "@aenv/sdk";
 import type { Command } from "commander";
 import { collectPair } from "../options/pairs.ts";
 import { callServer, openPlatform, type PlatformOptions } from "../platform/platform.ts";
-import { findBuiltIn } from "../project/benchmarks.ts";
+import { findBuiltIn, nearestBuiltIn } from "../project/benchmarks.ts";
 import { dataDir } from "../project/data-dir.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { findProject } from "../project/project.ts";
-import { Failure } from "../terminal/failure.ts";
+import { Failure, toFailure } from "../terminal/failure.ts";
 import { withSpinner } from "../terminal/spinner.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { addEngineOption, type EngineOptions } from "./engine-option.ts";
@@ -80,7 +80,15 @@ export async function openSource(named: string, options: SourceOptions, terminal
       hint: "Leave --engine out, or name a folder or a built-in environment without a version.",
     });
   const platform = openPlatform(options, terminal);
-  const record = await callServer(terminal, `Looking for ${named}`, () => platform.hub.get(named));
+  const record = await callServer(terminal, `Looking for ${named}`, () => platform.hub.get(named)).catch((error: unknown) => {
+    const nearest = isLocal ? nearestBuiltIn(named) : null;
+    if (nearest === null) throw error;
+    throw new Failure(messageOf(error), {
+      hint: `Did you mean the built-in environment ${nearest}?`,
+      exit: toFailure(error).exit,
+      cause: error,
+    });
+  });
   return {
     environment: `${record.name}@${record.version}`,
     digest: digestIn(record.artifacts),
