@@ -6,6 +6,8 @@ import { aenv } from "../testing/cli.ts";
 
 describe("runs, tasks and export", { timeout: 60_000 }, () => {
   let tree: Tree;
+  /** What the rollouts have printed. */
+  const played: string[] = [];
   /** The first run has every reward 1; the second has 1, 0.2, 1 and 0.2 for one task. */
   beforeAll(async () => {
     tree = temporaryTree();
@@ -18,8 +20,9 @@ describe("runs, tasks and export", { timeout: 60_000 }, () => {
       ["--run", "upper"],
       ["--run", "mixed", "--task", "greet", "-n", "4", "-c", "1", ...agent],
     ]) {
-      const { code, stderr } = await aenv(["rollout", "echo", ...argv], { cwd: tree.path });
+      const { code, stdout, stderr } = await aenv(["rollout", "echo", ...argv], { cwd: tree.path });
       if (code !== 0) throw new Error(stderr);
+      played.push(stdout);
     }
   }, 60_000);
   afterAll(() => tree?.[Symbol.dispose]());
@@ -55,10 +58,9 @@ describe("runs, tasks and export", { timeout: 60_000 }, () => {
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringMatching(/there is no run 'lost'[\s\S]*There are: mixed, upper/)]);
   });
 
-  it("shows the components of the reward, of a run and beside those of another", async () => {
-    expect((await run("runs", "show", "mixed")).stdout).toMatch(
-      /component +│ mean +│ episodes[\s\S]*brief +│ \d\.\d{3}[\s\S]*said_it +│ \d\.\d{3}/,
-    );
+  it("shows the components of the reward after a rollout, of a run, and beside those of another", async () => {
+    for (const text of [played[1], (await run("runs", "show", "mixed")).stdout])
+      expect(text).toMatch(/component +│ mean +│ episodes[\s\S]*brief +│ \d\.\d{3}[\s\S]*said_it +│ \d\.\d{3}/);
     const both = (await run("runs", "compare", "mixed", "upper", "--components")).stdout;
     expect(both).toMatch(/component +│ mixed +│ upper +│ difference[\s\S]*said_it +│ \d\.\d{3} +│ 1\.000/);
     expect((await run("runs", "compare", "mixed", "upper")).stdout).not.toContain("said_it");

@@ -17,7 +17,7 @@ describe("init", () => {
   // Built once for all of them.
   beforeAll(() => ownTarball(), 120_000);
 
-  it("writes a project, prints its files and the next steps", async () => {
+  it("writes a project whose runs git ignores, prints its files and the next steps", async () => {
     using tree = temporaryTree();
     const { code, stdout } = await aenv(["init", "my-env"], { cwd: tree.path });
     expect(code).toBe(0);

@@ -100,7 +100,7 @@ describe("server", { timeout: 60_000 }, () => {
     await nothingIsLeft();
   });
 
-  it("has the alias `up`, and prints its addresses as text", async () => {
+  it("has the alias `up`, and prints its addresses as text, with the ports that the original's SDK needs if they are others", async () => {
     await using running = new RunningCommand(["up", "--home", join(tree.path, "home"), ...anyPorts]);
     await running.prints(/Ctrl-C stops/);
     expect(running.stdout).toMatch(/Control +http:\/\/127\.0\.0\.1:\d+ /);

@@ -50,7 +50,7 @@ describeNeeding("npm-registry", "in a fresh clone, as printed", () => {
     }
   });
 
-  it("the quickstart's next steps create a project outside the clone that installs, type-checks, passes its tests and runs", {
+  it("the quickstart's next steps create a project outside the clone that installs, type-checks, passes its tests, runs and creates another", {
     timeout: 600_000,
   }, async () => {
     await using reader = await open();
@@ -66,6 +66,14 @@ describeNeeding("npm-registry", "in a fresh clone, as printed", () => {
     for (const command of [...next, "npm run typecheck", "npm test"]) await reader.command(command);
     expect(await reader.command("npx aenvironment call add n=3")).toContain("3");
     expect(await reader.command("pwd")).toBe(`${join(tree.path, "my-env")}\n`);
+
+    // What is served keeps its state when a rollout writes its run into the project.
+    await reader.command("npx aenvironment rollout . --run second");
+    expect(await reader.command("npx aenvironment call add n=1")).toContain("4");
+
+    const inner = commandsIn(await reader.command("npx aenvironment init inner --work-dir .."));
+    expect(inner.slice(0, 2)).toEqual(["cd ../inner && npm install", "npx aenvironment rollout ."]);
+    for (const command of inner.slice(0, 2)) await reader.command(command);
   });
 
   function open(): Promise<Reader> {

@@ -17,7 +17,7 @@ describe("aenv service", { timeout: 60_000 }, () => {
     env: { HOME: "/nonexistent", AENV_SYSTEM_URL: platform.controlUrl, ...options.env },
   });
 
-  it("creates, lists, shows, changes and deletes one", async () => {
+  it("creates one and shows its address as a URL, lists, changes and deletes it", async () => {
     const made = await aenv(["service", "create", "probe", "-s", "tools", "-e", "A=1", "--owner", "ada"], at());
     expect(made.stdout).toMatch(/tools is being started/);
     await vi.waitFor(async () => expect((await aenv(["service", "get", "tools"], at())).stdout).toMatch(/Replicas +1\/1/), 20_000);
