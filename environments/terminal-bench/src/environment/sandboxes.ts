@@ -7,6 +7,7 @@ import { programOf, startProgram } from "../platform/entrypoint.ts";
 import { PlatformSandbox } from "../platform/task-sandbox.ts";
 import type { Task } from "../task/model.ts";
 import type { HostVariables } from "../templates/template.ts";
+import { TrialFailure } from "../trial/failure.ts";
 import type { Sandboxes } from "../trial/phases.ts";
 import type { NetworkPolicy } from "../trial/plan/network.ts";
 import { type MainOptions, mainOptions } from "../trial/start.ts";
@@ -53,10 +54,22 @@ function openerOf({ task, main, imagePrefix, host }: OpenerOptions, sandboxes: T
       process,
     );
     if (compose !== null) await createFolders(compose.task, compose.plan, sandbox);
+    if (main.cwd !== null) await createWorkingDirectory(sandbox, main.cwd);
     await startProgram(sandbox, await programOf(task, plan), main.cwd);
     return sandbox;
   };
   return { compose, plan, open };
+}
+
+/** Docker creates that of a service too. One that cannot exist is an error before the agent has worked for nothing. */
+async function createWorkingDirectory({ files }: TaskSandbox, path: string): Promise<void> {
+  try {
+    await files.mkdir(path);
+  } catch (error) {
+    throw new TrialFailure("SandboxBuildFailedError", `the working directory ${path} cannot be created: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
 }
 
 /** The sandboxes of a task on the platform, for one call: they end with its signal. */

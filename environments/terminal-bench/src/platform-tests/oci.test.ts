@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -110,6 +110,20 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
         await copy.release();
       },
     );
+
+    it("does not begin a task whose working directory cannot exist", async () => {
+      const folder = join(world.examples.dataDir, "terminal-bench");
+      const impossible = join(folder, "impossible");
+      cpSync(join(folder, "prebuilt-image"), impossible, { recursive: true });
+      try {
+        const config = readFileSync(join(impossible, "task.toml"), "utf8");
+        writeFileSync(join(impossible, "task.toml"), config.replace("/root", "/etc/passwd/here"));
+        const reason = "the working directory /etc/passwd/here cannot be created";
+        await expect(open({ TERMINAL_BENCH_TASK: "impossible" })).rejects.toThrow(reason);
+      } finally {
+        rmSync(impossible, { recursive: true });
+      }
+    });
 
     it("is forked with its files and the steps that are done", { timeout: 60_000 }, async () => {
       await env.reset({ task: "steps-mean" });

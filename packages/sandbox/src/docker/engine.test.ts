@@ -351,6 +351,31 @@ describeNeeding("docker", "the docker engine", () => {
       expect(sandbox.commands.defaults?.env).not.toHaveProperty("NAME");
     });
 
+    describe("of an image with a working directory that is in no layer", () => {
+      const importImage = async (workingDirectory: string) => {
+        const query = new URLSearchParams({ fromSrc: "-", repo: "no-folder", tag: "1", changes: `WORKDIR ${workingDirectory}` });
+        await api.call("POST", `/images/create?${query}`, { archive: testRoot().archive() });
+        return { ...plain, image: "no-folder:1" };
+      };
+
+      it("has it", async () => {
+        const engine = newEngine();
+        const sandbox = await make(engine, await importImage("/data/work/here"));
+        expect(sandbox.commands.defaults?.cwd).toBe("/data/work/here");
+        expect(await run(engine, sandbox, "cd /data/work/here && pwd")).toBe("/data/work/here");
+        const own = { entrypoint: ["/usr/bin/node"], command: ["-e", "setInterval(() => {}, 1e6)"], cwd: "/srv/own" };
+        const service = await make(engine, { ...(await importImage("/")), id: "service", program: own });
+        expect(await run(engine, service, "cd /srv/own && pwd")).toBe("/srv/own");
+      });
+
+      it.each(["/etc/passwd", "/etc/passwd/here"])("does not start if a file is in its place: %s", async (path) => {
+        await expect(make(newEngine(), await importImage(path))).rejects.toMatchObject({
+          code: "sandbox.start_failed",
+          message: expect.stringContaining(`the working directory ${path} cannot be created`),
+        });
+      });
+    });
+
     it("without an image has one that its home has made, which the next server removes if it has another base", async () => {
       const home = newHome();
       const filters = JSON.stringify({ reference: ["aenv-base"] });

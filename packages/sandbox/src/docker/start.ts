@@ -11,6 +11,7 @@ import { connectStartingInit } from "../init/ready.ts";
 import { waitUntilReady } from "../lifecycle/readiness.ts";
 import { startFailed } from "../lifecycle/start-errors.ts";
 import { startWithin } from "../lifecycle/start-limits.ts";
+import { createWorkingDirectory } from "../lifecycle/working-directory.ts";
 import { DEFAULT_CAPABILITY_LIMIT } from "../spec/capabilities.ts";
 import { APPENDED } from "../spec/listening.ts";
 import { type DockerApi, isDockerError } from "./api.ts";
@@ -73,6 +74,7 @@ export async function startInContainer(start: ContainerStart): Promise<void> {
       stop.throwIfAborted();
       const init = await takeInit(sandbox, site.key, stop);
       await writeEgressHint(init, sandbox.record);
+      await createWorkingDirectory(spec.id, init, spec.program?.cwd ?? image.config.workingDirectory);
       const folder = spec.folder === undefined ? null : await sandbox.addFolder(spec.folder, stop);
       await startProgram(init, spec, programOf(spec, image, site.key), folder);
       await sandbox.forward();

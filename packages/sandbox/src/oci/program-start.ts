@@ -7,6 +7,7 @@ import type { RemoteProcess } from "../init/process.ts";
 import { waitUntilReady } from "../lifecycle/readiness.ts";
 import { startFailed } from "../lifecycle/start-errors.ts";
 import { startWithin } from "../lifecycle/start-limits.ts";
+import { createWorkingDirectory } from "../lifecycle/working-directory.ts";
 import { APPENDED, outsideOnly, tellAddress } from "../spec/listening.ts";
 import { mainProgram } from "../spec/program.ts";
 import { type Container, initAddress } from "./container.ts";
@@ -49,7 +50,8 @@ async function goOn(sandbox: OciSandbox, { cut, program }: MemoryFacts, logPath:
 
 /** Null for a sandbox that only runs commands: it does not start the program of its image, which often is a shell that would end at once. */
 async function start({ sandbox, spec, signal }: ProgramRun, listening: Listening): Promise<RemoteProcess | null> {
-  await makeWorkingDirectory(sandbox, spec);
+  const { init, record } = sandbox.container;
+  await createWorkingDirectory(spec.id, init, record.files.config?.workingDirectory ?? "/");
   await addHosts(sandbox, spec);
   if (listening.kind === "none" && spec.command.length === 0) return null;
   const program = mainProgram(withAddress(spec, listening, sandbox.container.record.runtime), sandbox.container.record.files.config);
@@ -78,20 +80,6 @@ async function startProgram(
   } catch (error) {
     if (isInitError(error, "no_program")) throw startFailed(spec.id, `program not found: ${error.message}`);
     throw startFailed(spec.id, messageOf(error));
-  }
-}
-
-/**
- * Creates the working directory of an image that does not contain it, as Docker does: builders leave a directory out of the layers in
- * which nothing was written. One that cannot exist is an error of the start.
- */
-async function makeWorkingDirectory(sandbox: OciSandbox, spec: SandboxSpec): Promise<void> {
-  const path = sandbox.container.record.files.config?.workingDirectory ?? "/";
-  if (path === "/") return;
-  try {
-    await sandbox.container.init.files.mkdir({ path, parents: true });
-  } catch (error) {
-    throw startFailed(spec.id, `the working directory ${path} of its image cannot be created: ${messageOf(error)}`);
   }
 }
 

@@ -223,14 +223,17 @@ for (const runtime of ["runc", "runsc"] as const) {
       expect(await init.files.stat({ path })).toMatchObject({ type: "directory" });
     });
 
-    it("does not start if a file is in the place of its working directory", async () => {
-      using layout = temporaryTree();
-      writeLayout(layout.path, [{ "data/greeting": "hello" }], { config: { WorkingDir: "/data/greeting/here" } });
-      await expect(create(open({ runtime }), { image: `oci:${layout.path}:image` })).rejects.toMatchObject({
-        code: "sandbox.start_failed",
-        message: expect.stringContaining("the working directory /data/greeting/here of its image cannot be created"),
-      });
-    });
+    it.each(["/data/greeting", "/data/greeting/here"])(
+      "does not start if a file is in the place of its working directory %s",
+      async (path) => {
+        using layout = temporaryTree();
+        writeLayout(layout.path, [{ "data/greeting": "hello" }], { config: { WorkingDir: path } });
+        await expect(create(open({ runtime }), { image: `oci:${layout.path}:image` })).rejects.toMatchObject({
+          code: "sandbox.start_failed",
+          message: expect.stringContaining(`the working directory ${path} cannot be created`),
+        });
+      },
+    );
 
     it("starts from an image that has the same layer twice, and the higher one counts", async () => {
       using layout = temporaryTree();

@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ImageRegistry, type Tree, temporaryTree } from "@aenv/testing";
@@ -48,13 +48,16 @@ export async function openExamples(registry: ImageRegistry, chosen?: readonly st
   return { dataDir: join(tree.path, "data"), tasks, prefix, [Symbol.dispose]: () => tree[Symbol.dispose]() };
 }
 
+/** As builders make them of many Dockerfiles: with the same layer twice, and without the folder of a `WORKDIR` in which nothing was written. */
 async function pushImages(registry: ImageRegistry, tree: Tree, tasks: readonly string[], prefix: string): Promise<void> {
   writeBase(join(tree.path, "base"));
   const base = layerOf(join(tree.path, "base"));
+  mkdirSync(join(tree.path, "empty"));
+  const empty = layerOf(join(tree.path, "empty"));
   const pusher = new Pusher(registry);
   const push = async (image: string, context: string | null, dockerfile?: string) => {
     const { layer, config } = await build(context, dockerfile);
-    await pusher.push(image.slice(registry.host.length + 1), [base, layer], config);
+    await pusher.push(image.slice(registry.host.length + 1), [base, layer, empty, empty], config);
   };
   await push(`${prefix}aenv-debian:1`, null);
   for (const folder of tasks) {
@@ -64,11 +67,17 @@ async function pushImages(registry: ImageRegistry, tree: Tree, tasks: readonly s
   }
 }
 
+/** Removes a folder that a `WORKDIR` has made, and nothing else has changed. */
+function removeIfBare(folder: string): void {
+  if (statSync(folder).uid === 0 && readdirSync(folder).length === 0) rmdirSync(folder);
+}
+
 /** The instructions of a Dockerfile, applied to a root on this machine. */
 async function build(context: string | null, dockerfile?: string): Promise<{ readonly layer: Layer; readonly config: object }> {
   const root = await createRoot(context, dockerfile);
   try {
     const { env, workdir, user, entrypoint } = root;
+    if (workdir !== "/") removeIfBare(join(root.path, workdir));
     const config = {
       Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
       WorkingDir: workdir,
