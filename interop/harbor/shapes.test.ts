@@ -94,7 +94,7 @@ const name = fc.constantFrom("one", "One", "two words", "a.", "con", "COM1.x", "
 const text = (value: string) => JSON.stringify(value);
 const hostList = fc.array(entry, { maxLength: 2 }).map((all) => `[${all.map(text).join(", ")}]`);
 const network = fc.oneof(
-  fc.constant(""),
+  fc.constantFrom("", 'network_mode = "allowlist"\n', 'network_mode = "no-network"\n'),
   fc
     .tuple(fc.constantFrom("allowlist", "no-network", "public"), hostList)
     .map(([mode, hosts]) => `network_mode = "${mode}"\nallowed_hosts = ${hosts}\n`),
@@ -107,10 +107,36 @@ const artifact = fc.constantFrom(
   '{ source = "/a", destination = "b" }',
   '{ source = "/a", destination = "../b" }',
   '{ source = "/a", destination = "manifest.json" }',
+  '{ source = "/a", destination = "" }',
   '{ source = "/a", service = " db " }',
   '{ source = "a", service = "db" }',
   '{ source = "/a", service = "-db" }',
   '{ source = "/a", exclude = ["*.log"] }',
+);
+/** Lines of a table, each with a key of its own. */
+const linesOf = (...all: string[]) =>
+  fc
+    .uniqueArray(fc.constantFrom(...all), { maxLength: 3, selector: (line) => line.split(" ")[0] })
+    .map((lines) => lines.map((line) => `${line}\n`).join(""));
+const ofEnvironment = linesOf(
+  ...["allow_internet = 2", 'allow_internet = "no"', "allow_internet = true", 'memory = "1.5g"', 'memory = "1X"', "storage = 3"],
+  ...[
+    'storage = "2048K"',
+    'memory_mb = "512"',
+    "memory_mb = 1536",
+    "build_timeout_sec = 1e3",
+    'os = "Windows"',
+    'os = "mac"',
+    "gpus = true",
+  ],
+  ...['gpu_types = ["H100"]', "gpu_types = [1]", 'tpu = { type = "v6e", topology = " 2x4 " }', 'tpu = { type = "v6e", topology = "8" }'],
+  ...['healthcheck = { command = "x", retries = "2" }', "healthcheck = {}", 'workdir = "/a"', "env = { A = 1 }", 'env = { A = "b" }'],
+  ...["skills_dir = 1", 'docker_image = ""', "no_such_key = 1"],
+);
+const ofPhase = linesOf('timeout_sec = "4"', "timeout_sec = []", "user = true", "user = 1.5", 'user = "1000"', "no_such_key = 1");
+const ofStep = linesOf(
+  ...["min_reward = 0.5", 'min_reward = "0.5"', "min_reward = { a = 1 }", 'min_reward = { a = "x" }', "min_reward = []"],
+  ...['healthcheck = { command = "x" }', "healthcheck = 1", 'artifacts = ["/a", { source = "b", service = "db" }]', 'artifacts = ["/a"]'],
 );
 const part = fc.oneof(
   fc.constantFrom('schema_version = "1.4"\n', 'version = "1.0"\n', "schema_version = 1\n", 'multi_step_reward_strategy = "final"\n'),
@@ -119,13 +145,14 @@ const part = fc.oneof(
     .tuple(fc.constantFrom("[task]", '[task]\nversion = "2"', '[task]\nversion = ""'), fc.boolean())
     .map(([head, hasName]) => `${head}\n${hasName ? 'name = "a/b"\n' : ""}`),
   fc.tuple(cpus, network).map(([value, hosts]) => `[environment]\ncpus = ${value}\n${hosts}`),
+  fc.tuple(ofEnvironment, network).map(([lines, hosts]) => `[environment]\n${lines}${hosts}`),
   fc
     .tuple(fc.constantFrom("http", "sse", "stdio"), header)
     .map(
       ([transport, [key, value]]) =>
         `[[environment.mcp_servers]]\nname = "a"\ntransport = "${transport}"\nurl = "http://a"\ncommand = "a"\nheaders = { ${text(key)} = ${text(value)} }\n`,
     ),
-  network.map((hosts) => `[agent]\n${hosts}`),
+  fc.tuple(network, ofPhase).map(([hosts, lines]) => `[agent]\n${hosts}${lines}`),
   fc
     .tuple(
       network,
@@ -133,7 +160,9 @@ const part = fc.oneof(
       fc.constantFrom("", "[verifier.environment]\ncpus = 1.5\n", '[[verifier.collect]]\ncommand = "x"\nservice = " db "\n'),
     )
     .map(([hosts, mode, inner]) => `[verifier]\n${hosts}${mode}${inner}`),
-  fc.uniqueArray(name, { minLength: 1, maxLength: 2 }).map((names) => names.map((one) => `[[steps]]\nname = ${text(one)}\n`).join("")),
+  fc
+    .tuple(fc.uniqueArray(name, { minLength: 1, maxLength: 2 }), ofStep)
+    .map(([names, lines]) => names.map((one) => `[[steps]]\nname = ${text(one)}\n${lines}`).join("")),
 );
 
 describeNeeding("harbor", "Harbor and this implementation", () => {

@@ -64,6 +64,12 @@ describe("task.toml", () => {
     expect(() => parseTaskToml(source, "reference")).toThrow(InvalidValue);
   });
 
+  it("reads an allow list without the key of its hosts as one of none, an empty destination as none, and checks allow_internet", () => {
+    const { agent, artifacts } = parseTaskToml('artifacts = [{ source = "/a", destination = "" }]\n[agent]\nnetwork_mode = "allowlist"');
+    expect([agent, artifacts]).toMatchObject([{ network_mode: "allowlist", allowed_hosts: null }, [{ destination: null }]]);
+    expect(() => parseTaskToml('[environment]\nnetwork_mode = "public"\nallow_internet = 2')).toThrow("environment.allow_internet");
+  });
+
   it("accepts a part of a processor, which the recorded reference does not", () => {
     const cpusOf = (text: string) => parseTaskToml(`[environment]\ncpus = ${text}`).environment.cpus;
     expect(["0.5", '"0.5"', "2.0", "2"].map(cpusOf)).toEqual([0.5, 0.5, 2, 2]);

@@ -1,6 +1,6 @@
 import { strip } from "@aenv/benchmark";
 import { either, list, object } from "../../fields/containers.ts";
-import { type Field, InvalidValue, optional, type Parsed, refine, withDefault } from "../../fields/field.ts";
+import { before, type Field, InvalidValue, optional, type Parsed, refine, withDefault } from "../../fields/field.ts";
 import { text } from "../../fields/scalars.ts";
 import type { Edition } from "./network.ts";
 
@@ -15,7 +15,8 @@ export const serviceName = refine(text, (given, at) => {
 
 const shape = {
   source: text,
-  destination: optional(text),
+  /** Null for the place that the source gives; an empty text is the same. */
+  destination: before((given) => (given === "" ? null : given), optional(text)),
   exclude: withDefault(list(text), []),
   /** The service of a compose task; null is the agent's container. */
   service: optional(serviceName),

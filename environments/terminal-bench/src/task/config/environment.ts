@@ -58,9 +58,10 @@ function withoutLegacyKeys(value: unknown, at: string): unknown {
   if (!isTable(value)) return value;
   const { memory, storage, allow_internet, ...table } = value;
   const sizes = { ...sizeOf(memory, table, "memory", at), ...sizeOf(storage, table, "storage", at) };
+  if (allow_internet === undefined) return { ...table, ...sizes };
+  const network_mode = bool.parse(allow_internet, `${at}.allow_internet`) ? "public" : "no-network";
   const isDecided = "network_mode" in table || "allowed_hosts" in table;
-  if (isDecided || !("allow_internet" in value)) return { ...table, ...sizes };
-  return { ...table, ...sizes, network_mode: bool.parse(allow_internet, `${at}.allow_internet`) ? "public" : "no-network" };
+  return { ...table, ...sizes, ...(!isDecided && { network_mode }) };
 }
 
 function sizeOf(size: unknown, table: Readonly<Record<string, unknown>>, key: "memory" | "storage", at: string): Record<string, number> {

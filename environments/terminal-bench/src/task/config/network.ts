@@ -29,12 +29,12 @@ interface NetworkFields {
   readonly allowed_hosts: readonly string[] | null;
 }
 
-/** Hosts and mode must fit together. Later editions accept an allowlist without hosts: nothing can be reached. */
+/** Hosts and mode must fit together. Later editions accept an allowlist without hosts, or without that key: nothing can be reached. */
 export function checkHosts({ network_mode, allowed_hosts }: NetworkFields, at: string, edition: Edition): void {
   const where = at === "" ? "allowed_hosts" : `${at}.allowed_hosts`;
   if (network_mode === "allowlist") {
-    if (allowed_hosts === null) throw new InvalidValue(where, 'required with network_mode = "allowlist"');
-    if (allowed_hosts.length === 0 && edition === "reference") throw new InvalidValue(where, "an allowlist needs at least one host");
+    if (edition === "reference" && (allowed_hosts === null || allowed_hosts.length === 0))
+      throw new InvalidValue(where, "an allowlist needs at least one host");
     return;
   }
   if (allowed_hosts === null) return;
