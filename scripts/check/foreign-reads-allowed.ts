@@ -145,7 +145,7 @@ export const allowedReads: readonly ReadAllowance[] = [
     reads: {
       "environments/mini-terminal/src/shell/bash.ts": ['control.on("data", onData)'],
       "environments/swebench/src/evaluate/task-sandbox.ts": ["for await (const part of from)"],
-      "environments/terminal-bench/src/platform/task-sandbox.ts": ["readArchive(", "parts.push(part)"],
+      "environments/terminal-bench/src/trial/files.ts": ["parts.push(part)"],
       "packages/aenv/src/bundle/tar.ts": ["chunks.push(chunk)"],
       "packages/kit/src/http/callers.ts": ['socket.on("readable", onReadable)'],
       "packages/kit/src/http/exchange.ts": ['request.on("data"'],

@@ -37,7 +37,7 @@ export { type ManifestEntry, type PlannedArtifact, planArtifacts } from "./trial
 export { type NetworkAbilities, type NetworkPlan, type NetworkPolicy, networkPlan, unsupportedPolicies } from "./trial/plan/network.ts";
 export { planTask, type RunSettings, type StepPlan } from "./trial/plan/plan.ts";
 export type { TrialReport } from "./trial/report.ts";
-export type { ExecOptions, ExecResult, SandboxFile, TrialSandbox } from "./trial/sandbox.ts";
+export type { ExecOptions, ExecResult, SandboxEntry, TrialSandbox } from "./trial/sandbox.ts";
 export { placeSolution, type SolutionRun } from "./trial/solution.ts";
 export { Trial, type TrialRecord } from "./trial/trial.ts";
 export { scalarReward } from "./verifier/rewards.ts";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { expectOneService } from "./testing/one-service.ts";
 import { startWorld, type World } from "./testing/world.ts";
 
-const TASKS = ["hello-file", "no-network", "steps-network", "one-service", "capabilities", "shared-folder", "exact-tree"];
+const TASKS = ["hello-file", "artifact-tree", "no-network", "steps-network", "one-service", "capabilities", "shared-folder", "exact-tree"];
 const SERVICES = ["compose", "two-services", "mounts"];
 
 describeNeeding("docker", "terminal-bench in containers of the engine docker", () =>

@@ -304,6 +304,14 @@ describeNeeding("runc", "terminal-bench in sandboxes of the engine oci", () =>
         expect(await reward(full)).toMatchObject({ reward: 1 });
       });
 
+      it("an artifact without end, or one that the verifier has no room for", TWO_MINUTES, async () => {
+        await using greedy = await open({ TERMINAL_BENCH_TASK: "artifact-tree" });
+        for (const bytes of ["2**42", "2**30"]) {
+          await bash(`mkdir -p out && perl -e 'open(F, ">", "out/large"); truncate(F, ${bytes}) or die $!'`, greedy);
+          expect(await reward(greedy)).toMatchObject({ reward: 0, status: "success" });
+        }
+      });
+
       it("a process that changes the tests, where it goes on", { timeout: 60_000 }, async () => {
         await using loose = await open({ TERMINAL_BENCH_STRICT: "false", TERMINAL_BENCH_TASK: "hello-file" });
         await bash("setsid bash -c 'while sleep 0.01; do echo x > /tests/x; done' > /dev/null 2>&1 &", loose);

@@ -62,6 +62,19 @@ export function archivedHeader({ path, type, size, mode, modifiedSec, target, ui
   return tarEntryHeader(entry, records);
 }
 
+/** Entries as an archive. */
+export async function* writeArchive(
+  entries: AsyncIterable<ArchivedFile & { readonly content: AsyncIterable<Uint8Array> }>,
+): AsyncGenerator<Uint8Array> {
+  for await (const entry of entries) {
+    yield archivedHeader(entry);
+    if (entry.type !== "file") continue;
+    yield* entry.content;
+    yield tarPaddingBytes(entry.size);
+  }
+  yield TAR_END;
+}
+
 /** The entries of an archive while it arrives. A content that is not read is skipped. */
 export async function* readArchive(
   archive: AsyncIterable<Uint8Array>,

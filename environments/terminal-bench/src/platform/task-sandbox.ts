@@ -1,16 +1,13 @@
 import { assertUninterrupted, type TaskSandbox } from "@aenv/kit";
-import { fnmatch } from "../python/fnmatch.ts";
 import type { NetworkPolicy } from "../trial/plan/network.ts";
-import type { ExecOptions, ExecResult, SandboxFile, TrialSandbox } from "../trial/sandbox.ts";
-import { readArchive } from "./archive-entry.ts";
+import type { ExecOptions, ExecResult, SandboxEntry, TrialSandbox } from "../trial/sandbox.ts";
+import { readArchive, writeArchive } from "./archive-entry.ts";
 import { folderArchive } from "./archive-folder.ts";
 import { egressOf } from "./egress.ts";
 
 const MAX_OUTPUT_BYTES = 8 * 1024 ** 2;
 /** Of a command of the trial itself: the agent may have replaced the programs that it uses. */
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
-/** Of one download. More is an error, not a part of the files. */
-const MAX_DOWNLOAD_BYTES = 64 * 1024 ** 2;
 
 /** A sandbox of the platform, as the phases of a trial use it. */
 export class PlatformSandbox implements TrialSandbox {
@@ -42,20 +39,17 @@ export class PlatformSandbox implements TrialSandbox {
     await this.#sandbox.files.upload(path, folderArchive(folder));
   }
 
-  async download(path: string, exclude: readonly string[] = []): Promise<readonly SandboxFile[]> {
-    const type = await this.kindOf(path);
-    if (type === null) return [];
-    const files: SandboxFile[] = [];
-    let total = 0;
+  async *read(path: string): AsyncGenerator<SandboxEntry> {
+    const found = await this.kindOf(path);
+    if (found === null) return;
     for await (const entry of readArchive(await this.#sandbox.files.download(path))) {
-      if (entry.type !== "file" || isExcluded(entry.path, exclude)) continue;
-      total += entry.size;
-      if (total > MAX_DOWNLOAD_BYTES) throw new Error(`'${path}' has more than ${MAX_DOWNLOAD_BYTES} bytes`);
-      const parts: Uint8Array[] = [];
-      for await (const part of entry.content) parts.push(part);
-      files.push({ path: type === "file" ? "" : entry.path, content: Buffer.concat(parts), modifiedSec: entry.modifiedSec });
+      const { type } = entry;
+      if (type === "file" || type === "directory" || type === "link") yield { ...entry, type, path: found === "file" ? "" : entry.path };
     }
-    return files;
+  }
+
+  async write(path: string, entries: AsyncIterable<SandboxEntry>): Promise<void> {
+    await this.#sandbox.files.upload(path, writeArchive(entries));
   }
 
   async kindOf(path: string): Promise<"file" | "directory" | null> {
@@ -85,10 +79,4 @@ export class PlatformSandbox implements TrialSandbox {
   stop(): Promise<void> {
     return this.#sandbox.close();
   }
-}
-
-/** An excluded folder excludes what is in it. */
-function isExcluded(path: string, exclude: readonly string[]): boolean {
-  const names = path.split("/");
-  return names.some((name, i) => exclude.some((glob) => fnmatch(names.slice(0, i + 1).join("/"), glob) || fnmatch(name, glob)));
 }

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CollectHook } from "../task/config/phases.ts";
+import { readFiles } from "./files.ts";
 import { type OutputFolder, writeFiles } from "./folder.ts";
 import { type ArtifactStatus, guessedType, type ManifestEntry, manifestEntry, type PlannedArtifact } from "./plan/artifacts.ts";
 import type { StepPlan } from "./plan/plan.ts";
@@ -17,7 +18,8 @@ export async function collect(plan: StepPlan, services: Services, output: Output
 }
 
 async function collectAgentLogs(services: Services, output: OutputFolder): Promise<void> {
-  await writeFiles(output.agent, (await services("main")?.download("/logs/agent")) ?? []);
+  const agent = services("main");
+  if (agent !== null) await writeFiles(output.agent, await readFiles(agent, "/logs/agent"));
 }
 
 /** Runs the hooks of the agent's container, then of the other services. A hook that fails changes nothing. */
@@ -47,7 +49,7 @@ async function collectArtifact(artifact: PlannedArtifact, services: Services, ou
     const found = await sandbox.kindOf(artifact.source);
     if (found === null) return entry(type, "failed");
     type = found;
-    const files = await sandbox.download(artifact.source, artifact.exclude);
+    const files = await readFiles(sandbox, artifact.source, artifact.exclude);
     if (type === "directory" && files.length === 0) return entry(type, "empty");
     const target = join(output.artifacts, artifact.hostPath);
     if (type === "directory") await writeFiles(target, files);

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
-import type { SandboxFile } from "./sandbox.ts";
+import type { SandboxFile } from "./files.ts";
 
 /** Where the files of one pass go: the trial's folder, or the folder of a step. */
 export interface OutputFolder {

@@ -1,18 +1,16 @@
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import type { Task } from "../task/model.ts";
 import { verifierTask } from "../verifier/environment.ts";
 import { collect, type Services } from "./collect.ts";
 import { createOutput, type OutputFolder } from "./folder.ts";
 import type { HealthcheckTools } from "./healthcheck.ts";
-import type { ManifestEntry } from "./plan/artifacts.ts";
 import { isSamePolicy, type NetworkPolicy } from "./plan/network.ts";
 import type { RunSettings, StepPlan } from "./plan/plan.ts";
 import type { Interval, StepReport } from "./report.ts";
 import type { Verification, VerifySettings } from "./run-tests.ts";
 import type { TrialSandbox } from "./sandbox.ts";
 import { keepBakedTests, type MainOptions, mainOptions, prepareSandbox, prepareStep } from "./start.ts";
-import { type CollectedArtifact, verifySeparate, verifyShared } from "./verify.ts";
+import { type ForeignArtifact, verifySeparate, verifyShared } from "./verify.ts";
 
 /** The sandboxes of a trial. */
 export interface Sandboxes {
@@ -66,10 +64,10 @@ export async function beginStep({ sandboxes: { agent }, options, settings }: Tri
 export async function finishStep(parts: TrialParts, plan: StepPlan, agentExecution: Interval): Promise<StepReport> {
   const { sandboxes, folder, settings } = parts;
   const output = await createOutput(folder, plan.name);
-  const services: Services = (name) => (name === "main" ? sandboxes.agent : (sandboxes.service?.(name) ?? null));
+  const services = servicesOf(sandboxes);
   const manifest = await collect(plan, services, output);
   const startedAt = settings.clock.now();
-  const [verification, failure] = await verify(parts, plan, manifest, output).then(
+  const [verification, failure] = await verify(parts, plan, output).then(
     (done) => [done, null] as const,
     (error: unknown) => [null, error instanceof Error ? error : new Error(String(error))] as const,
   );
@@ -77,8 +75,12 @@ export async function finishStep(parts: TrialParts, plan: StepPlan, agentExecuti
   return { name: plan.name, agentExecution, verifierExecution, verification, failure, manifest };
 }
 
+function servicesOf({ agent, service }: Sandboxes): Services {
+  return (name) => (name === "main" ? agent : (service?.(name) ?? null));
+}
+
 /** Verifies a step in the agent's sandbox, in a copy of it or in another one, under the verifier's network policy. */
-async function verify(parts: TrialParts, plan: StepPlan, manifest: readonly ManifestEntry[], output: OutputFolder): Promise<Verification> {
+async function verify(parts: TrialParts, plan: StepPlan, output: OutputFolder): Promise<Verification> {
   const { task, settings, sandboxes, options, bakedTests } = parts;
   const { verifier, network } = plan;
   const run = { plan: verifier, options, output, settings };
@@ -91,7 +93,7 @@ async function verify(parts: TrialParts, plan: StepPlan, manifest: readonly Mani
   const sandbox = await sandboxes.startVerifier(own, network.verifier);
   try {
     await prepareSandbox(own, sandbox, ownOptions, settings.clock);
-    return await verifySeparate({ ...run, sandbox, options: ownOptions }, collected(plan, manifest, output));
+    return await verifySeparate({ ...run, sandbox, options: ownOptions }, artifactsOf(plan, servicesOf(sandboxes)));
   } finally {
     await sandbox.stop();
   }
@@ -129,11 +131,10 @@ async function withNetwork<T>(agent: TrialSandbox, { network }: StepPlan, run: (
   }
 }
 
-/** The artifacts that were collected, with their paths in the agent's container. */
-function collected(plan: StepPlan, manifest: readonly ManifestEntry[], output: OutputFolder): CollectedArtifact[] {
-  return manifest.flatMap((entry, i) => {
-    const artifact = plan.artifacts[i];
-    if (artifact === undefined || entry.status !== "ok") return [];
-    return [{ path: artifact.source.replace(/(?<=.)\/+$/, ""), hostPath: join(output.artifacts, artifact.hostPath), type: entry.type }];
+/** The artifacts of a step, which the sandbox of a separate verifier gets from those in which they are. */
+function artifactsOf({ artifacts }: StepPlan, services: Services): ForeignArtifact[] {
+  return artifacts.flatMap(({ source, service, exclude, isSkipped }) => {
+    const from = services(service ?? "main");
+    return isSkipped || from === null ? [] : [{ from, path: source.replace(/(?<=.)\/+$/, ""), exclude }];
   });
 }

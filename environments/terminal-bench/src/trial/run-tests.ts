@@ -4,9 +4,10 @@ import { isResolved, parseTestLog, plainLog } from "../tb1/parsers.ts";
 import { type HostVariables, resolveTemplates } from "../templates/template.ts";
 import { type Rewards, readRewards } from "../verifier/rewards.ts";
 import { TrialFailure } from "./failure.ts";
+import { readFiles, type SandboxFile } from "./files.ts";
 import { type OutputFolder, writeFiles } from "./folder.ts";
 import type { VerifierPlan } from "./plan/plan.ts";
-import type { SandboxFile, TrialSandbox } from "./sandbox.ts";
+import type { TrialSandbox } from "./sandbox.ts";
 import type { MainOptions } from "./start.ts";
 
 export interface VerifySettings {
@@ -62,7 +63,7 @@ async function isKilled(sandbox: TrialSandbox, exitCode: number | null): Promise
 /** The verifier's files, without those that are older than the test script's start. */
 async function downloadVerifierFiles(sandbox: TrialSandbox, startedAt: number): Promise<readonly SandboxFile[]> {
   try {
-    return (await sandbox.download("/logs/verifier")).filter(({ modifiedSec }) => Math.floor(modifiedSec) >= startedAt);
+    return (await readFiles(sandbox, "/logs/verifier")).filter(({ modifiedSec }) => Math.floor(modifiedSec) >= startedAt);
   } catch (error) {
     throw new TrialFailure("DownloadVerifierDirError", "/logs/verifier could not be read", { cause: error });
   }

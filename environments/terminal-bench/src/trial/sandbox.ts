@@ -18,13 +18,20 @@ export interface ExecResult {
   readonly isTimedOut: boolean;
 }
 
-/** A file that was read from a sandbox. */
-export interface SandboxFile {
+/** What is at a path of a sandbox, or below it. */
+export interface SandboxEntry {
   /** Relative to the given path; empty if that is the file itself. */
   readonly path: string;
-  readonly content: Uint8Array;
+  readonly type: "file" | "directory" | "link";
+  readonly mode: number;
+  /** Of the content. */
+  readonly size: number;
   /** In seconds, by the sandbox's clock. */
   readonly modifiedSec: number;
+  /** Where a link leads. */
+  readonly target: string;
+  /** Of a file. One that is not read is skipped. */
+  readonly content: AsyncIterable<Uint8Array>;
 }
 
 /** What a trial needs of a running sandbox. */
@@ -33,8 +40,10 @@ export interface TrialSandbox {
   exec(command: string, options?: ExecOptions): Promise<ExecResult>;
   /** Copies the content of a folder of the host into a directory of the sandbox, as root and without following links. */
   upload(folder: string, path: string): Promise<void>;
-  /** The regular files below a path, or the file itself. Links and special files are left out, and sizes are capped. */
-  download(path: string, exclude?: readonly string[]): Promise<readonly SandboxFile[]>;
+  /** What is below a path, or the file itself, while it arrives; nothing if the path does not exist. Special files are left out. */
+  read(path: string): AsyncIterable<SandboxEntry>;
+  /** Puts entries into a directory, as root and without following links. A link that leads out of it is an error. */
+  write(path: string, entries: AsyncIterable<SandboxEntry>): Promise<void>;
   /** What is at a path, without the help of the sandbox's programs; null for nothing, links and special files. */
   kindOf(path: string): Promise<"file" | "directory" | null>;
   /** Whether its limit of processes has kept a program from starting one, as far as that is known. */

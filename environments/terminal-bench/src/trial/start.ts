@@ -5,6 +5,7 @@ import { composeOf, isComposeTask } from "../compose/of-task.ts";
 import type { Task } from "../task/model.ts";
 import { type HostVariables, resolveTemplates } from "../templates/template.ts";
 import { TrialFailure } from "./failure.ts";
+import { readFiles } from "./files.ts";
 import { writeFiles } from "./folder.ts";
 import { type HealthcheckTools, waitUntilHealthy } from "./healthcheck.ts";
 import type { RunSettings, StepPlan } from "./plan/plan.ts";
@@ -78,7 +79,7 @@ async function workingDirectory(sandbox: TrialSandbox, options: MainOptions, use
 
 /** A copy of the tests that are part of the image, on the host: the directory is cleared before a verification. Null if there are none. */
 export async function keepBakedTests(sandbox: TrialSandbox): Promise<string | null> {
-  const files = await sandbox.download("/tests").catch(() => []);
+  const files = await readFiles(sandbox, "/tests");
   if (files.length === 0) return null;
   const folder = await mkdtemp(join(tmpdir(), "baked-tests-"));
   await writeFiles(folder, files);

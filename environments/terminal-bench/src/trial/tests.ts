@@ -1,7 +1,8 @@
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { cp, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { hashFiles, sha256 } from "../checksum/files.ts";
+import { hashFiles } from "../checksum/files.ts";
 import { TrialFailure } from "./failure.ts";
 import type { VerifierPlan } from "./plan/plan.ts";
 import type { TrialSandbox } from "./sandbox.ts";
@@ -10,8 +11,11 @@ import { freshDirectory } from "./shell.ts";
 /** Files that test suites write themselves; a change of them is not an attack. */
 const CACHES = /(?:^|\/)(?:__pycache__|\.pytest_cache)(?:\/|$)/;
 
-/** Hashes of the uploaded tests by path. */
-export type TestHashes = ReadonlyMap<string, string>;
+/** Longer files of theirs are not passed over. */
+const MAX_CACHE_BYTES = 64 * 1024 ** 2;
+
+/** The uploaded tests by path. */
+export type TestHashes = ReadonlyMap<string, { readonly size: number; readonly sha256: string }>;
 
 /** Puts the tests into a new `/tests` that belongs to root, and checks that what arrived is what was sent. */
 export async function uploadTests(sandbox: TrialSandbox, plan: VerifierPlan, bakedFolder: string | null): Promise<TestHashes> {
@@ -27,8 +31,9 @@ export async function uploadTests(sandbox: TrialSandbox, plan: VerifierPlan, bak
       "chown -R 0:0 /tests && chmod -R u=rwX,go=rX /tests && for script in /tests/test.sh /tests/run-tests.sh; do [ ! -f $script ] || chmod 755 $script; done",
       { user: "root", cwd: "/" },
     );
-    const sent = new Map((await hashFiles(folder)).map((file) => [file.path, file.sha256]));
-    const difference = firstDifference(sent, await hashTests(sandbox));
+    const sent = new Map<string, { size: number; sha256: string }>();
+    for (const { path, sha256 } of await hashFiles(folder)) sent.set(path, { size: (await stat(join(folder, path))).size, sha256 });
+    const difference = await firstDifference(sandbox, sent);
     if (difference !== null) throw new TrialFailure("TestsTamperedError", `/tests/${difference} is not the file that was uploaded`);
     return sent;
   } catch (error) {
@@ -41,14 +46,24 @@ export async function uploadTests(sandbox: TrialSandbox, plan: VerifierPlan, bak
 
 /** Whether a test file was changed, removed or added while the tests ran. */
 export async function areTestsChanged(sandbox: TrialSandbox, before: TestHashes): Promise<boolean> {
-  return firstDifference(before, await hashTests(sandbox)) !== null;
+  return (await firstDifference(sandbox, before)) !== null;
 }
 
-async function hashTests(sandbox: TrialSandbox): Promise<TestHashes> {
-  return new Map((await sandbox.download("/tests")).map(({ path, content }) => [path, sha256(content)]));
+/** Reads no file that was not sent, or that has another size: whoever has written it could have made it endless. */
+async function firstDifference(sandbox: TrialSandbox, sent: TestHashes): Promise<string | null> {
+  const missing = new Set([...sent.keys()].filter((path) => !CACHES.test(path)));
+  for await (const { path, type, size, content } of sandbox.read("/tests")) {
+    if (type !== "file") continue;
+    if (CACHES.test(path) && size <= MAX_CACHE_BYTES) continue;
+    const expected = sent.get(path);
+    if (expected?.size !== size || (await hashOf(content)) !== expected.sha256) return path;
+    missing.delete(path);
+  }
+  return [...missing][0] ?? null;
 }
 
-function firstDifference(a: TestHashes, b: TestHashes): string | null {
-  for (const path of new Set([...a.keys(), ...b.keys()])) if (!CACHES.test(path) && a.get(path) !== b.get(path)) return path;
-  return null;
+async function hashOf(content: AsyncIterable<Uint8Array>): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const part of content) hash.update(part);
+  return hash.digest("hex");
 }

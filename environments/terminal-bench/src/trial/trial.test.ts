@@ -71,6 +71,15 @@ describeNeeding("tmpfs", "trials in local roots", () => {
     expect(await readdir(join(trial.folder, "artifacts/tables"))).toEqual(["table.csv"]);
   });
 
+  it("give a separate verifier programs, links, empty folders and large files of the agent", { timeout: 60_000 }, async () => {
+    const path = join(import.meta.dirname, "../platform-tests/fixtures/tasks/artifact-tree");
+    expect(scalarReward((await play(path)).rewards)).toBe(1);
+    const replaced = command("mkdir -p /app/out; echo 1 > /app/out/large; ln -s large /app/out/run");
+    expect(scalarReward((await play(path, replaced)).rewards)).toBe(0);
+    const endless = command(`mkdir -p /app/out && perl -e 'open(F, ">", "/app/out/large"); truncate(F, 2**42)'`);
+    expect(scalarReward((await play(path, endless)).rewards)).toBe(0);
+  });
+
   it("put the files of steps into folders of their own", async () => {
     const { trial, steps } = await play("harbor/steps-mean");
     expect(steps.map(({ name, verification }) => [name, verification?.rewards])).toEqual([

@@ -1,7 +1,7 @@
-import { cp, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join, posix } from "node:path";
+import { rm } from "node:fs/promises";
+import { posix } from "node:path";
 import { TrialFailure } from "./failure.ts";
+import { copiesOf } from "./files.ts";
 import { runTests, type TestRun, type Verification } from "./run-tests.ts";
 import type { TrialSandbox } from "./sandbox.ts";
 import { freshDirectory, quoted, realDirectory } from "./shell.ts";
@@ -30,7 +30,7 @@ export async function verifyShared(run: TestRun, bakedTests: string | null): Pro
 }
 
 /** Verifies in a sandbox of its own, which sees only the artifacts. Its image contains the tests, unless it is the agent's. */
-export async function verifySeparate(run: TestRun, artifacts: readonly CollectedArtifact[]): Promise<Verification> {
+export async function verifySeparate(run: TestRun, artifacts: readonly ForeignArtifact[]): Promise<Verification> {
   const { sandbox, plan } = run;
   await sandbox.exec(`${realDirectory("/logs")} && ${freshDirectory("/logs/verifier", "777")}`, { user: "root", cwd: "/" });
   for (const artifact of artifacts) await placeArtifact(sandbox, artifact);
@@ -56,25 +56,36 @@ async function verifyUploaded(run: TestRun): Promise<Verification> {
   }
 }
 
-/** Something that was collected: a file or a directory of the host, and its path in the agent's container. */
-export interface CollectedArtifact {
+/** A file or a directory of another sandbox, which the verifier has at the same path. */
+export interface ForeignArtifact {
+  readonly from: TrialSandbox;
   readonly path: string;
-  readonly hostPath: string;
-  readonly type: "file" | "directory";
+  readonly exclude: readonly string[];
 }
 
-async function placeArtifact(sandbox: TrialSandbox, { path, hostPath, type }: CollectedArtifact): Promise<void> {
-  const target = type === "directory" ? path : posix.dirname(path);
+/**
+ * One that does not exist, or is too large, is left out: with a file that has no end, an agent could keep its work from being judged. One
+ * that cannot be copied for another reason is a failure of the verification: the tests would judge other work.
+ */
+async function placeArtifact(sandbox: TrialSandbox, { from, path, exclude }: ForeignArtifact): Promise<void> {
+  const type = await from.kindOf(path);
+  if (type === null) return;
+  const folder = type === "directory" ? path : posix.dirname(path);
   const clear = type === "directory" ? `rm -rf ${quoted(path)} && ` : "";
-  await sandbox.exec(`${clear}mkdir -p ${quoted(target)}`, { user: "root", cwd: "/" });
-  if (type === "directory") return sandbox.upload(hostPath, target);
-  const folder = await mkdtemp(join(tmpdir(), "artifact-"));
+  // Tests may run as any user, and write beside the artifact.
+  const open = folder === "/" ? "" : ` && chmod a+rwx ${quoted(folder)}`;
+  await sandbox.exec(`${clear}mkdir -p ${quoted(folder)}${open}`, { user: "root", cwd: "/" });
+  let isTooLarge = false;
+  const onTooLarge = () => {
+    isTooLarge = true;
+  };
   try {
-    await cp(hostPath, join(folder, posix.basename(path)));
-    await sandbox.upload(folder, target);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
+    await sandbox.write(folder, copiesOf(from.read(path), type === "file" ? posix.basename(path) : "", exclude, onTooLarge));
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code !== "file.no_space") throw error;
+    isTooLarge = true;
   }
+  if (isTooLarge) await sandbox.exec(`rm -rf ${quoted(path)}`, { user: "root", cwd: "/" });
 }
 
 /** Removes what is left of the agent at the verifier's paths, also links that it put there. */
