@@ -1,13 +1,10 @@
-import { PlatformError } from "@aenv/contract";
+import { type Limit, limitNames, PlatformError } from "@aenv/contract";
 import type { EngineKind } from "../engine/kind.ts";
 
 /** The settings of the server that the engine depends on. */
-export interface ProcessServerSettings {
+export interface ProcessServerSettings extends Readonly<Partial<Record<Limit, number | null>>> {
   readonly home: string;
   readonly processCommands: boolean;
-  readonly cpus: number | null;
-  readonly diskMb: number | null;
-  readonly processes: number | null;
 }
 
 export const processKind: EngineKind<ProcessServerSettings> = {
@@ -15,8 +12,8 @@ export const processKind: EngineKind<ProcessServerSettings> = {
   variants: [{ use: "processes of this machine; no isolation", needs: [] }],
   embeddedSettings: {},
   open: async (settings, { runner }) => {
-    for (const name of ["cpus", "diskMb", "processes"] as const)
-      if (settings[name] !== null)
+    for (const name of limitNames)
+      if (name !== "memoryMb" && (settings[name] ?? null) !== null)
         throw new PlatformError(
           "request.invalid",
           `the setting ${name} is ${settings[name]}, and the engine process cannot limit that; choose the engine oci or docker, or remove the setting`,
