@@ -75,6 +75,8 @@ describe("a layer in the form of overlayfs", () => {
   it.each([
     ["a path with ..", [{ path: "a/../../b" }], "leaves the root"],
     ["a file below a link", [link("a", "/etc"), { path: "a/passwd" }], "is below 'a', which is no folder but a symlink"],
+    // Before: tar decided, sometimes one way and sometimes the other.
+    ["a folder in the place of a link", [link("a", "/etc"), folder("./a")], "'a' is a folder in the place of a link"],
     ["a deletion below a link", [link("a", "/etc"), { path: "a/.wh.passwd" }], "is below 'a'"],
     ["a hard link through a link", [link("a", "/etc"), { path: "b", type: "hardlink", linkPath: "a/passwd" }], "is below 'a'"],
     ["a hard link to another layer", [{ path: "b", type: "hardlink", linkPath: "etc/passwd" }], "no file of the layer"],
@@ -99,14 +101,13 @@ describe("a layer in the form of overlayfs", () => {
         });
         const links = new Set<string>();
         for (const entry of result) {
-          // A folder that replaces a link has a slash at its end.
           const parts = entry.path.replace(/\/$/, "").split("/");
           expect(parts[0]).toBe(".");
           expect(parts).not.toContain("..");
           expect(parts.some((part) => part.startsWith(".wh."))).toBe(false);
           for (let depth = 1; depth < parts.length; depth++) expect(links).not.toContain(parts.slice(0, depth).join("/"));
           if (entry.type === "symlink") links.add(entry.path);
-          else links.delete(entry.path.replace(/\/$/, ""));
+          else links.delete(entry.path);
         }
       }),
     );

@@ -82,6 +82,8 @@ class LayerState {
   #write(entry: TarEntry): Uint8Array {
     const { path, type } = entry;
     this.#meter?.addEntry(path);
+    // tar creates links that leave its folder at the end, and may then take the folder for the file that it wrote in the place of the link.
+    if (type === "directory" && this.#types.get(path) === "symlink") throw unsafe(path, "is a folder in the place of a link");
     if (type === "directory" && this.#types.get(path) === "whiteout") this.#opaque.add(path);
     this.#types.set(path, type);
     const linkPath = type === "hardlink" ? this.#linkTarget(entry) : entry.linkPath;
