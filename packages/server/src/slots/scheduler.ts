@@ -12,7 +12,7 @@ export interface WorkLimits {
   /**
    * Places beyond `atOnce`, for owners with fewer than `perOwner` at work. One owner can fill `atOnce`, so none is idle while there is
    * work, but never the reserve: what one owner runs, even if it hangs, does not delay the first work of another. With up to
-   * `places / perOwner + 1` owners, each always gets `perOwner`.
+   * `places / perOwner + 1` owners, each always gets `perOwner`, which is at most `atOnce`.
    */
   readonly reserve?: { readonly places: number; readonly perOwner: number };
   /** Work done ahead at the same time. */
