@@ -147,7 +147,6 @@ class Runner {
   }
 }
 
-/** Node loads many built-in modules lazily, and starts its threads for files late; what every kit uses is loaded and started here. */
 function hasEnded(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -158,6 +157,7 @@ function hasEnded(pid: number): boolean {
   }
 }
 
+/** Node loads many built-in modules lazily, and starts its threads for files late; what every kit uses is loaded and started here. */
 async function warmUp(): Promise<void> {
   await Promise.all(["node:crypto", "node:fs/promises", "node:timers/promises", "node:zlib"].map((name) => import(name)));
   await process.getBuiltinModule("node:fs/promises").stat(process.execPath);
