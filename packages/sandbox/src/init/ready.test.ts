@@ -45,7 +45,8 @@ describe("the connection to an init that has just been started", () => {
     const { port } = server.address() as AddressInfo;
     const address = { kind: "tcp", host: "127.0.0.1", port } as const;
     const { promise: listening, resolve: announce } = Promise.withResolvers<void>();
-    const connecting = connectStartingInit(address, privateKey, new AbortController().signal, { listening });
+    const options = { listening, nextAttemptMs: 60_000 };
+    const connecting = connectStartingInit(address, privateKey, new AbortController().signal, options);
     const cancelled = connectStartingInit(address, privateKey, AbortSignal.abort(new Error("not wanted")), { listening });
     await expect(cancelled).rejects.toThrow("not wanted");
     expect(attempts).toBe(0);
