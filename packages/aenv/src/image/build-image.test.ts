@@ -1,5 +1,6 @@
-import { execFileSync } from "node:child_process";
-import { readFileSync, statSync, truncateSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, statSync, symlinkSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { describeNeeding, type Files, type Tree, temporaryTree } from "@aenv/testing";
 import picocolors from "picocolors";
@@ -104,8 +105,14 @@ describeNeeding("buildah", "images of tasks that buildah builds", () =>
       using workshop = openWorkshop({ "one/Dockerfile": dockerfile, "one/STOP HERE": "" });
       const { tree, terminal, buildah } = workshop;
       truncateSync(join(tree.path, "one/STOP HERE"), 2_048 * MEBIBYTE);
+      // Before: containers were left because a builder ran, also one with another storage.
+      symlinkSync(execFileSync("which", ["sleep"], { encoding: "utf8" }).trim(), join(tree.path, "buildah"));
+      const other = spawn(join(tree.path, "buildah"), ["120"], { env: { CONTAINERS_STORAGE_CONF: "/other" } });
+      await once(other, "spawn");
       await using store = await openOciImages({ home: join(tree.path, "home") });
       await expect(buildImages([sourceOf(tree, "one")], store, terminal)).rejects.toMatchObject({ message: "stopped" });
+      other.kill();
+      await once(other, "exit");
       expectNothingLeft(tree, buildah);
     });
   }),

@@ -95,15 +95,29 @@ async function removeContainers(before: readonly string[] | null, terminal: Term
   const left = ((await workingContainers("buildah", terminal)) ?? []).filter((id) => !before.includes(id));
   if (left.length === 0) return;
   // They cannot be told apart from those of another build.
-  if (await isBuilding()) return terminal.stderr.write(`containers are left, as another build runs: buildah rm ${left.join(" ")}\n`);
+  if (await isBuilding(terminal))
+    return terminal.stderr.write(`containers are left, as another build runs: buildah rm ${left.join(" ")}\n`);
   await promisify(execFile)("buildah", ["rm", ...left], { env: terminal.env }).catch(() => null);
 }
 
-/** Whether a builder runs that shares the storage of buildah. The own one has ended. */
-async function isBuilding(): Promise<boolean> {
+/** Whether a builder runs that may share the storage of buildah. The own one has ended. */
+async function isBuilding({ env }: Terminal): Promise<boolean> {
   const processes = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
-  const names = await Promise.all(processes.map((pid) => readFile(`/proc/${pid}/comm`, "utf8").catch(() => "")));
-  return names.some((name) => /^(?:buildah|podman)$/.test(name.trim()));
+  const shares = async (pid: string) => {
+    const name = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "");
+    if (!/^(?:buildah|podman)$/.test(name.trim())) return false;
+    // Null: it has ended, or belongs to another user, who may share the storage.
+    const variables = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => null);
+    return variables === null || storageIn(variables.split("\0")) === env[STORAGE_VARIABLE];
+  };
+  return (await Promise.all(processes.map(shares))).includes(true);
+}
+
+/** The variable that names another storage than the usual one. */
+const STORAGE_VARIABLE = "CONTAINERS_STORAGE_CONF";
+
+function storageIn(variables: readonly string[]): string | undefined {
+  return variables.find((one) => one.startsWith(`${STORAGE_VARIABLE}=`))?.slice(STORAGE_VARIABLE.length + 1);
 }
 
 /** Docker's own builder, unless it stores images with containerd. */
