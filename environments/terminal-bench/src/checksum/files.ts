@@ -12,7 +12,7 @@ export interface HashedFile {
 }
 
 export interface HashOptions {
-  /** Of a file or a folder, by its absolute path. */
+  /** Whether a file or a folder, given by its absolute path, is left out. */
   readonly isIgnored?: (path: string) => boolean;
   /** Links to files are always followed. */
   readonly followsFolders?: boolean;

@@ -11,7 +11,7 @@ export interface LockInput {
 
 export interface LockedTrial {
   readonly name: string;
-  /** Of the task's package. */
+  /** The version of the task's package. */
   readonly version: string | null;
   /** `sha256:` and the content hash of the task. */
   readonly digest: string;

@@ -20,7 +20,7 @@ const agentResult = object({
   n_cache_tokens: optional(int),
   n_output_tokens: optional(int),
   cost_usd: optional(float),
-  /** By model. */
+  /** The tokens and costs of each model. */
   model_usage: optional(map(plain)),
   rollout_details: optional(list(map(plain))),
   metadata: optional(map(plain)),

@@ -20,7 +20,7 @@ export interface VerifySettings {
 
 export interface Verification extends Rewards {
   readonly isTampered: boolean;
-  /** Of Terminal-Bench 1: by both rules, and the share of passed tests. */
+  /** The results of Terminal-Bench 1: by both rules, and the share of passed tests. */
   readonly tb1: { readonly byParser: number | null; readonly byExitCode: number; readonly score: number | null } | null;
 }
 

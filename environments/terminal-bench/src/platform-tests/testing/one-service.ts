@@ -13,7 +13,7 @@ export async function expectOneService(env: Environment): Promise<void> {
     "begun /tests",
     "1",
   ]);
-  expect(await lines("pwd")).toEqual(["/work/in/here"]);
+  expect(await lines("pwd")).toEqual(["/srv/in/here"]);
   expect(await lines("grep -E 'city|docker|client' /etc/hosts | tr '\\t' ' ' | sort")).toEqual([
     "127.0.0.1 client",
     "192.0.2.7 city.example",

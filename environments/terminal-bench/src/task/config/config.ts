@@ -22,7 +22,7 @@ export interface StepConfig {
 
 export interface PackageInfo {
   readonly name: string;
-  /** Of the package; usually a semantic one. */
+  /** The version of the package, usually a semantic one. */
   readonly version: string | null;
   readonly description: string;
   readonly authors: readonly { readonly name: string; readonly email: string | null }[];
