@@ -110,6 +110,19 @@ describe("a server that starts after another was killed", () => {
     await expect(again).rejects.toMatchObject({ code: "instance.start_failed" });
   });
 
+  it("adopts the other forks of a request if one was lost after all had run", async () => {
+    const { world, dead, next, shop } = await openTwo();
+    const parent = await dead.create(shop);
+    const forks = await dead.instances.fork(parent.id, 3, { caller: ada, signal: dead.signal });
+    const [lost, ...others] = forks;
+    await world.engine.crash(lost?.slot?.sandboxId ?? "", "out of memory");
+    await vi.waitFor(async () => expect(await dead.instances.get(lost?.id ?? "", ada)).toMatchObject({ status: "Failed" }));
+    // As if the dead server had not stored the failure.
+    await dead.rows.update(lost?.id ?? "", () => lost ?? null);
+    expect(await next.maintenance.open()).toEqual({ adopted: 3, failed: 1, ended: 0 });
+    for (const { id } of others) expect(await next.instances.get(id, ada)).toMatchObject({ status: "Running" });
+  });
+
   it("recovers also if several servers before it were killed during their recovery", async () => {
     const { world, dead, next, shop, bank } = await openTwo();
     const rows = [await dead.create(shop), await dead.create(bank)];

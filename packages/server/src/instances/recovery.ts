@@ -49,8 +49,9 @@ export class Recovery {
     const orphans = left.filter((sandbox) => !isTaskSandbox(sandbox));
 
     const lost = await this.#withoutSandbox(new Set(orphans.map(({ id }) => id)), isOrphaned);
-    // Running forks of an incomplete group fail first: while one of the group is not ready, a later recovery still finds the group.
-    const groups = [...new Set(lost.flatMap(({ group }) => group ?? []))];
+    // A group is incomplete while one of it has never run. Its running forks fail first, so that a later recovery still finds the group.
+    const neverRan = lost.filter(({ status }) => status !== "Running");
+    const groups = [...new Set(neverRan.flatMap(({ group }) => group ?? []))];
     await inBatches(groups, (group) => instances.handover.failGroup(group, "the server ended before all forks were ready"));
     await inBatches(lost, ({ id }) => instances.handover.failLost(id, "its sandbox was gone, or not ready, when the server came back"));
     // A dead server may have been forking into the sandbox of a living one.
