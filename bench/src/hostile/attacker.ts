@@ -1,3 +1,4 @@
+import { constants, setPriority } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Mallory, startMallory } from "aenvironment/hostile-tests";
 import { clientOf } from "aenvironment/platform-tests";
@@ -21,6 +22,9 @@ let playing: Promise<number> | null = null;
 let isStopping = false;
 
 answerParent({ open, start, stop });
+
+// These parties would be on other machines.
+setPriority(constants.priority.PRIORITY_LOW);
 
 async function open({ headers, ...urls }: AttackerOptions): Promise<void> {
   const client = clientOf(urls);

@@ -1,6 +1,7 @@
 // Starts programs for a server, in a process of its own: see `launcher.ts`.
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
+import { setPriority } from "node:os";
 import { joinGroup } from "../host/control-groups.ts";
 import type { LaunchOrder, LaunchReport } from "./launcher.ts";
 
@@ -23,6 +24,7 @@ async function follow(order: LaunchOrder): Promise<void> {
     });
     const { pid } = child;
     if (pid !== undefined) {
+      giveWay(child, pid);
       const groupError = group === undefined ? null : await joinGroup(group, pid).then(() => null, codeOf);
       report({ kind: "started", id, pid, groupError });
     }
@@ -40,6 +42,24 @@ function start({ file, args, variables, cwd, log }: LaunchOrder): ChildProcess {
     return spawn(file, args, { cwd, env: { ...variables }, detached: true, stdio: ["ignore", output, output] });
   } finally {
     closeSync(output);
+  }
+}
+
+/** A server of the same machine answers others while its sandboxes use every processor. They share what it leaves. */
+const NICENESS = 10;
+/** Without root, the kernel accepts one change of a session per 100 ms on the whole machine. */
+const NEXT_CHANGE_MS = 100;
+
+function giveWay(child: ChildProcess, pid: number): void {
+  try {
+    setPriority(pid, NICENESS);
+    // The kernel may share processors between sessions, and the priorities of processes then count within their session only.
+    writeFileSync(`/proc/${pid}/autogroup`, `${NICENESS}`);
+  } catch (error) {
+    // Other systems and kernels have no such file. The program then runs as any other.
+    if (codeOf(error) !== "EAGAIN") return;
+    const timer = setTimeout(() => giveWay(child, pid), NEXT_CHANGE_MS);
+    child.once("exit", () => clearTimeout(timer));
   }
 }
 

@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
+import { getPriority } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { temporaryTree } from "@aenv/testing";
@@ -38,6 +39,18 @@ describe("the process that starts programs", () => {
     await expect(launch({ ...script(tree.path, ""), file: "no-such-program" })).rejects.toMatchObject({ code: "ENOENT" });
     await expect(launch(script(join(tree.path, "nowhere"), ""))).rejects.toMatchObject({ code: "ENOENT" });
     await expect(launch({ ...script(tree.path, ""), group: join(tree.path, "nowhere") })).resolves.toMatchObject({ groupError: "ENOENT" });
+  });
+
+  it("gives a program and its session a low priority, so that they leave processors to the server", async () => {
+    using tree = temporaryTree();
+    const { pid } = await launch(script(tree.path, "exec sleep 600"));
+    try {
+      await expect.poll(() => getPriority(pid)).toBe(10);
+      const group = `/proc/${pid}/autogroup`;
+      if (existsSync(group)) await expect.poll(() => readFileSync(group, "utf8")).toMatch(/ nice 10\n$/);
+    } finally {
+      process.kill(pid, "SIGKILL");
+    }
   });
 
   it("is started again after it was killed; its programs go on, and their exit codes are unknown", async () => {
