@@ -102,6 +102,11 @@ export const errorTable = {
   "reward.missing": { status: 404, retryable: false, meaning: "the environment defines no reward" },
   "reward.failed": { status: 500, retryable: false, meaning: "a reward function threw an error or returned no number" },
   "health.failed": { status: 500, retryable: true, meaning: "the health check threw an error" },
+  "model.failed": {
+    status: 502,
+    retryable: true,
+    meaning: "a model could not be reached, refused the request, or gave no usable answer",
+  },
   "snapshot.unsupported": { status: 501, retryable: false, meaning: "the state cannot be serialized" },
   "snapshot.not_found": { status: 404, retryable: false, meaning: "no such snapshot, or it belongs to another owner" },
   "snapshot.exists": { status: 409, retryable: false, meaning: "the owner has a snapshot with this name already" },

@@ -113,6 +113,16 @@ export {
   openedSandbox,
 } from "./link-requests.ts";
 export { type BundleManifest, bundleManifest } from "./manifest.ts";
+export {
+  type ModelCall,
+  type ModelCallAnswer,
+  type ModelTurn,
+  modelCall,
+  modelCallAnswer,
+  modelName,
+  type ResponseFormat,
+  type ToolChoice,
+} from "./model-calls.ts";
 export { nearestName } from "./nearest.ts";
 export { parseWithNotation } from "./number-notation.ts";
 export {

@@ -66,6 +66,7 @@ export type {
 export { Host, type InstanceSpec } from "./instances/host.ts";
 export type { Snapshot } from "./instances/snapshot.ts";
 export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load/load.ts";
+export type { Completion, CompletionRequest, ModelCalls, ModelHandle, TokenUsage } from "./models/model.ts";
 export { assertUninterrupted } from "./sandboxes/interruption.ts";
 export { type SandboxToolOptions, type SandboxToolSetting, sandboxTools } from "./sandboxes/tools.ts";
 export { type Runnable, runSandbox } from "./serve/run.ts";

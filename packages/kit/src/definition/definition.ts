@@ -1,4 +1,5 @@
 import type { ChatMessage, JsonObject, JsonSchema, OracleAction, Task } from "@aenv/contract";
+import type { ModelHandle } from "../models/model.ts";
 import type { TaskSandbox, TaskSandboxes } from "./sandbox.ts";
 import { rememberLocation } from "./source-location.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
@@ -25,6 +26,8 @@ export interface EpisodeContext {
   readonly sandbox: TaskSandbox;
   /** Opens further sandboxes, and finds them again. */
   readonly sandboxes: TaskSandboxes;
+  /** The model that `deployConfig.models` declares under this name. */
+  readonly model: (name: string) => ModelHandle;
 }
 
 export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";

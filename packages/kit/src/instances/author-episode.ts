@@ -41,9 +41,9 @@ export class AuthorEpisode {
     const { prompt } = environment.definition;
     if (prompt !== undefined) return this.#run("prompt", hooks, async () => promptFrom(await prompt(state())));
     return this.#run("observe", hooks, async () => {
-      const { sandbox, sandboxes, signal } = context(hooks);
+      const { sandbox, sandboxes, model, signal } = context(hooks);
       const { state: current, ...episode } = state();
-      const observation = await observe(environment, current, { ...episode, sandbox, sandboxes, signal });
+      const observation = await observe(environment, current, { ...episode, sandbox, sandboxes, model, signal });
       return promptFromObservation(jsonOrThrow("episode.failed", observation ?? null, "what observe returned"));
     });
   }

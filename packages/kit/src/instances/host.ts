@@ -14,6 +14,7 @@ import {
   type Task,
 } from "@aenv/contract";
 import type { CompiledEnvironment } from "../compile/environment.ts";
+import type { ModelCalls } from "../models/model.ts";
 import type { PlatformLink } from "../sandboxes/link.ts";
 import { forwardAbort, untilAborted } from "./call.ts";
 import { type FailureLog, failureLog } from "./failure-log.ts";
@@ -34,6 +35,7 @@ export class Host implements HostContext {
   readonly tasks: Tasks;
   readonly log: FailureLog;
   readonly link: PlatformLink | null;
+  readonly models: ModelCalls | null;
   readonly #instances = new Map<string, Instance>();
   /** What a task was made of that is not in the list; its forks need it. */
   readonly #inline = new WeakMap<Task, JsonObject>();
@@ -41,10 +43,16 @@ export class Host implements HostContext {
   readonly #starting = new Map<string, AbortController>();
   readonly #listeners = new Set<(id: string) => void>();
 
-  constructor(environment: CompiledEnvironment, log: FailureLog = failureLog(), link: PlatformLink | null = null) {
+  constructor(
+    environment: CompiledEnvironment,
+    log: FailureLog = failureLog(),
+    link: PlatformLink | null = null,
+    models: ModelCalls | null = null,
+  ) {
     this.environment = environment;
     this.log = log;
     this.link = link;
+    this.models = models;
     this.tasks = new Tasks(environment.definition, log);
   }
 

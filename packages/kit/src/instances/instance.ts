@@ -12,6 +12,7 @@ import type { CompiledTool, Toolset } from "../compile/environment.ts";
 import { type Checked, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
 import type { EpisodeContext, HealthReport, ToolContext } from "../definition/definition.ts";
+import { EpisodeModels } from "../models/episode-models.ts";
 import { EpisodeSandboxes, type StoredCopies } from "../sandboxes/episode-sandboxes.ts";
 import { isPlatformFault } from "../sandboxes/faults.ts";
 import { AuthorEpisode } from "./author-episode.ts";
@@ -54,6 +55,7 @@ export class Instance {
   readonly #host: HostContext;
   #episode: EpisodeContext;
   #sandboxes: EpisodeSandboxes;
+  #models: EpisodeModels;
   readonly grant: SandboxGrant | null;
   #state: unknown;
   #tools: Toolset;
@@ -67,7 +69,7 @@ export class Instance {
 
   private constructor(
     host: HostContext,
-    { context, sandboxes }: EpisodeScope,
+    { context, sandboxes, models }: EpisodeScope,
     grant: SandboxGrant | null,
     { state, tools }: EpisodeStart,
     observationsOnly: boolean,
@@ -76,6 +78,7 @@ export class Instance {
     this.#id = context.instanceId;
     this.#episode = context;
     this.#sandboxes = sandboxes;
+    this.#models = models;
     this.grant = grant;
     this.#state = state;
     this.#tools = tools;
@@ -91,6 +94,7 @@ export class Instance {
     this.#id = id;
     this.#episode = { ...this.#episode, instanceId: id };
     this.#sandboxes.instanceId = id;
+    this.#models.instanceId = id;
   }
 
   /** Sets an instance up, or restores it from a snapshot. The controller cancels that. */
@@ -316,6 +320,7 @@ export class Instance {
       variables,
       args,
       ...this.#sandboxes.for(hooks.controller.signal),
+      ...this.#models.for(hooks.controller.signal),
       state: this.#state,
       signal: hooks.controller.signal,
       log: hooks.log,
@@ -324,11 +329,12 @@ export class Instance {
     };
   }
 
-  #replace({ context, sandboxes }: EpisodeScope, { state, tools }: EpisodeStart, observationsOnly: boolean, reason: string): void {
+  #replace({ context, sandboxes, models }: EpisodeScope, { state, tools }: EpisodeStart, observationsOnly: boolean, reason: string): void {
     const old = { state: this.#state, sandboxes: this.#sandboxes };
     this.#calls.abort(reason);
     this.#episode = context;
     this.#sandboxes = sandboxes;
+    this.#models = models;
     this.#state = state;
     this.#tools = tools;
     this.#observationsOnly = observationsOnly;
@@ -347,9 +353,10 @@ export class Instance {
   }
 }
 
-function newEpisode({ link }: HostContext, instanceId: string, spec: EpisodeSpec, grant: SandboxGrant | null): EpisodeScope {
+function newEpisode({ link, models: calls }: HostContext, instanceId: string, spec: EpisodeSpec, grant: SandboxGrant | null): EpisodeScope {
   const sandboxes = new EpisodeSandboxes(link, grant, instanceId);
-  return { context: { instanceId, ...spec, ...sandboxes.for() }, sandboxes };
+  const models = new EpisodeModels(calls, instanceId);
+  return { context: { instanceId, ...spec, ...sandboxes.for(), ...models.for() }, sandboxes, models };
 }
 
 function isOfObservations(snapshot: unknown): boolean {

@@ -2,6 +2,8 @@ import { isPlatformError, type Json, messageOf, PlatformError } from "@aenv/cont
 import type { CompiledEnvironment, Toolset } from "../compile/environment.ts";
 import type { EpisodeContext, SetupContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
+import type { EpisodeModels } from "../models/episode-models.ts";
+import type { ModelCalls } from "../models/model.ts";
 import type { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
 import { asStartFault, isPlatformFault } from "../sandboxes/faults.ts";
 import type { PlatformLink } from "../sandboxes/link.ts";
@@ -17,12 +19,15 @@ export interface HostContext {
   readonly log: FailureLog;
   /** Null without a platform. */
   readonly link: PlatformLink | null;
+  /** Null if nothing answers calls of models. */
+  readonly models: ModelCalls | null;
 }
 
-/** An episode that begins: what the environment's code gets, and its sandboxes. */
+/** An episode that begins: what the environment's code gets, its sandboxes and its models. */
 export interface EpisodeScope {
   readonly context: EpisodeContext;
   readonly sandboxes: EpisodeSandboxes;
+  readonly models: EpisodeModels;
 }
 
 /** The result of a setup or a restore. */
@@ -105,8 +110,8 @@ export function identityOf(environment: CompiledEnvironment): string {
   return `${environment.name}@${environment.version}`;
 }
 
-function setupContext({ context, sandboxes }: EpisodeScope, { signal }: AbortController): SetupContext {
-  return { ...context, ...sandboxes.for(signal), signal };
+function setupContext({ context, sandboxes, models }: EpisodeScope, { signal }: AbortController): SetupContext {
+  return { ...context, ...sandboxes.for(signal), ...models.for(signal), signal };
 }
 
 async function startEpisode(

@@ -2,6 +2,7 @@ import { isPlatformError } from "@aenv/contract";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SetupContext } from "../definition/definition.ts";
+import { EpisodeModels } from "../models/episode-models.ts";
 import { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
 import { readSnapshot, writeSnapshot } from "./snapshot.ts";
 
@@ -12,6 +13,7 @@ const context: SetupContext = {
   variables: {},
   args: [],
   ...new EpisodeSandboxes(null, null, "i").for(),
+  ...new EpisodeModels(null, "i").for(),
   signal: new AbortController().signal,
 };
 

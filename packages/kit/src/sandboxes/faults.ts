@@ -1,9 +1,9 @@
 import { isPlatformError, PlatformError } from "@aenv/contract";
 
-const FAULT = /^(?:sandbox|server|store|network|quota)\.|^internal$/;
+const FAULT = /^(?:sandbox|server|store|network|quota|model)\.|^internal$/;
 
 /**
- * Whether an error that environment code has thrown is a failure of the platform: a sandbox that was lost, a limit of the server. It is
+ * Whether an error that environment code has thrown is a failure of the platform: a sandbox that was lost, a model that failed, a limit of the server. It is
  * neither the agent's fault nor the environment's, so it must not become the result of a tool.
  */
 export function isPlatformFault(error: unknown): error is PlatformError {
@@ -12,7 +12,7 @@ export function isPlatformFault(error: unknown): error is PlatformError {
 
 /** A fault during the start of an episode, with a code that a process may report. */
 export function asStartFault(error: PlatformError): PlatformError {
-  if (error.code.startsWith("sandbox.") || error.code.startsWith("server.")) return error;
+  if (error.code.startsWith("sandbox.") || error.code.startsWith("server.") || error.code === "model.failed") return error;
   if (error.code === "quota.exceeded") return new PlatformError("sandbox.no_capacity", error.message, { cause: error });
   return new PlatformError("instance.start_failed", error.message, { cause: error, retryable: error.retryable });
 }

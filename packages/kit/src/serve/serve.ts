@@ -9,6 +9,7 @@ import { sendFailure, sendText } from "../http/exchange.ts";
 import { failureLog } from "../instances/failure-log.ts";
 import { Host, type InstanceSpec } from "../instances/host.ts";
 import { McpEndpoint } from "../mcp/endpoint.ts";
+import type { ModelCalls } from "../models/model.ts";
 import { PlatformLink } from "../sandboxes/link.ts";
 import { answerControl, isControl } from "./control.ts";
 import { SandboxTracer } from "./trace.ts";
@@ -52,6 +53,8 @@ export interface ServeOptions {
   readonly homePage?: (request: IncomingMessage, response: ServerResponse, host: Host) => Promise<void>;
   /** Lets the server of a platform connect, so that the environment's code can open sandboxes. Only for processes that no agent reaches. */
   readonly acceptsPlatform?: boolean;
+  /** Answers the calls of models by the environment's code. */
+  readonly models?: ModelCalls;
   /** Writes exceptions of the environment's code, with their stacks; to standard error by default. */
   readonly writeLog?: (text: string) => void;
 }
@@ -80,7 +83,7 @@ export interface Served extends AsyncDisposable {
 export async function serve(definition: EnvironmentDefinition, options: ServeOptions = {}): Promise<Served> {
   const environment = await compileEnvironment(definition, { name: options.name ?? "aenv-server", version: options.version ?? "0.1.0" });
   const link = options.acceptsPlatform === true ? new PlatformLink() : null;
-  const host = new Host(environment, failureLog(options.writeLog), link);
+  const host = new Host(environment, failureLog(options.writeLog), link, options.models ?? null);
   if (options.first !== null) await host.create({ environment_variables: ownVariables(), ...options.first, id: FIRST_INSTANCE });
   if (options.warmsUp === true) await warmUp((other) => serve(other, { first: null, port: 0, otlpUrl: "" }));
   const sandbox = new Sandbox(host, options);

@@ -71,6 +71,7 @@ function judge(error: unknown, stage: EpisodeStage, cancel: AbortSignal): { caus
   if (error instanceof AgentError) return { cause: "agent", retryable: error.retryable };
   if (!isPlatformError(error)) return stage === "play" ? { cause: "agent", retryable: false } : { cause: "sandbox", retryable: true };
   if (TIMEOUT_CODES.has(error.code)) return { cause: "timeout", retryable: true };
+  if (error.code === "model.failed") return { cause: "model", retryable: error.retryable };
   // The caller's token was revoked or has expired: no further attempt can go on for it.
   if (error.code === "access.unauthenticated") return { cause: "cancelled", retryable: false };
   if (ENVIRONMENT_CODES.has(error.code)) return { cause: "environment", retryable: error.retryable };

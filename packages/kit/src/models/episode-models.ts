@@ -1,0 +1,51 @@
+import { PlatformError } from "@aenv/contract";
+import type { Completion, CompletionRequest, ModelCalls, ModelHandle } from "./model.ts";
+
+/** What a context gives to the environment's code. */
+export interface CallModels {
+  /** A model that `deployConfig.models` declares. */
+  readonly model: (name: string) => ModelHandle;
+}
+
+/** The models of one episode, by name. */
+export class EpisodeModels {
+  readonly #calls: ModelCalls | null;
+  readonly #common: CallModels;
+  instanceId: string;
+
+  constructor(calls: ModelCalls | null, instanceId: string) {
+    this.#calls = calls;
+    this.instanceId = instanceId;
+    this.#common = this.#with(undefined);
+  }
+
+  /** Objects for one call, whose signal also ends the requests to models. */
+  for(signal?: AbortSignal): CallModels {
+    return signal === undefined ? this.#common : this.#with(signal);
+  }
+
+  #with(signal: AbortSignal | undefined): CallModels {
+    return { model: (name) => ({ name, complete: (request) => this.#complete(name, request, signal) }) };
+  }
+
+  async #complete(name: string, request: CompletionRequest, ofCall: AbortSignal | undefined): Promise<Completion> {
+    if (this.#calls === null) throw new PlatformError("model.failed", NO_MODELS, { retryable: false });
+    const { messages, tools = [], toolChoice, temperature, maxTokens, seed, responseFormat, signal: own } = request;
+    const signal = ofCall === undefined || own === undefined ? (own ?? ofCall) : AbortSignal.any([ofCall, own]);
+    const call = {
+      messages: [...messages],
+      tools: [...tools],
+      ...(toolChoice !== undefined && { tool_choice: toolChoice }),
+      ...(temperature !== undefined && { temperature }),
+      ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+      ...(seed !== undefined && { seed }),
+      ...(responseFormat !== undefined && { response_format: responseFormat }),
+    };
+    const { message, turn } = await this.#calls.call(this.instanceId, name, call, signal);
+    const { finish_reason: finishReason, prompt_tokens: promptTokens, completion_tokens: completionTokens } = turn;
+    return { message, finishReason, usage: { promptTokens, completionTokens } };
+  }
+}
+
+const NO_MODELS =
+  "this environment has no models here: it is not run by a platform or by 'aenv run'; whoever serves it can pass `models` to serve";
