@@ -1,8 +1,14 @@
 import * as z from "zod";
 import { chatMessage } from "./chat.ts";
+import { roleDescriptions, roleName } from "./episode-roles.ts";
 
 /** Whether an episode is over, and why. */
-export const episodeStatus = z.object({ done: z.boolean(), reason: z.string().nullable() });
+export const episodeStatus = z.object({
+  done: z.boolean(),
+  reason: z.string().nullable(),
+  /** The roles that may act now, none when the episode is over; absent in environments without roles. */
+  turn: z.array(roleName).optional(),
+});
 export type EpisodeStatus = z.infer<typeof episodeStatus>;
 
 /** The key under which the status travels in `_meta` of a tool result. */
@@ -16,7 +22,8 @@ export type EpisodePrompt = z.infer<typeof episodePrompt>;
 export const episodeReply = z.object({ messages: z.array(chatMessage), status: episodeStatus });
 export type EpisodeReply = z.infer<typeof episodeReply>;
 
-export const replyRequest = z.object({ message: chatMessage });
+/** `role` is needed in environments with roles, and refused in others. */
+export const replyRequest = z.object({ message: chatMessage, role: roleName.optional() });
 
 /** One action of a known solution: a tool call, or words. */
 export const oracleAction = z.union([
@@ -52,6 +59,8 @@ export const episodeAbilities = z.object({
   artifacts: z.boolean().optional(),
   /** Whether a program stores and restores its whole state by the routes below `/state`, so that it can be forked. */
   snapshot: z.boolean().optional(),
+  /** The roles in which several agents act on an instance; null or absent if the environment has none. */
+  roles: roleDescriptions.nullish(),
 });
 export type EpisodeAbilities = z.infer<typeof episodeAbilities>;
 

@@ -65,6 +65,21 @@ export {
   replyRequest,
   STATUS_META,
 } from "./episode.ts";
+export {
+  type ForfeitReason,
+  forfeitAnswer,
+  forfeitReasons,
+  forfeitRequest,
+  MAX_ROLES,
+  type RoleDescription,
+  type RoleDescriptions,
+  type RoleRewards,
+  roleDescription,
+  roleDescriptions,
+  roleName,
+  roleRewards,
+  stepRewardRequest,
+} from "./episode-roles.ts";
 export { type ErrorCode, errorTable, isErrorCode, isPlatformError, messageOf, PlatformError, type PlatformErrorOptions } from "./errors.ts";
 export { checkSingleHost, type HostHeaders, type HostRule, hostName, hostRuleFor, isLoopback, isOriginOf } from "./host-rule.ts";
 export { newInstanceId, newKey, parseRequestId } from "./ids.ts";

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { egressPolicy } from "./egress.ts";
 import { environment } from "./environment.ts";
+import { roleName } from "./episode-roles.ts";
 import type { Json } from "./json.ts";
 import { environmentVariables, fieldLimits, knownFields, labels, startArguments, text } from "./request-fields.ts";
 import { initCommand, mountPoints } from "./sandbox-options.ts";
@@ -47,6 +48,8 @@ export const instance = z.looseObject({
   /** How much of its parent a fork continues with. */
   fork_fidelity: z.string().nullish(),
   started_from: startedFrom.nullish(),
+  /** The link of the agent of each role; absent if the environment has no roles, else `agent_url` is null. */
+  role_urls: z.record(roleName, z.string()).nullish(),
 });
 export type InstanceRecord = z.infer<typeof instance>;
 

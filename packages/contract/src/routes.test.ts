@@ -50,6 +50,13 @@ describe("the routes about an episode", () => {
   });
 });
 
+describe("the routes of roles", () => {
+  it("belong to the trainer API, so that no agent can choose its role", () => {
+    const { roleMcp, roleMcpStream, roleMcpEnd, forfeit } = instanceRoutes;
+    for (const route of [roleMcp, roleMcpStream, roleMcpEnd, forfeit]) expect([route.path, route.api]).toEqual([route.path, "trainer"]);
+  });
+});
+
 describe("pathsBelowInstance", () => {
   it("lists the platform's routes below an instance, and none that is about all instances", () => {
     expect(pathsBelowInstance("platform")).toEqual(["/list", "", "/fork", "/fork-spec", "/rename"]);
@@ -79,6 +86,8 @@ describe("isReservedEndpoint", () => {
       "/state/digest",
       "/episode/prompt",
       "/episode/x",
+      "/role/white/mcp",
+      "/role/x",
       "/task/list",
       "/functions/list",
       "/fork",

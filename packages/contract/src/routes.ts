@@ -37,6 +37,10 @@ export const instanceRoutes = {
   status: { method: "GET", path: "/episode/status", api: "trainer", does: "check whether the episode is over" },
   stepReward: { method: "POST", path: "/episode/reward", api: "trainer", does: "compute the reward of the last step" },
   oracle: { method: "GET", path: "/episode/oracle", api: "trainer", does: "get the actions that solve the task" },
+  roleMcp: { method: "POST", path: "/role/:role/mcp", api: "trainer", does: "MCP over Streamable HTTP, for the agent of a role" },
+  roleMcpStream: { method: "GET", path: "/role/:role/mcp", api: "trainer", does: "the own stream of a role's MCP session" },
+  roleMcpEnd: { method: "DELETE", path: "/role/:role/mcp", api: "trainer", does: "end a role's MCP session" },
+  forfeit: { method: "POST", path: "/role/:role/forfeit", api: "trainer", does: "end the play of a role that gives up" },
   callEndpoint: {
     method: "*",
     path: "/*",
@@ -199,7 +203,7 @@ export function pathsBelowInstance(api: Api, routes: Readonly<Record<string, San
 }
 
 /** Everything below these belongs to the platform, so that it can add routes there. */
-const RESERVED_PREFIXES = ["/mcp/", "/env-instance/", "/state/", "/episode/"];
+const RESERVED_PREFIXES = ["/mcp/", "/env-instance/", "/state/", "/episode/", "/role/"];
 /** At these, an author may serve other methods. */
 const SHARED_PATHS: readonly string[] = [instanceRoutes.health.path, instanceRoutes.reward.path];
 

@@ -33,7 +33,9 @@ export interface TrainerRequest {
 
 /** Routes whose paths the environment defines: `environment.endpoints` lists them. */
 type EndpointRouteName = "callFunction" | "callEndpoint";
-type RouteName = Exclude<InstanceRouteName<"trainer">, EndpointRouteName>;
+/** Routes below `/role/<role>`. */
+type RoleRouteName = "roleMcp" | "roleMcpStream" | "roleMcpEnd" | "forfeit";
+type RouteName = Exclude<InstanceRouteName<"trainer">, EndpointRouteName | RoleRouteName>;
 type Handler = (call: TrainerRequest, host: Host, maxBodyBytes: number) => Promise<unknown>;
 
 const handlers: Readonly<Record<RouteName, Handler>> = {

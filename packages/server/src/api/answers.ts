@@ -69,7 +69,8 @@ const instanceRecord = instance.extend({
   frozen: z.boolean().optional().describe("its sandbox is frozen because it is idle; the next call continues it"),
   task: z.string().nullable(),
   seed: z.int(),
-  agent_url: z.url().describe("the agent API: MCP, tools only"),
+  agent_url: z.url().nullable().describe("the agent API: MCP, tools only; null if the environment has roles"),
+  role_urls: z.record(z.string(), z.url()).optional().describe("the agent API of each role, if the environment has roles"),
   data_url: z.url(),
 });
 const failedItem = z.object({
