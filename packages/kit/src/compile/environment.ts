@@ -60,6 +60,8 @@ export interface CompiledEnvironment {
   readonly catalogue: Catalogue;
   readonly abilities: EpisodeAbilities;
   readonly keepsStateInModules: boolean;
+  /** Whether a reward wants the path of the episode. */
+  readonly recordsPath: boolean;
 }
 
 interface Identity {
@@ -103,6 +105,7 @@ async function compile(definition: EnvironmentDefinition, identity: Identity): P
     catalogue: catalogueOf(functions, rewards, definition),
     abilities: abilitiesOf(definition, rewards, functions),
     keepsStateInModules: keepsStateInModules(definition),
+    recordsPath: recordsPath(rewards),
   };
 }
 
@@ -235,7 +238,8 @@ function abilitiesOf(
 ): EpisodeAbilities {
   return {
     prompt: prompt !== undefined,
-    reply: reply !== undefined,
+    // Without a reply, the agent's last words are still part of the path.
+    reply: reply !== undefined || recordsPath(rewards),
     status: status !== undefined,
     stepRewards: stepReward !== undefined,
     digest: digest !== undefined,
@@ -245,6 +249,10 @@ function abilitiesOf(
     ...(rewards.length > 0 && { rewardDigest: rewardDigestOf(rewards) }),
     ...(functions.some(({ name }) => name === ARTIFACTS_FUNCTION) && { artifacts: true }),
   };
+}
+
+function recordsPath(rewards: readonly CompiledReward[]): boolean {
+  return rewards.some(({ definition }) => definition.path === true);
 }
 
 /** Tells a trainer whether the rewards of two versions are the same code. What the functions call is not part of it. */

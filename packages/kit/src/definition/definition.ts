@@ -98,7 +98,16 @@ export interface RewardDefinition<State = unknown, Input = unknown> {
    * That of the agent is `sandboxes.get("task")`.
    */
   readonly sandbox?: "fresh";
-  score(context: CallContext<State> & { readonly input: Parsed<Input> }): unknown;
+  /** Has the episode's path recorded, and gives it to `score` as `path`. A snapshot and a fork keep it. */
+  readonly path?: true;
+  score(context: RewardContext<State, Input>): unknown;
+}
+
+/** What `score` gets. */
+export interface RewardContext<State = unknown, Input = unknown> extends CallContext<State> {
+  readonly input: Parsed<Input>;
+  /** What the agent has done, in order. Only for rewards with `path: true`. */
+  readonly path: readonly PathStep[];
 }
 
 export type HealthCheck<State = unknown> = (context: EpisodeContext & { readonly state: State }) => MaybePromise<HealthReport>;
@@ -109,6 +118,23 @@ export interface HealthEndpoint {
   readonly description?: string;
   readonly endpoint?: string;
   readonly method?: "GET" | "POST";
+}
+
+/** One step of what the agent has done in an episode: a call of a tool, or words. */
+export type PathStep = PathCall | PathWords;
+
+/** A call that reached its tool; one whose arguments the tool's schema refuses does not. */
+export interface PathCall {
+  readonly tool: string;
+  /** As the agent sent them: defaults are not filled in. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** Whether the agent got an error. True as long as the call runs. */
+  readonly isError: boolean;
+}
+
+/** What the agent said without calling a tool. */
+export interface PathWords {
+  readonly say: string;
 }
 
 /** A new episode, as `observe` gets it. */

@@ -57,6 +57,7 @@ const keys = {
     method: true,
     timeoutMs: true,
     sandbox: true,
+    path: true,
     score: true,
   } satisfies Record<keyof RewardDefinition, true>,
   healthAt: { name: true, description: true, endpoint: true, method: true } satisfies Record<keyof HealthEndpoint, true>,

@@ -14,12 +14,14 @@ import type { EpisodeContext, ToolContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
 import type { CallHooks } from "./call.ts";
 import { digestFrom, oracleFrom, promptFrom, promptFromObservation, replyFrom, statusFrom, stepRewardFrom } from "./episode-parts.ts";
+import type { EpisodePath } from "./episode-path.ts";
 import { observe } from "./observation.ts";
 import type { RunningCalls } from "./running-calls.ts";
 
 export interface AuthorEpisodeOptions {
   readonly environment: CompiledEnvironment;
   readonly calls: RunningCalls;
+  readonly path: () => EpisodePath | null;
   /** The current state, and the episode that it belongs to. */
   readonly state: () => EpisodeContext & { readonly state: unknown };
   readonly context: (hooks: CallHooks) => ToolContext<unknown>;
@@ -49,10 +51,11 @@ export class AuthorEpisode {
   }
 
   /** What the other side says to the agent's words, which end the episode where the environment has no reply. */
-  reply(message: ChatMessage, hooks: CallHooks): Promise<EpisodeReply> {
-    const { environment, context } = this.#options;
+  async reply(message: ChatMessage, hooks: CallHooks): Promise<EpisodeReply> {
+    const { environment, context, path } = this.#options;
     const { reply } = environment.definition;
-    if (reply === undefined) return Promise.resolve({ messages: [], status: { done: true, reason: "the agent has answered" } });
+    path()?.say(textOf(message));
+    if (reply === undefined) return { messages: [], status: { done: true, reason: "the agent has answered" } };
     return this.#run("reply", hooks, async () => replyFrom(await reply(textOf(message), { ...context(hooks), message })));
   }
 

@@ -1,9 +1,10 @@
 import { type Json, messageOf, PlatformError } from "@aenv/contract";
 import type { CompiledEndpoint, CompiledEnvironment, CompiledReward } from "../compile/environment.ts";
 import { type CompiledSchema, check } from "../compile/schema.ts";
-import type { FunctionDefinition, RewardDefinition, ToolContext } from "../definition/definition.ts";
+import type { FunctionDefinition, RewardContext, RewardDefinition, ToolContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
 import type { CallHooks } from "./call.ts";
+import type { EpisodePath } from "./episode-path.ts";
 import type { RunningCalls } from "./running-calls.ts";
 import { toScore, totalOf } from "./score.ts";
 
@@ -12,6 +13,7 @@ const FAILED = { function: "function.failed", reward: "reward.failed" } as const
 export interface EndpointsOptions {
   readonly environment: CompiledEnvironment;
   readonly calls: RunningCalls;
+  readonly path: () => EpisodePath | null;
   readonly context: (hooks: CallHooks, input: unknown) => ToolContext<unknown>;
   readonly logFailure: (what: string, error: unknown, controller: AbortController) => void;
 }
@@ -50,12 +52,22 @@ export class Endpoints {
   }
 
   /** With a fresh sandbox, if the reward asks for one. */
-  #runScore(reward: RewardDefinition, context: Parameters<RewardDefinition["score"]>[0]): unknown {
-    if (reward.sandbox !== "fresh") return reward.score(context);
+  #runScore(reward: RewardDefinition, context: Omit<RewardContext, "path">): unknown {
+    if (reward.sandbox !== "fresh") return reward.score(this.#withPath(reward, context));
     return (async () => {
       await using sandbox = await context.sandboxes.fresh();
-      return await reward.score({ ...context, sandbox });
+      return await reward.score(this.#withPath(reward, { ...context, sandbox }));
     })();
+  }
+
+  /** An empty path would look like that of an agent that did nothing, so a reward that did not ask for it cannot read it. */
+  #withPath({ name, path }: RewardDefinition, context: Omit<RewardContext, "path">): RewardContext {
+    if (path === true) return { ...context, path: this.#options.path()?.read() ?? [] };
+    return Object.defineProperty(context, "path", {
+      get: () => {
+        throw new PlatformError("reward.failed", `reward '${name}' reads 'path', which is recorded only for rewards with 'path: true'`);
+      },
+    }) as RewardContext;
   }
 
   /**

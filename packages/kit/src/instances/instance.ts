@@ -20,6 +20,7 @@ import { type CallHooks, isPromise, untilAborted } from "./call.ts";
 import { Changes } from "./changes.ts";
 import { Endpoints } from "./endpoints.ts";
 import { statusFrom } from "./episode-parts.ts";
+import { EpisodePath } from "./episode-path.ts";
 import { defaultHealth, runHealthCheck } from "./health.ts";
 import { RunningCalls } from "./running-calls.ts";
 import {
@@ -57,6 +58,7 @@ export class Instance {
   #sandboxes: EpisodeSandboxes;
   #models: EpisodeModels;
   readonly grant: SandboxGrant | null;
+  #path: EpisodePath | null;
   #state: unknown;
   #tools: Toolset;
   /** Whether tools return observations instead of their whole results. A snapshot and a fork keep it. */
@@ -69,7 +71,7 @@ export class Instance {
 
   private constructor(
     host: HostContext,
-    { context, sandboxes, models }: EpisodeScope,
+    { context, sandboxes, models, path }: EpisodeScope,
     grant: SandboxGrant | null,
     { state, tools }: EpisodeStart,
     observationsOnly: boolean,
@@ -79,6 +81,7 @@ export class Instance {
     this.#episode = context;
     this.#sandboxes = sandboxes;
     this.#models = models;
+    this.#path = path;
     this.grant = grant;
     this.#state = state;
     this.#tools = tools;
@@ -106,7 +109,7 @@ export class Instance {
     { snapshot, sandboxes }: OpenInstanceOptions = {},
   ): Promise<Instance> {
     const grant = sandboxes ?? null;
-    const episode = newEpisode(host, id, spec, grant);
+    const episode = newEpisode(host, id, spec, grant, snapshot);
     if (snapshot !== undefined && host.environment.keepsStateInModules) throw moduleStateError(host.environment.name, "restore");
     const start = snapshot === undefined ? await setUp(host, episode, controller) : await restoreState(host, snapshot, episode, controller);
     // Later episodes begin without the sandboxes of a parent.
@@ -137,6 +140,7 @@ export class Instance {
     this.#authorEpisode ??= new AuthorEpisode({
       environment: this.#host.environment,
       calls: this.#calls,
+      path: () => this.#path,
       state: () => this.#stateContext(),
       context: (hooks) => this.#context(hooks, {}),
       takeSnapshot: (signal) => this.#takeSnapshot(signal),
@@ -150,6 +154,7 @@ export class Instance {
     this.#endpoints ??= new Endpoints({
       environment: this.#host.environment,
       calls: this.#calls,
+      path: () => this.#path,
       context: (hooks, input) => this.#context(hooks, input),
       logFailure: (what, error, controller) => this.#logFailure(what, error, controller),
     });
@@ -174,6 +179,12 @@ export class Instance {
 
   /** Like `callTool`, for arguments that the tool's schema has already accepted. */
   runTool(tool: CompiledTool, input: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
+    if (this.#path === null) return this.#run(tool, input, hooks);
+    const text = hooks.inputText?.() ?? JSON.stringify(input);
+    return this.#path.call(tool.definition.name, text, () => this.#run(tool, input, hooks));
+  }
+
+  #run(tool: CompiledTool, input: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     const { name, timeoutMs } = tool.definition;
     try {
       const run = () => tool.definition.run(input as never, this.#context(hooks, input));
@@ -277,8 +288,14 @@ export class Instance {
     return this.#change("snapshot", signal, async ({ signal: own }) => {
       const { environment, log } = this.#host;
       try {
+        // Read in the same tick as the state, so that both are of the same moment.
+        const path = this.#path?.read();
         const snapshot = await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
-        return this.#observationsOnly ? { ...snapshot, observations_only: true } : snapshot;
+        return {
+          ...snapshot,
+          ...(this.#observationsOnly && { observations_only: true }),
+          ...(path !== undefined && { path }),
+        };
       } catch (error) {
         if (error instanceof PlatformError || own.aborted) throw error;
         log(`snapshot of instance '${this.id}'`, error);
@@ -290,7 +307,7 @@ export class Instance {
   restore(snapshot: unknown, signal?: AbortSignal): Promise<void> {
     return this.#change("restore", signal, async (controller) => {
       const { task, seed, variables, args } = this.#episode;
-      const episode = newEpisode(this.#host, this.id, { task, seed, variables, args }, this.grant);
+      const episode = newEpisode(this.#host, this.id, { task, seed, variables, args }, this.grant, snapshot);
       const start = await restoreState(this.#host, snapshot, episode, controller);
       this.#replace(episode, start, isOfObservations(snapshot), "the state was restored from a snapshot");
     });
@@ -329,12 +346,18 @@ export class Instance {
     };
   }
 
-  #replace({ context, sandboxes, models }: EpisodeScope, { state, tools }: EpisodeStart, observationsOnly: boolean, reason: string): void {
+  #replace(
+    { context, sandboxes, models, path }: EpisodeScope,
+    { state, tools }: EpisodeStart,
+    observationsOnly: boolean,
+    reason: string,
+  ): void {
     const old = { state: this.#state, sandboxes: this.#sandboxes };
     this.#calls.abort(reason);
     this.#episode = context;
     this.#sandboxes = sandboxes;
     this.#models = models;
+    this.#path = path;
     this.#state = state;
     this.#tools = tools;
     this.#observationsOnly = observationsOnly;
@@ -353,10 +376,17 @@ export class Instance {
   }
 }
 
-function newEpisode({ link, models: calls }: HostContext, instanceId: string, spec: EpisodeSpec, grant: SandboxGrant | null): EpisodeScope {
+function newEpisode(
+  { environment, link, models: calls }: HostContext,
+  instanceId: string,
+  spec: EpisodeSpec,
+  grant: SandboxGrant | null,
+  snapshot?: unknown,
+): EpisodeScope {
   const sandboxes = new EpisodeSandboxes(link, grant, instanceId);
   const models = new EpisodeModels(calls, instanceId);
-  return { context: { instanceId, ...spec, ...sandboxes.for(), ...models.for() }, sandboxes, models };
+  const path = environment.recordsPath ? EpisodePath.from(snapshot) : null;
+  return { context: { instanceId, ...spec, ...sandboxes.for(), ...models.for() }, sandboxes, models, path };
 }
 
 function isOfObservations(snapshot: unknown): boolean {

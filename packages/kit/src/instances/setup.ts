@@ -8,6 +8,7 @@ import type { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
 import { asStartFault, isPlatformFault } from "../sandboxes/faults.ts";
 import type { PlatformLink } from "../sandboxes/link.ts";
 import { isPromise, startTimer, untilAborted } from "./call.ts";
+import type { EpisodePath } from "./episode-path.ts";
 import { toolsFor } from "./episode-tools.ts";
 import type { FailureLog } from "./failure-log.ts";
 import { observe } from "./observation.ts";
@@ -28,6 +29,8 @@ export interface EpisodeScope {
   readonly context: EpisodeContext;
   readonly sandboxes: EpisodeSandboxes;
   readonly models: EpisodeModels;
+  /** Null if no reward wants it. */
+  readonly path: EpisodePath | null;
 }
 
 /** The result of a setup or a restore. */

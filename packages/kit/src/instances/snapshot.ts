@@ -1,6 +1,6 @@
 import { isObject, messageOf, PlatformError } from "@aenv/contract";
 import { DevalueError, parse, stringify } from "devalue";
-import type { EnvironmentDefinition, SetupContext } from "../definition/definition.ts";
+import type { EnvironmentDefinition, PathStep, SetupContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
 
 /** A serialized state: JSON from which another process of the same environment can continue. */
@@ -11,6 +11,8 @@ export interface Snapshot {
   readonly data: unknown;
   /** Set if the episode's tools return observations only. */
   readonly observations_only?: boolean;
+  /** What the agent has done, if a reward wants that. */
+  readonly path?: readonly PathStep[];
 }
 
 /** Serializes a state; maps, sets, dates, cycles and shared references are kept. */
