@@ -91,7 +91,7 @@ export const allowedReads: readonly ReadAllowance[] = [
       "environments/terminal-bench/src/environment/terminal-tools.ts": ["terminal.screen.text()"],
       "packages/server/src/api/operation-routes.ts": ["await metrics.text()"],
       "packages/server/src/sandboxes/command-output.ts": ["kept.stdout.bytes()"],
-      "packages/server/src/task-sandboxes/request-body.ts": ["line.bytes()", "this.bytes()"],
+      "packages/server/src/link/request-body.ts": ["line.bytes()", "this.bytes()"],
       "packages/sdk/src/transport/fetch.ts": ["for await (const part of body) parts.push("],
     },
   },
@@ -162,7 +162,7 @@ export const allowedReads: readonly ReadAllowance[] = [
       "packages/server/src/hub/archives/gunzip.ts": ["createGunzip("],
       "packages/server/src/hub/bundles/unpack.ts": ["for await (const chunk of file.body)"],
       "packages/server/src/sandboxes/command-output.ts": ["outputOf(process, "],
-      "packages/server/src/task-sandboxes/request-body.ts": ['stream.on("readable", take)'],
+      "packages/server/src/link/request-body.ts": ['stream.on("readable", take)'],
     },
   },
   {

@@ -14,8 +14,8 @@ import {
   type Task,
 } from "@aenv/contract";
 import type { CompiledEnvironment } from "../compile/environment.ts";
+import type { PlatformLink } from "../link/link.ts";
 import type { ModelCalls } from "../models/model.ts";
-import type { PlatformLink } from "../sandboxes/link.ts";
 import { forwardAbort, untilAborted } from "./call.ts";
 import { type FailureLog, failureLog } from "./failure-log.ts";
 import { type EpisodeSpec, Instance, moduleStateError } from "./instance.ts";

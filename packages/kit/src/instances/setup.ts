@@ -2,11 +2,11 @@ import { isPlatformError, type Json, messageOf, PlatformError } from "@aenv/cont
 import type { CompiledEnvironment, Toolset } from "../compile/environment.ts";
 import type { EpisodeContext, SetupContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
+import type { PlatformLink } from "../link/link.ts";
 import type { EpisodeModels } from "../models/episode-models.ts";
 import type { ModelCalls } from "../models/model.ts";
 import type { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
 import { asStartFault, isPlatformFault } from "../sandboxes/faults.ts";
-import type { PlatformLink } from "../sandboxes/link.ts";
 import { isPromise, startTimer, untilAborted } from "./call.ts";
 import type { EpisodePath } from "./episode-path.ts";
 import { toolsFor } from "./episode-tools.ts";

@@ -10,7 +10,7 @@ import {
   parseBoundedJson,
 } from "@aenv/contract";
 import type { TaskCommandOptions, TaskProcess } from "../definition/sandbox.ts";
-import { bytesOf, failureFrom, lost } from "./link.ts";
+import { bytesOf, failureFrom, lost } from "../link/link.ts";
 
 export type RunParameters = LinkParameters<"/run">;
 type Output = { readonly channel: Exclude<FrameChannel, "event">; readonly data: Uint8Array };

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { openLimitsOf, type SandboxGrant, TASK_SANDBOX } from "@aenv/contract";
 import type { OpenSandboxOptions, TaskSandbox, TaskSandboxes } from "../definition/sandbox.ts";
+import type { PlatformLink } from "../link/link.ts";
 import { NO_PLATFORM, NOT_DECLARED, unavailable } from "./faults.ts";
 import { SandboxHandle } from "./handle.ts";
-import type { PlatformLink } from "./link.ts";
 import type { ResolvedSandbox } from "./target.ts";
 
 /** What a context gives to the environment's code. */

@@ -10,7 +10,7 @@ import {
   type SandboxFile,
 } from "@aenv/contract";
 import type { TaskFiles } from "../definition/sandbox.ts";
-import { bytesOf, type LinkContent } from "./link.ts";
+import { bytesOf, type LinkContent } from "../link/link.ts";
 import type { SandboxTarget } from "./target.ts";
 
 type FilePath = Extract<LinkPath, `/files/${string}`>;

@@ -1,4 +1,4 @@
-import type { PlatformLink } from "./link.ts";
+import type { PlatformLink } from "../link/link.ts";
 
 /** An open sandbox, and how it is reached. */
 export interface ResolvedSandbox {

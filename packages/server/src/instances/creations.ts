@@ -136,6 +136,7 @@ export class Creations {
       sandboxOptions: row.sandboxOptions,
       egress: row.egress?.agent,
       taskSandboxes: row.taskSandboxes,
+      platformLink: row.platformLink,
       ttl: row.ttl,
       labels: row.labels,
     };

@@ -5,6 +5,7 @@ import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
+import { hasLink } from "../slots/platform-link.ts";
 import type { Slot } from "../slots/slot.ts";
 import type { Slots } from "../slots/slots.ts";
 import { mergeVariables, platformVariables } from "../slots/variables.ts";
@@ -207,6 +208,7 @@ export class Forks {
       sandboxOptions: parent.sandboxOptions,
       egress: parent.egress?.agent,
       taskSandboxes: parent.taskSandboxes,
+      platformLink: hasLink(parent),
       sandboxSnapshot,
       ttl: parent.ttl,
       labels: parent.labels,

@@ -13,6 +13,7 @@ import { describeCut, type SandboxEngine } from "@aenv/sandbox";
 import { imageOf } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
 import { isolationOf } from "../slots/isolation.ts";
+import { needsLink } from "../slots/platform-link.ts";
 import type { RuntimePolicy } from "../slots/runtimes.ts";
 import type { SnapshotRow } from "../snapshots/row.ts";
 import { type TaskSandboxLimits, taskPolicyFor } from "../task-sandboxes/policy.ts";
@@ -105,6 +106,7 @@ export function newInstanceRow(
     ...(options !== undefined && { sandboxOptions: options }),
     ...(egress !== undefined && { egress }),
     ...(taskSandboxes !== undefined && { taskSandboxes }),
+    ...(needsLink(environment, { taskSandboxes }) && { platformLink: true }),
   };
 }
 

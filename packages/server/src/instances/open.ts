@@ -1,5 +1,7 @@
 import { openProcessTable } from "@aenv/sandbox";
 import { GRACE_MS, type Lifecycle } from "../lifecycle/lifecycle.ts";
+import { Links } from "../link/links.ts";
+import { LinkRequests } from "../link/requests.ts";
 import { ownIdentity } from "../peers/own-identity.ts";
 import { type PeerRow, Peers } from "../peers/peers.ts";
 import { InitConnections } from "../sandboxes/init-connections.ts";
@@ -85,10 +87,16 @@ export function openInstances(options: OpenInstancesOptions) {
     },
     isOccupant: (hostId, id) => slots.isOccupant(hostId, id),
     secondOf: (hostId) => slots.secondOf(hostId),
+  });
+  const requests = new LinkRequests({
+    handlers: (tools) => tasks.requests.handlers(tools),
+    idleMs: options.commandTimeoutMs,
     onFailure,
   });
+  const links = new Links({ answer: (...request) => requests.answer(...request), onFailure });
   const slots = new Slots({
     tasks,
+    links,
     engine: options.engine,
     space: options.space,
     clients: options.clients,
@@ -154,6 +162,7 @@ export function openInstances(options: OpenInstancesOptions) {
     recovery,
     maintenance,
     tasks,
+    links,
     connections,
     list: new InstanceList(rows),
     logs: new InstanceLogs(slots),

@@ -62,6 +62,8 @@ export interface InstanceRow {
   readonly egress?: InstanceEgress;
   /** The sandboxes that its code may open, also for forks; undefined if its environment declares none. */
   readonly taskSandboxes?: TaskSandboxPolicy;
+  /** Its process is connected to the platform, also in forks: its code may send requests to it. */
+  readonly platformLink?: boolean;
   /** Variables whose values are secrets, also in forks: files and memory of its sandbox may contain them. */
   readonly secretVariables?: readonly string[];
   /** The arguments of its program, if it has any, also for forks and snapshots. Environments for the runner report their own. */

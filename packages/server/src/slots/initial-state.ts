@@ -25,6 +25,8 @@ export interface InitialState {
   readonly egress?: EgressPolicy | undefined;
   /** What its code may open; undefined if the environment declares no sandboxes. */
   readonly taskSandboxes?: TaskSandboxPolicy | undefined;
+  /** Whether its code sends requests to the platform, so that its process is connected before the instance is created. Not sent to the sandbox. */
+  readonly platformLink?: boolean | undefined;
   /** Stored sandboxes of the parent of a fork. */
   readonly taskCopies?: SandboxGrant["copies"];
   /** What people and tools that look at its sandbox are shown. It is not sent to the instance. */

@@ -2,6 +2,7 @@ import { type EgressPolicy, fillPath, hostRoutes, instancePrefix, instanceRoutes
 import type { Sandbox, SandboxEngine, SandboxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
+import type { Links } from "../link/links.ts";
 import { askSandbox, exitCauseOf, requestSandbox, type SandboxClients, type SandboxRequest } from "../sandboxes/client.ts";
 import { Disposal } from "../sandboxes/disposal.ts";
 import { responseLimits } from "../sandboxes/response-limits.ts";
@@ -12,6 +13,7 @@ import { bundleGroup, type HostKind, Hosts, type HostsOptions } from "./hosts.ts
 import { createBody, type InitialState } from "./initial-state.ts";
 import { isolationOf } from "./isolation.ts";
 import { Occupancy } from "./occupancy.ts";
+import { hasLink } from "./platform-link.ts";
 import type { Pool } from "./pool.ts";
 import { explainMissing, type Program, programOf, slotProgramOf } from "./program.ts";
 import { ProgramEpisodes } from "./program-episodes.ts";
@@ -32,6 +34,8 @@ export interface SlotsOptions extends Omit<HostsOptions, "occupancy"> {
   readonly bundleFolder: (digest: string) => Promise<string>;
   readonly startTimeoutMs: number;
   readonly tasks: TaskResources;
+  /** The connections over which the processes of environments ask the platform. */
+  readonly links: Links;
   /** Called when a sandbox of this server ends, with the instances known to have occupied it. */
   readonly onExit: (sandboxId: string, instanceIds: readonly string[], exit: SandboxExit) => void;
 }
@@ -43,6 +47,7 @@ export interface AdoptedInstance {
   readonly slot: Slot | null;
   readonly egress?: { readonly agent: EgressPolicy; readonly reward?: EgressPolicy };
   readonly taskSandboxes?: TaskSandboxPolicy;
+  readonly platformLink?: boolean;
 }
 
 /** The instances that a sandbox reports. `unsure`: it did not answer in time; `gone`: it cannot be reached. */
@@ -191,7 +196,7 @@ export class Slots {
   #createIn(sandbox: Sandbox, slot: Slot, initial: InitialState, signal: AbortSignal): Promise<Slot> {
     return this.#begin(sandbox, slot, initial.id, async () => {
       const { method, path } = hostRoutes.create;
-      if (initial.taskSandboxes !== undefined) await this.#options.tasks.links.open(sandbox);
+      if (initial.platformLink === true) await this.#options.links.open(sandbox);
       await this.#request(slot, { method, path, maxBytes: responseLimits.instance, body: createBody(initial), signal });
     });
   }
@@ -328,15 +333,16 @@ export class Slots {
   }
 
   /** Manages an instance and its sandbox from now on; another server did so before. */
-  adopt({ id, owner, slot, egress, taskSandboxes }: AdoptedInstance, sandbox: Sandbox): void {
+  adopt(instance: AdoptedInstance, sandbox: Sandbox): void {
+    const { id, owner, slot, egress, taskSandboxes } = instance;
     sandbox.shared?.takeOver();
     const isKnown = this.#occupancy.isOccupant(sandbox.id, id);
     this.#occupancy.add(sandbox, id);
     // A row of an earlier version names no group: its host gets no new instances.
     if (slot?.isOwnSandbox === false && !isKnown) this.#hosts.adopt(slot.group ?? sandbox.id, sandbox);
     if (taskSandboxes !== undefined) this.#options.tasks.sandboxes.adoptSecond({ id, owner, policy: taskSandboxes }, sandbox);
-    // Its process waits for the connection. A program opens none.
-    if (taskSandboxes !== undefined && slot?.program === undefined) this.#options.tasks.links.keep(sandbox);
+    // Its process waits for the connection. A program has none.
+    if (hasLink(instance) && slot?.program === undefined) this.#options.links.keep(sandbox);
     // The other server may have died while a reward was computed.
     if (egress?.reward !== undefined && !isKnown) void sandbox.egress?.set(egress.agent).catch(() => {});
   }
@@ -372,12 +378,14 @@ export class Slots {
   /** Manages no sandbox any more: later exits are not reported. Waits for those being destroyed, whose files would remain otherwise. */
   async close(): Promise<void> {
     this.#occupancy.clear();
+    this.#options.links.close();
     await this.#options.tasks.close();
     await this.#disposal.settled();
   }
 
   #onExit(sandbox: Sandbox, instanceIds: readonly string[], exit: SandboxExit): void {
     void this.#options.clients.forget(sandbox.id);
+    this.#options.links.forget(sandbox.id);
     void this.#options.tasks.releaseHost(sandbox.id, instanceIds);
     this.#options.onExit(sandbox.id, instanceIds, exit);
     // A process that ended by itself has left its files.

@@ -1,13 +1,14 @@
 import { pipeline } from "node:stream/promises";
 import { type CommandEvent, PlatformError } from "@aenv/contract";
+import { endAnswer } from "../link/content.ts";
+import { writeEvent, writeFrame } from "../link/frames.ts";
+import { ANSWERED, type LinkRequest } from "../link/link-request.ts";
 import { finished, outputOf } from "../sandboxes/command-output.ts";
 import { endingFields } from "../sandboxes/ending-fields.ts";
 import type { OpenSandbox } from "../sandboxes/init-connections.ts";
 import { fromInit } from "../sandboxes/init-failure.ts";
 import { OpenCounts } from "../sandboxes/open-counts.ts";
-import { endAnswer } from "./content.ts";
-import { writeEvent, writeFrame } from "./frames.ts";
-import { ANSWERED, type HandlerOptions, inSandbox, type LinkRequest } from "./link-request.ts";
+import { type HandlerOptions, inSandbox } from "./in-sandbox.ts";
 
 export interface CommandRequestsOptions extends HandlerOptions {
   /** The longest time of a command, and the default. */

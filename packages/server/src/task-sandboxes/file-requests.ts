@@ -1,7 +1,8 @@
 import type { ExactFileInfo, FileInfo } from "@aenv/sandbox";
+import { receivedContent } from "../link/content.ts";
+import { answerContent, type Handlers, type LinkRequest } from "../link/link-request.ts";
 import type { OpenSandbox } from "../sandboxes/init-connections.ts";
-import { receivedContent } from "./content.ts";
-import { answerContent, type HandlerOptions, type Handlers, inSandbox, type LinkRequest, type SandboxPath } from "./link-request.ts";
+import { type HandlerOptions, inSandbox, type SandboxPath } from "./in-sandbox.ts";
 
 type FilePath = Extract<SandboxPath, `/files/${string}`>;
 

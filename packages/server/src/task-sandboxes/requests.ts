@@ -1,55 +1,29 @@
-import { constants, type ServerHttp2Stream } from "node:http2";
-import { isPlatformError, LINK_INSTANCE, type LinkFailure, type LinkPath, linkRequests, PlatformError, problemsOf } from "@aenv/contract";
-import { OpenCounts } from "../sandboxes/open-counts.ts";
-import { CommandRequests } from "./command-requests.ts";
-import { endAnswer } from "./content.ts";
+import type { Handlers, LinkTools } from "../link/link-request.ts";
+import { CommandRequests, type CommandRequestsOptions } from "./command-requests.ts";
 import { fileHandlers } from "./file-requests.ts";
-import { HeldBytes } from "./held-bytes.ts";
-import { ANSWERED, type Handlers, inSandbox, type LinkRequest } from "./link-request.ts";
-import { type ParameterLimits, parameterLimits, readParameters } from "./request-body.ts";
-import type { TaskSandboxes } from "./task-sandboxes.ts";
+import { inSandbox, type TaskPath } from "./in-sandbox.ts";
 
-export interface RequestsOptions {
-  readonly sandboxes: TaskSandboxes;
-  /** The longest time of a command, and the default. */
-  readonly commandTimeoutMs: number;
-  /** Commands in one sandbox at a time. */
-  readonly commandsAtOnce: number;
-  readonly onFailure: (error: unknown) => void;
-  /** What the parameters of a request may be; by default that depends on its path. */
-  readonly parameters?: ParameterLimits;
-  /** A request of which nothing arrives or is read for so long ends. */
-  readonly idleMs?: number;
-}
-
-const MEBIBYTE = 1_024 ** 2;
-const IDLE_MS = 10 * 60_000;
-/** Requests of one process that are being worked at, those included that it has cancelled meanwhile. */
-const WORK_AT_ONCE = 512;
+export type SandboxRequestsOptions = Omit<CommandRequestsOptions, keyof LinkTools>;
 
 /** Answers the requests of environments about their sandboxes. */
-export class LinkRequests {
-  readonly #options: RequestsOptions;
-  readonly #idleMs: number;
-  readonly #commands: CommandRequests;
-  readonly #handlers: Handlers;
-  /** How many requests are being worked at, by process. */
-  readonly #working = new OpenCounts();
-  readonly #parameters = new HeldBytes("unfinished parameters", { perHost: 32 * MEBIBYTE, total: 64 * MEBIBYTE });
-  readonly #answers = new HeldBytes("answers that were not read", { perHost: 64 * MEBIBYTE, total: 256 * MEBIBYTE });
+export class SandboxRequests {
+  readonly #options: SandboxRequestsOptions;
+  #commands: CommandRequests | undefined;
 
-  constructor(options: RequestsOptions) {
+  constructor(options: SandboxRequestsOptions) {
     this.#options = options;
-    this.#idleMs = options.idleMs ?? Math.min(IDLE_MS, options.commandTimeoutMs);
-    const { sandboxes } = options;
-    const shared = {
-      sandboxes,
-      idleMs: this.#idleMs,
-      holdAnswer: (call: LinkRequest<LinkPath>) => this.#holdAnswer(call),
-      failureOf: (error: unknown) => this.#failureOf(error),
-    };
-    this.#commands = new CommandRequests({ ...options, ...shared });
-    this.#handlers = {
+  }
+
+  /** The commands of the environment that run in a sandbox. */
+  ownCommands(sandboxId: string): ReadonlySet<number> {
+    return this.#commands?.ownCommands(sandboxId) ?? new Set();
+  }
+
+  handlers(tools: LinkTools): Pick<Handlers, TaskPath> {
+    const { sandboxes } = this.#options;
+    const commands = new CommandRequests({ ...this.#options, ...tools });
+    this.#commands = commands;
+    return {
       "/open": async (call) => {
         const { id, spec } = await sandboxes.open(call.hostId, call.instanceId, call.given, call.signal);
         return { id, image: spec.image };
@@ -60,90 +34,13 @@ export class LinkRequests {
         snapshot: await sandboxes.store(hostId, instanceId, given.sandbox, signal),
       }),
       "/snapshot/remove": ({ hostId, given }) => sandboxes.removeSnapshot(given.snapshot, hostId),
-      "/run": (call) => this.#commands.run(call),
+      "/run": (call) => commands.run(call),
       "/signal": (call) =>
         inSandbox(call, sandboxes, ({ init }) => {
           const { process, signal } = call.given;
           return init.signal(process, signal as NodeJS.Signals, { group: true });
         }),
-      ...fileHandlers(shared),
+      ...fileHandlers({ sandboxes, ...tools }),
     };
   }
-
-  ownCommands(sandboxId: string): ReadonlySet<number> {
-    return this.#commands.ownCommands(sandboxId);
-  }
-
-  /** Answers one request of the process in this sandbox. Never throws. */
-  answer(hostId: string, stream: ServerHttp2Stream, headers: Readonly<Record<string, string | string[] | undefined>>): void {
-    const gone = new AbortController();
-    stream.once("close", () => gone.abort(new PlatformError("request.cancelled", "the environment cancelled its request")));
-    this.#answer(hostId, stream, headers, gone).catch((error: unknown) => {
-      if (stream.destroyed) return;
-      const failure = this.#failureOf(error);
-      // A part of the answer is sent already: the reader must not take it for the whole.
-      if (stream.headersSent) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-      else this.#respond(stream, failure.code === "internal" ? 500 : 400, JSON.stringify(failure));
-    });
-  }
-
-  async #answer(
-    hostId: string,
-    stream: ServerHttp2Stream,
-    headers: Readonly<Record<string, string | string[] | undefined>>,
-    gone: AbortController,
-  ): Promise<void> {
-    using _ = this.#working.open(hostId, WORK_AT_ONCE, (count) => {
-      const message = `the platform still works at ${count} requests of this process, its limit; some of them were cancelled`;
-      return new PlatformError("quota.exceeded", message);
-    });
-    const path = String(headers[":path"]);
-    if (!isLinkPath(path))
-      throw new PlatformError("route.not_found", `the platform has no '${path.slice(0, 100)}' for environments; update the server`);
-    const limits = this.#options.parameters ?? parameterLimits(path);
-    const parameters = await readParameters(stream, limits, (refuse) => this.#parameters.hold(hostId, refuse));
-    const given = linkRequests[path].safeParse(parameters);
-    if (!given.success) throw new PlatformError("request.invalid", `${path}: ${problemsOf(given.error, "the parameters")}`);
-    const { signal } = gone;
-    const refuse = (error: PlatformError) => gone.abort(error);
-    const call = { hostId, instanceId: String(headers[LINK_INSTANCE] ?? ""), given: given.data, stream, signal, refuse };
-    const answer = await this.#handlers[path](call as never);
-    if (answer === ANSWERED) return;
-    const hold = this.#holdAnswer(call);
-    const text = JSON.stringify(answer ?? null);
-    hold(text.length);
-    if (signal.aborted) throw signal.reason;
-    this.#respond(stream, 200, text);
-  }
-
-  /** Counts what is held of the answer to a request, until the request has ended. Beyond the limit, the request is refused. */
-  #holdAnswer({ hostId, stream, refuse }: LinkRequest<LinkPath>): (bytes: number) => void {
-    const holding = this.#answers.hold(hostId, (error) => {
-      refuse(error);
-      // The answer is there, and is not read.
-      if (stream.writableEnded) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    });
-    if (stream.destroyed) holding.release();
-    else stream.once("close", () => holding.release());
-    return (bytes) => holding.add(bytes);
-  }
-
-  #respond(stream: ServerHttp2Stream, status: number, json: string): void {
-    if (stream.destroyed || stream.headersSent) return;
-    stream.respond({ ":status": status, "content-type": "application/json" });
-    stream.write(json);
-    endAnswer(stream, this.#idleMs);
-    // What the environment still sends is not needed.
-    stream.resume();
-  }
-
-  #failureOf(error: unknown): LinkFailure {
-    if (isPlatformError(error)) return { code: error.code, message: error.message, retryable: error.retryable };
-    this.#options.onFailure(error);
-    return { code: "internal", message: "an internal error of the platform; see the server's log", retryable: false };
-  }
-}
-
-function isLinkPath(path: string): path is LinkPath {
-  return Object.hasOwn(linkRequests, path);
 }

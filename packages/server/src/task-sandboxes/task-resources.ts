@@ -1,34 +1,31 @@
 import type { Resources } from "@aenv/contract";
 import type { FolderMount, Sandbox } from "@aenv/sandbox";
-import { Links, type LinksOptions } from "./links.ts";
 import type { TaskSandboxPolicy } from "./policy.ts";
-import { LinkRequests, type RequestsOptions } from "./requests.ts";
+import { SandboxRequests, type SandboxRequestsOptions } from "./requests.ts";
 import { SHARED_PATH, type SharedFolders } from "./shared-folders.ts";
 import { TaskSandboxes, type TaskSandboxesOptions } from "./task-sandboxes.ts";
 
-export interface TaskResourcesOptions extends TaskSandboxesOptions, Omit<RequestsOptions, "sandboxes">, Omit<LinksOptions, "answer"> {}
+export interface TaskResourcesOptions extends TaskSandboxesOptions, Omit<SandboxRequestsOptions, "sandboxes"> {}
 
 /** Rounds of maintenance between two checks of whether the instances of all sandboxes still live. */
 const CHECK_EVERY = 20;
 
-/** All that belongs to the sandboxes of environment code: the sandboxes, the connections to the processes, the shared folders. */
+/** All that belongs to the sandboxes of environment code: the sandboxes, the requests about them, the shared folders. */
 export class TaskResources {
   readonly sandboxes: TaskSandboxes;
-  readonly links: Links;
+  readonly requests: SandboxRequests;
   readonly #folders: SharedFolders;
-  readonly #requests: LinkRequests;
   #rounds = 0;
 
   constructor(options: TaskResourcesOptions) {
     this.sandboxes = new TaskSandboxes(options);
     this.#folders = options.sharedFolders;
-    this.#requests = new LinkRequests({ ...options, sandboxes: this.sandboxes });
-    this.links = new Links({ answer: (...request) => this.#requests.answer(...request), onFailure: options.onFailure });
+    this.requests = new SandboxRequests({ ...options, sandboxes: this.sandboxes });
   }
 
   /** Commands that the code of an instance runs in this sandbox. */
   ownCommands(sandboxId: string): ReadonlySet<number> {
-    return this.#requests.ownCommands(sandboxId);
+    return this.requests.ownCommands(sandboxId);
   }
 
   /**
@@ -53,7 +50,6 @@ export class TaskResources {
 
   /** The same for the instances of a process that has ended. */
   async releaseHost(hostId: string, instanceIds: readonly string[]): Promise<void> {
-    this.links.forget(hostId);
     await this.sandboxes.releaseHost(hostId);
     for (const id of instanceIds) await this.release(id);
   }
@@ -76,7 +72,6 @@ export class TaskResources {
   }
 
   async close(): Promise<void> {
-    this.links.close();
     await this.sandboxes.close();
   }
 }

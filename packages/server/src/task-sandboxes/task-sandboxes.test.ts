@@ -272,7 +272,7 @@ it("the next server keeps the sandboxes of instances that it adopts, connects to
   const row = await server.create(ref, { environment_variables: variables });
   const lost = await server.create(ref, { environment_variables: variables });
   expect(await tasks()).toHaveLength(2);
-  server.tasks.links.close();
+  server.links.close();
   await server.maintenance.abandon();
   await world.engine.crash((await tasks()).find(({ labels }) => labels.instance === lost.id)?.id ?? "", "gone");
   const next = openTestServer(world);
@@ -287,9 +287,9 @@ it("calls wait while the connection is opened again", async () => {
   const { ref, server } = await open();
   const row = await server.create(ref, { environment_variables: { IMAGE: "team/one:1" } });
   const sandbox = await server.slots.find(row.slot?.sandboxId ?? "");
-  server.tasks.links.close();
+  server.links.close();
   const opened = server.call(row, "open");
-  if (sandbox !== null) server.tasks.links.keep(sandbox);
+  if (sandbox !== null) server.links.keep(sandbox);
   expect(await opened).toMatchObject({ name: "task-2" });
 });
 

@@ -173,7 +173,7 @@ function upgrade({ id, address }: Host, signal: AbortSignal): Promise<Socket> {
       reject(
         new PlatformError(
           "environment.invalid",
-          "the environment was built with a version of the kit that cannot open sandboxes; build it again and publish a new version",
+          "the environment was built with a version of the kit that sends no requests to the platform; build it again and publish a new version",
         ),
       );
     });

@@ -4,10 +4,10 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, type Incoming
 import type { AddressInfo, Socket } from "node:net";
 import { LINK_PROTOCOL } from "@aenv/contract";
 import { describe, expect, it } from "vitest";
+import type { Handlers } from "./link-request.ts";
 import { Links } from "./links.ts";
 import type { ParameterLimits } from "./request-body.ts";
 import { LinkRequests } from "./requests.ts";
-import type { TaskSandboxes } from "./task-sandboxes.ts";
 
 /** The process of an environment whose code writes what it likes to the connection of the platform. */
 async function hostile(parameters?: ParameterLimits) {
@@ -21,10 +21,9 @@ async function hostile(parameters?: ParameterLimits) {
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const requests = new LinkRequests({
-    // No request of these tests gets as far as a sandbox.
-    sandboxes: {} as TaskSandboxes,
-    commandTimeoutMs: 60_000,
-    commandsAtOnce: 1,
+    // No request of these tests gets as far as its handler.
+    handlers: () => ({}) as Handlers,
+    idleMs: 60_000,
     onFailure: () => {},
     ...(parameters !== undefined && { parameters }),
   });

@@ -4,7 +4,7 @@ import { performServerHandshake, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { frameHead, LINK_INSTANCE, LINK_PROTOCOL } from "@aenv/contract";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { EpisodeSandboxes } from "./episode-sandboxes.ts";
+import { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
 import { PlatformLink } from "./link.ts";
 
 type Answer = (path: string, parameters: Record<string, unknown>, stream: ServerHttp2Stream) => void;
