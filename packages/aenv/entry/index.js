@@ -27,6 +27,7 @@ export const {
   TransportError,
   UnrecoverableEnvironmentError,
   ValidationError,
+  agentEnvironment,
   assertUninterrupted,
   boundedChunks,
   dataPath,

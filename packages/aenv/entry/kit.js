@@ -6,6 +6,7 @@ refuseOldNode("aenvironment");
 export const {
   Host,
   ReadLimitExceeded,
+  agentEnvironment,
   assertUninterrupted,
   boundedChunks,
   dataPath,

@@ -16,6 +16,21 @@ export {
   readBoundedText,
   type SandboxFile,
 } from "@aenv/contract";
+export { agentEnvironment } from "./agent/agent-environment.ts";
+export type {
+  AgentContext,
+  AgentEvent,
+  AgentPart,
+  AgentSkill,
+  AgentTools,
+  Artifact,
+  DataPart,
+  Part,
+  RawPart,
+  ReceivedMessage,
+  TextPart,
+  UrlPart,
+} from "./definition/agent.ts";
 export type {
   BenchModule,
   BenchRun,

@@ -1,8 +1,10 @@
 import type { ChatMessage, JsonObject, JsonSchema, OracleAction, Task } from "@aenv/contract";
-import type { ModelHandle } from "../models/model.ts";
-import type { TaskSandbox, TaskSandboxes } from "./sandbox.ts";
+import type { AgentPart, AgentSkill } from "./agent.ts";
+import type { CallContext, EpisodeContext, SetupContext } from "./context.ts";
 import { rememberLocation } from "./source-location.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
+
+export type { CallContext, EpisodeContext, Log, LogLevel, SetupContext } from "./context.ts";
 
 type MaybePromise<T> = T | Promise<T>;
 
@@ -11,42 +13,6 @@ export type Schema = StandardSchemaV1 | JsonSchema;
 
 /** The type of a value that a schema has accepted; for a JSON Schema, an object. */
 export type Parsed<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : Record<string, unknown>;
-
-/** The inputs of an episode. */
-export interface EpisodeContext {
-  readonly instanceId: string;
-  readonly task: Task | null;
-  readonly seed: number;
-  readonly variables: Readonly<Record<string, string>>;
-  readonly args: readonly string[];
-  /**
-   * The sandbox of the episode's task: the second container, or the first one that `setup` opens. Calls of it fail with the reason if
-   * there is none.
-   */
-  readonly sandbox: TaskSandbox;
-  /** Opens further sandboxes, and finds them again. */
-  readonly sandboxes: TaskSandboxes;
-  /** The model that `deployConfig.models` declares under this name. */
-  readonly model: (name: string) => ModelHandle;
-}
-
-export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
-export type Log = (level: LogLevel, data: unknown) => void;
-
-export interface SetupContext extends EpisodeContext {
-  /** Fires when the client disconnects, the timeout is over, or the instance is deleted before its setup is done. */
-  readonly signal: AbortSignal;
-}
-
-export interface CallContext<State> extends EpisodeContext {
-  readonly state: State;
-  /** Fires when the client cancels, the timeout is over, or the server shuts down. */
-  readonly signal: AbortSignal;
-  /** Sends a log message to the agent's client. */
-  readonly log: Log;
-  /** Reports progress to the agent's client; ignored if the client did not request it. */
-  readonly progress: (done: number, total?: number, message?: string) => void;
-}
 
 export interface TasksContext {
   readonly variables: Readonly<Record<string, string>>;
@@ -170,6 +136,12 @@ export interface HealthReport {
  * Declared as methods, so that an environment with any state type is accepted where the state does not matter, as in `serve`.
  */
 export interface EnvironmentDefinition<State = unknown> {
+  /** What the environment is, for the callers of its agent. */
+  readonly description?: string;
+  /** What its agent can do. */
+  readonly skills?: readonly AgentSkill[];
+  /** An agent that answers messages: the environment is an agent. */
+  readonly agent?: AgentPart;
   /** Called for each new episode; returns its state. */
   setup?(context: SetupContext): MaybePromise<State>;
   /** Timeout for each of `setup`, `restore` and `observe`; five minutes by default, `Infinity` for no limit. */
@@ -234,6 +206,9 @@ export interface EnvironmentSource<
   RewardInputs extends readonly unknown[],
   FunctionInputs extends readonly unknown[],
 > {
+  readonly description?: string;
+  readonly skills?: readonly AgentSkill[];
+  readonly agent?: AgentPart;
   readonly setup?: (context: SetupContext) => MaybePromise<State>;
   readonly setupTimeoutMs?: number;
   readonly observe?: (context: ObserveContext<NoInfer<State>>) => unknown;

@@ -4,6 +4,9 @@ import type { EnvironmentDefinition, FunctionDefinition, HealthEndpoint, RewardD
 /** The options of each part of a definition. An option of the types that is missing here fails the type check. */
 const keys = {
   environment: {
+    description: true,
+    skills: true,
+    agent: true,
     setup: true,
     setupTimeoutMs: true,
     observe: true,
