@@ -1,3 +1,5 @@
+export { type AgentChoice, type AgentName, agentNames, type ChosenProgram, type NamedAgent, namedAgents } from "./agents/agents.ts";
+export { type RecordedRun, replayOfRun, type ScriptedActions, scriptedActions, scriptedByTask } from "./agents/by-task.ts";
 export { type CommandOptions, commandAgent } from "./agents/command.ts";
 export { type InsideOptions, insideAgent } from "./agents/inside.ts";
 export { type Model, modelAgent, type TokenSupport } from "./agents/model.ts";
@@ -26,6 +28,7 @@ export { agentDigestOf, EpisodeDeadline, type EpisodeSpec, type Lease, type Play
 export { playOptions } from "./episode/play-options.ts";
 export { digestOf } from "./journal/digest.ts";
 export { readTrajectories, TrajectoryWriter } from "./journal/trajectories.ts";
+export { type ModelApi, modelApis } from "./models/dialect.ts";
 export { ModelHttp, type ModelHttpOptions } from "./models/http.ts";
 export { costOfTurns, type Prices, prices } from "./models/prices.ts";
 export { mergeTurns } from "./models/sequences.ts";

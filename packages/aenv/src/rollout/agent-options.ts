@@ -1,23 +1,7 @@
+import { type AgentName, agentNames, type ModelApi, modelApis, type ScriptedActions } from "@aenv/rollout";
 import { type Command, Option } from "commander";
 import { collectPair } from "../options/pairs.ts";
 import { integer } from "../options/values.ts";
-import type { ScriptedActions } from "./recorded-agents.ts";
-
-export const agentKinds = [
-  "oracle",
-  "openai",
-  "anthropic",
-  "terminal",
-  "random",
-  "noop",
-  "scripted",
-  "replay",
-  "module",
-  "command",
-] as const;
-export const modelApis = ["chat", "responses", "messages"] as const;
-export type ModelApi = (typeof modelApis)[number];
-type AgentKind = (typeof agentKinds)[number];
 
 /** Which model, and where. */
 export interface ModelOptions {
@@ -28,7 +12,7 @@ export interface ModelOptions {
 }
 
 export interface AgentOptions extends ModelOptions {
-  readonly agent: AgentKind;
+  readonly agent: AgentName;
   readonly agentFile?: string;
   /** Instead of a file, for the agent of a run that is played again. */
   readonly actions?: ScriptedActions;
@@ -55,7 +39,7 @@ export function addAgentOptions(command: Command): Command {
   const withAgent = command
     .addOption(
       new Option("-a, --agent <kind>", "who plays: the environment's own solution, a model, or a program")
-        .choices(agentKinds)
+        .choices(agentNames)
         .default("oracle"),
     )
     .option("--agent-file <file>", "the TypeScript or JavaScript file of the agent 'module', or the JSON file of the agent 'scripted'")

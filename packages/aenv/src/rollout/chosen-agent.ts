@@ -1,22 +1,18 @@
 import { resolve } from "node:path";
 import {
   type Agent,
-  commandAgent,
-  insideAgent,
+  type AgentChoice,
   type Model,
+  type ModelApi,
   ModelHttp,
-  modelAgent,
-  moduleAgent,
-  noopAgent,
-  oracleAgent,
-  randomAgent,
-  terminalAgent,
+  type NamedAgent,
+  namedAgents,
   type UpstreamModel,
 } from "@aenv/rollout";
 import { Failure } from "../terminal/failure.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { AgentOptions, ModelApi } from "./agent-options.ts";
-import { readActions, replayOf, type ScriptedActions, scriptedBy } from "./recorded-agents.ts";
+import { readActions } from "./actions-file.ts";
+import type { AgentOptions } from "./agent-options.ts";
 import { getRun } from "./run-option.ts";
 
 /** An agent, and the model behind it where there is one. */
@@ -37,71 +33,75 @@ export async function chooseAgent(
   terminal: Terminal,
   onBusy?: (pauseMs: number) => void,
 ): Promise<ChosenAgent> {
-  const none = { upstream: null, modelName: null, [Symbol.asyncDispose]: async () => {} };
-  const upstream =
-    options.model === undefined ? null : { ...endpointOf(options, terminal), name: options.model, wantsTokens: options.tokens === true };
   checkInside(options);
-  switch (options.agent) {
-    case "oracle":
-      return { agent: oracleAgent(), ...none };
-    case "noop":
-      return { agent: noopAgent(), ...none };
-    case "random":
-      return { agent: randomAgent(), ...none };
-    case "scripted":
-      return { agent: scriptedBy(actionsOf(options, terminal)), ...none };
-    case "replay":
-      if (options.replayFrom === undefined) throw missing("the agent 'replay' needs a run", "--replay-from RUN");
-      return { agent: await replayOf(getRun(options.replayFrom, { runs: options.runs ?? "runs" }, terminal), options.replayFrom), ...none };
-    case "command":
-      if (command.length === 0) throw missing("the agent 'command' needs a command", "-- python agent.py");
+  await using held = new AsyncDisposableStack();
+  const newHttp = () => {
+    const http = new ModelHttp({ retries: MODEL_RETRIES, timeoutMs: MODEL_TIMEOUT_MS, ...(onBusy && { onBusy }) });
+    return held.adopt(http, () => http.close());
+  };
+  const { model, open }: NamedAgent = namedAgents[options.agent];
+  const agent = await open(choiceOf(options, command, terminal, newHttp));
+  const isRecorded = model === "recorded";
+  const closing = held.move();
+  return {
+    agent: isRecorded ? recordingTokens(agent, options) : agent,
+    upstream: isRecorded ? upstreamOf(options, terminal) : null,
+    modelName: model === "none" ? null : (options.model ?? null),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+/** `newHttp` makes a client for models. */
+function choiceOf(
+  options: AgentOptions & { readonly runs?: string },
+  command: readonly string[],
+  terminal: Terminal,
+  newHttp: () => ModelHttp,
+): AgentChoice {
+  const { agent, agentFile, actions, replayFrom, runs = "runs", contextTokens } = options;
+  const { cwd } = terminal;
+  return {
+    contextTokens,
+    model: (api = options.api ?? "chat") => {
+      if (options.model === undefined) throw missing(`the agent '${agent}' needs a model`, "--model NAME");
+      return [modelOf(options.model, api, options, terminal), newHttp()];
+    },
+    file: () => {
+      if (agentFile === undefined) throw missing(`the agent '${agent}' needs a file`, "--agent-file agent.ts");
+      return agentFile;
+    },
+    actions: () => {
+      if (actions !== undefined) return actions;
+      if (agentFile === undefined) throw missing(`the agent '${agent}' needs a file with its actions`, "--agent-file actions.json");
+      return readActions(agentFile, cwd);
+    },
+    run: () => {
+      if (replayFrom === undefined) throw missing(`the agent '${agent}' needs a run`, "--replay-from RUN");
+      return [getRun(replayFrom, { runs }, terminal), replayFrom];
+    },
+    program: () => {
+      if (command.length === 0) throw missing(`the agent '${agent}' needs a command`, "-- python agent.py");
+      const { inside: isInside = false, install, installFiles, agentUser } = options;
       return {
-        agent: recordingTokens(programOf(options, command, terminal), options),
-        ...none,
-        upstream,
-        modelName: options.model ?? null,
+        command,
+        folder: cwd,
+        isInside,
+        ...(install !== undefined && { install: resolve(cwd, install) }),
+        ...(installFiles !== undefined && { files: resolve(cwd, installFiles) }),
+        ...(agentUser !== undefined && { user: agentUser }),
       };
-    case "module":
-      if (options.agentFile === undefined) throw missing("the agent 'module' needs a file", "--agent-file agent.ts");
-      return { agent: recordingTokens(await moduleAgent(options.agentFile), options), ...none, upstream, modelName: options.model ?? null };
-    case "openai":
-    case "terminal":
-    case "anthropic": {
-      if (upstream === null) throw missing(`the agent '${options.agent}' needs a model`, "--model NAME");
-      const http = new ModelHttp({ retries: MODEL_RETRIES, timeoutMs: MODEL_TIMEOUT_MS, ...(onBusy && { onBusy }) });
-      const model: Model = {
-        api: apiOf(options),
-        baseUrl: upstream.baseUrl,
-        apiKey: upstream.apiKey,
-        name: upstream.name,
-        sampling: samplingOf(options.sampling ?? {}),
-        streams: options.stream === true,
-        wantsTokens: options.tokens === true,
-      };
-      const { contextTokens } = options;
-      const agent =
-        options.agent === "terminal"
-          ? terminalAgent(model, http, contextTokens === undefined ? {} : { contextTokens })
-          : modelAgent(model, http);
-      return { agent, upstream: null, modelName: upstream.name, [Symbol.asyncDispose]: () => http.close() };
-    }
-  }
+    },
+  };
 }
 
-function actionsOf({ actions, agentFile }: AgentOptions, { cwd }: Terminal): ScriptedActions {
-  if (actions !== undefined) return actions;
-  if (agentFile === undefined) throw missing("the agent 'scripted' needs a file with its actions", "--agent-file actions.json");
-  return readActions(agentFile, cwd);
+function modelOf(name: string, api: ModelApi, options: AgentOptions, terminal: Terminal): Model {
+  const { sampling = {}, stream: streams = false, tokens: wantsTokens = false } = options;
+  return { api, name, sampling: samplingOf(sampling), streams, wantsTokens, ...endpointOf(api, options, terminal) };
 }
 
-function programOf({ inside, install, installFiles, agentUser }: AgentOptions, command: readonly string[], { cwd }: Terminal): Agent {
-  if (inside !== true) return commandAgent({ command, folder: cwd });
-  return insideAgent({
-    command,
-    ...(install !== undefined && { install: resolve(cwd, install) }),
-    ...(installFiles !== undefined && { files: resolve(cwd, installFiles) }),
-    ...(agentUser !== undefined && { user: agentUser }),
-  });
+function upstreamOf(options: AgentOptions, terminal: Terminal): ChosenAgent["upstream"] {
+  const { model: name, api = "chat", tokens: wantsTokens = false } = options;
+  return name === undefined ? null : { name, wantsTokens, ...endpointOf(api, options, terminal) };
 }
 
 function checkInside({ agent, inside, install, installFiles, agentUser }: AgentOptions): void {
@@ -118,13 +118,8 @@ function recordingTokens(agent: Agent, { tokens }: AgentOptions): Agent {
   return { ...named, prepare: async (place) => agent.prepare?.(place), run: (start) => agent.run(start) };
 }
 
-function apiOf({ agent, api = "chat" }: AgentOptions): ModelApi {
-  return agent === "anthropic" ? "messages" : api;
-}
-
-function endpointOf(options: AgentOptions, { env }: Terminal): UpstreamModel {
-  const { baseUrl, modelKey } = options;
-  const isAnthropic = apiOf(options) === "messages";
+function endpointOf(api: ModelApi, { baseUrl, modelKey }: AgentOptions, { env }: Terminal): Pick<Model, "baseUrl" | "apiKey"> {
+  const isAnthropic = api === "messages";
   const usual = isAnthropic ? "https://api.anthropic.com/v1" : "https://api.openai.com/v1";
   const url = baseUrl ?? (isAnthropic ? env.ANTHROPIC_BASE_URL : env.OPENAI_BASE_URL) ?? usual;
   if (!URL.canParse(url))

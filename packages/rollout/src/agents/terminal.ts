@@ -29,7 +29,7 @@ When the task is done and checked, write a short summary without a tool call. Th
 
 export interface TerminalAgentOptions {
   /** The largest conversation that the model is sent, in tokens; 100,000 by default. */
-  readonly contextTokens?: number;
+  readonly contextTokens?: number | undefined;
 }
 
 const CONTEXT_TOKENS = 100_000;

@@ -4,7 +4,8 @@ import type { AgentMessage } from "../player/agent.ts";
 import { ModelError } from "../player/failure.ts";
 
 /** The APIs by which models are called. */
-export type ModelApi = "chat" | "responses" | "messages";
+export const modelApis = ["chat", "responses", "messages"] as const;
+export type ModelApi = (typeof modelApis)[number];
 
 /** What one turn asks of a model. */
 export interface TurnRequest {

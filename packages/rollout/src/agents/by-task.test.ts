@@ -1,6 +1,6 @@
 import type { Trajectory } from "@aenv/contract";
 import { expect, it } from "vitest";
-import { replayOf } from "./recorded-agents.ts";
+import { replayOfRun } from "./by-task.ts";
 
 /** A run of one episode, in which a program made a call by itself. */
 function runWith(text: string) {
@@ -16,7 +16,7 @@ function runWith(text: string) {
 }
 
 it("the settings of an agent that plays a run again tell runs apart in which programs made other calls", async () => {
-  const settingsOf = async (text: string) => (await replayOf(runWith(text), "run")).settings;
+  const settingsOf = async (text: string) => (await replayOfRun(runWith(text), "run")).settings;
   expect(await settingsOf("hello")).toEqual(await settingsOf("hello"));
   expect(await settingsOf("hello")).not.toEqual(await settingsOf("bye"));
 });

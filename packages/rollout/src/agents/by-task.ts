@@ -1,17 +1,16 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
-import { messageOf, type OracleAction, oracleAction, problemsOf, type Trajectory } from "@aenv/contract";
-import { AgentError, digestOf, type RunFolder, replayAgent, scriptedAgent, type TurnAgent } from "@aenv/rollout";
+import { type OracleAction, oracleAction, type Trajectory } from "@aenv/contract";
 import * as z from "zod";
-import { Failure } from "../terminal/failure.ts";
-
-const EXAMPLE = '[{ "tool": "echo", "arguments": { "text": "hello" } }, { "say": "Done." }]';
+import { digestOf } from "../journal/digest.ts";
+import type { TurnAgent } from "../player/agent.ts";
+import { AgentError } from "../player/failure.ts";
+import { replayAgent } from "./replay.ts";
+import { scriptedAgent } from "./scripted.ts";
 
 /** The same actions for every task, or those of each task by its id. */
 export const scriptedActions = z.union([z.array(oracleAction), z.record(z.string(), z.array(oracleAction))]);
 export type ScriptedActions = z.infer<typeof scriptedActions>;
 
-export function scriptedBy(actions: ScriptedActions): TurnAgent {
+export function scriptedByTask(actions: ScriptedActions): TurnAgent {
   if (Array.isArray(actions)) return scriptedAgent(actions);
   const byTask = new Map<string | null, readonly OracleAction[]>(Object.entries(actions));
   return {
@@ -21,24 +20,17 @@ export function scriptedBy(actions: ScriptedActions): TurnAgent {
   };
 }
 
-export function readActions(file: string, cwd: string): ScriptedActions {
-  const hint = `Write actions for all tasks, or an object with those of each task: ${EXAMPLE}`;
-  let value: unknown;
-  try {
-    value = JSON.parse(readFileSync(resolve(cwd, file), "utf8"));
-  } catch (error) {
-    throw new Failure(`${file} cannot be read: ${messageOf(error)}`, { exit: "usage", hint });
-  }
-  const parsed = scriptedActions.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw new Failure(`${file} holds no actions: ${problemsOf(parsed.error, "the file")}`, { exit: "usage", hint });
+/** A run whose episodes are played again. */
+export interface RecordedRun {
+  readonly name: string;
+  trajectories(): AsyncIterable<Trajectory>;
 }
 
 /**
  * Does what the agent of a run did: in an episode with the same task and seed the same, and with another seed what it did in the
  * first scored episode of the task. Only what the agent wrote is kept in memory.
  */
-export async function replayOf(run: Pick<RunFolder, "name" | "trajectories">, named: string): Promise<TurnAgent> {
+export async function replayOfRun(run: RecordedRun, named: string): Promise<TurnAgent> {
   const byTask = new Map<string | null, Written>();
   const bySeed = new Map<string, Written>();
   for await (const trajectory of run.trajectories()) {
