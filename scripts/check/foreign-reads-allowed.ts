@@ -65,6 +65,13 @@ export const allowedReads: readonly ReadAllowance[] = [
     },
   },
   {
+    because: "Only the last 2,000 characters are kept, and whatever is before them is dropped at once.",
+    reads: {
+      "packages/kit/src/mount/child-place.ts": ['child.stderr.on("data"'],
+      "packages/kit/src/mount/sandbox-place.ts": ["for await (const bytes of process.stderr)"],
+    },
+  },
+  {
     because: "The server sends these requests to the process that unpacks images.",
     reads: {
       "packages/sandbox/src/images/unpack/program.ts": [

@@ -54,6 +54,7 @@ export {
   type HealthReport,
   type Log,
   type LogLevel,
+  type McpSurface,
   type ObserveContext,
   type PathCall,
   type PathStep,
@@ -86,6 +87,10 @@ export { Host, type InstanceSpec } from "./instances/host.ts";
 export type { Snapshot } from "./instances/snapshot.ts";
 export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load/load.ts";
 export type { Completion, CompletionRequest, ModelCalls, ModelHandle, TokenUsage } from "./models/model.ts";
+export { type McpCommandOptions, type McpOptions, type McpUrlOptions, mcpEnvironment } from "./mount/mcp-environment.ts";
+export type { McpCall, McpState } from "./mount/mounted.ts";
+export type { WorkspaceFiles } from "./mount/program.ts";
+export { type PinnedTools, pinTools } from "./mount/tool-list.ts";
 export { assertUninterrupted } from "./sandboxes/interruption.ts";
 export { type SandboxToolOptions, type SandboxToolSetting, sandboxTools } from "./sandboxes/tools.ts";
 export { type Runnable, runSandbox } from "./serve/run.ts";

@@ -131,6 +131,14 @@ export interface HealthReport {
   readonly [key: string]: unknown;
 }
 
+/** What the agent API offers over MCP beside tools: resources, prompts and completions. */
+export interface McpSurface {
+  /** As a server of MCP declares them: `{ resources: {}, prompts: {} }`. */
+  readonly capabilities: Readonly<Record<string, unknown>>;
+  /** Answers a method of these capabilities, such as `resources/read`. */
+  request(method: string, params: object, signal: AbortSignal): Promise<object>;
+}
+
 /**
  * An environment: its tools, rewards and functions, and how the state of an episode is created. The state is a value.
  * Declared as methods, so that an environment with any state type is accepted where the state does not matter, as in `serve`.
@@ -187,6 +195,8 @@ export interface EnvironmentDefinition<State = unknown> {
    * episode begins. A list is compiled once: return the same array for the same tools.
    */
   toolsOf?(state: State): readonly ToolDefinition<State>[];
+  /** Resources and prompts of MCP, for an environment that has some. */
+  mcp?(state: State): McpSurface;
   readonly rewards?: readonly RewardDefinition<State>[];
   readonly functions?: readonly FunctionDefinition<State>[];
   health?(...context: Parameters<HealthCheck<State>>): ReturnType<HealthCheck<State>>;
@@ -225,6 +235,7 @@ export interface EnvironmentSource<
   readonly inlineTask?: (given: JsonObject, context: TasksContext) => MaybePromise<Task>;
   readonly tools?: { readonly [K in keyof Inputs]: ToolDefinition<NoInfer<State>, Inputs[K]> };
   readonly toolsOf?: (state: NoInfer<State>) => readonly ToolDefinition<NoInfer<State>>[];
+  readonly mcp?: (state: NoInfer<State>) => McpSurface;
   readonly rewards?: { readonly [K in keyof RewardInputs]: RewardDefinition<NoInfer<State>, RewardInputs[K]> };
   readonly functions?: { readonly [K in keyof FunctionInputs]: FunctionDefinition<NoInfer<State>, FunctionInputs[K]> };
   readonly health?: HealthCheck<NoInfer<State>>;

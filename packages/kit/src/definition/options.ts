@@ -23,6 +23,7 @@ const keys = {
     inlineTask: true,
     tools: true,
     toolsOf: true,
+    mcp: true,
     rewards: true,
     functions: true,
     health: true,

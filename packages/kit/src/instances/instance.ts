@@ -238,6 +238,22 @@ export class Instance {
     }
   }
 
+  /** The capabilities of MCP that the environment offers beside tools. */
+  get mcpCapabilities(): Readonly<Record<string, unknown>> {
+    return this.#host.environment.definition.mcp?.(this.#state).capabilities ?? {};
+  }
+
+  /** Answers a request for resources, prompts or completions. What the environment's code throws reaches the client as a message. */
+  async requestMcp(method: string, params: object, { controller }: CallHooks): Promise<object> {
+    const answer = await this.#calls.run(
+      () => this.#host.environment.definition.mcp?.(this.#state).request(method, params, controller.signal),
+      controller,
+      undefined,
+      `'${method}'`,
+    );
+    return answer as object;
+  }
+
   /** Runs the environment's own health check, or the default one. */
   async health(): Promise<HealthReport> {
     const { definition } = this.#host.environment;

@@ -8,6 +8,7 @@ import type { StandardSchemaV1 } from "../definition/standard-schema.ts";
 import type { CallHooks } from "../instances/call.ts";
 import type { Instance } from "../instances/instance.ts";
 import { toLogData } from "../json/to-json.ts";
+import { isPlatformFault } from "../sandboxes/faults.ts";
 import { argumentsText } from "./arguments-text.ts";
 import { faultOf } from "./fault.ts";
 import { Sessions } from "./session.ts";
@@ -66,7 +67,7 @@ export class SdkServer {
   #stateless(sdk: McpSdk): McpHttpHandler {
     this.#handler ??= sdk.createMcpHandler(
       () => {
-        const server = buildServer(sdk, this.#environment);
+        const server = buildServer(sdk, this.#environment, this.#instance);
         new OfferedTools(server).offer(this.#instance);
         return server;
       },
@@ -76,7 +77,7 @@ export class SdkServer {
   }
 
   async #openSession(sdk: McpSdk, request: Request, body: unknown): Promise<Response> {
-    const server = buildServer(sdk, this.#environment);
+    const server = buildServer(sdk, this.#environment, this.#instance);
     const tools = new OfferedTools(server);
     tools.offer(this.#instance);
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({
@@ -95,18 +96,52 @@ export class SdkServer {
   }
 }
 
-function buildServer(sdk: McpSdk, { name, version }: CompiledEnvironment): McpServer {
+function buildServer(sdk: McpSdk, { name, version }: CompiledEnvironment, instance: Instance): McpServer {
+  const more = passedOn.filter(({ capability }) => instance.mcpCapabilities[capability] !== undefined);
   const server = new sdk.McpServer(
     { name, version },
     {
-      capabilities: { tools: { listChanged: false }, logging: {} },
+      capabilities: {
+        tools: { listChanged: false },
+        logging: {},
+        // Subscriptions and notifications of changes are not passed on.
+        ...Object.fromEntries(more.map(({ capability }) => [capability, {}])),
+      },
       // A new episode with other tools is one change, not one per tool.
       debouncedNotificationMethods: ["notifications/tools/list_changed"],
     },
   );
   keepFaults(sdk, server);
+  for (const { methods } of more) for (const method of methods) passOn(sdk, server, method, instance);
   return server;
 }
+
+/** What an environment may offer beside tools, and the methods of it. */
+const passedOn = [
+  { capability: "resources", methods: ["resources/list", "resources/templates/list", "resources/read"] },
+  { capability: "prompts", methods: ["prompts/list", "prompts/get"] },
+  { capability: "completions", methods: ["completion/complete"] },
+] as const;
+
+type PassedMethod = (typeof passedOn)[number]["methods"][number];
+
+function passOn(sdk: McpSdk, { server }: McpServer, method: PassedMethod, instance: Instance): void {
+  const answer = async ({ params = {} }: { readonly params?: object }, context: ServerContext): Promise<object> => {
+    try {
+      return await instance.requestMcp(method, params, hooksFor(context));
+    } catch (error) {
+      if (isPlatformFault(error)) {
+        const { code, message, data } = faultOf(error);
+        throw new sdk.ProtocolError(code, message, data);
+      }
+      throw new sdk.ProtocolError(INVALID_PARAMS, messageOf(error));
+    }
+  };
+  // The answers are those of the environment, whatever the method.
+  server.setRequestHandler(method, answer as never);
+}
+
+const INVALID_PARAMS = -32_602;
 
 /** Failures of the platform by their messages, until the SDK has asked for the result of each. */
 const faults = new Map<string, unknown>();
