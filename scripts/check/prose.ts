@@ -13,9 +13,6 @@ export interface Prose {
 const MOST_WORDS = 40;
 const MOST_SUBJECT = 90;
 
-/** Folders whose comments are not mended yet. An entry goes when its folder passes. */
-const LATER = /^(?:packages\/sandbox|environments)\//;
-
 const CODE = /\.(?:[mc]?[jt]s|go)$/;
 const SCRIPT = /\.(?:py|sh)$|^\.ci\//;
 const FOREIGN = /(?:^|\/)(?:fixtures|examples|vectors|templates)\/|^bench\/results\/|^docs\/reference\//;
@@ -24,7 +21,7 @@ const FOREIGN = /(?:^|\/)(?:fixtures|examples|vectors|templates)\/|^bench\/resul
 export async function checkProse(root: string): Promise<readonly Problem[]> {
   const problems: Problem[] = longSubjects(newSubjects(root));
   for (const file of await listFiles(root)) {
-    if (LATER.test(file) || FOREIGN.test(file)) continue;
+    if (FOREIGN.test(file)) continue;
     const find = CODE.test(file) ? findComments : SCRIPT.test(file) ? findScriptComments : file.endsWith(".md") ? findParagraphs : null;
     if (find === null) continue;
     const source = await readFile(join(root, file), "utf8");

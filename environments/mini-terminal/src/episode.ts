@@ -13,7 +13,7 @@ export interface EpisodeOptions {
 
 export interface EpisodeScore {
   readonly reward: 0 | 1;
-  /** For the trainer: why the reward is 0. */
+  /** What the trainer is told: why the reward is 0. */
   readonly problems: readonly string[];
 }
 

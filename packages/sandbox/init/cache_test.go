@@ -82,7 +82,7 @@ func TestCacheIsVerified(t *testing.T) {
 	if unpackInto("link") {
 		t.Error("a link was followed")
 	}
-	// One that cannot be written to.
+	// The cache folder cannot be written to.
 	from, done = kept(bytes.NewReader(archive), filepath.Join(cache, "missing/archive.tar"))
 	if _, err := (place{Path: filepath.Join(folder, "unkept")}).unpack("", from); err != nil {
 		t.Fatal(err)

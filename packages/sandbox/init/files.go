@@ -43,7 +43,7 @@ func describeExactly(in tree, name, shown string, info fs.FileInfo) fileInfo {
 	d.Mode = stat.Mode & 0o7777
 	d.exactInfo = &exactInfo{ModifiedNs: int64(info.ModTime().Nanosecond()) % 1e6, ChangedMs: time.Unix(stat.Ctim.Unix()).UnixMilli()}
 	if d.Type == "file" || d.Type == "directory" {
-		// One that cannot be read is of a file that is gone.
+		// Attributes that cannot be read are those of a file that is gone.
 		attributes, _, _ := readAttributes(name)
 		d.Attributes = digestOf(attributes)
 	}

@@ -15,7 +15,7 @@ const (
 	maxDepth = 255
 )
 
-// A folder is a tree that no path and no link leads out of, also while programs of the sandbox exchange folders for links: each part of a path is
+// A folder is a tree that no path and no link leads out of, also while programs of the sandbox exchange folders for links. Each part of a path is
 // opened by itself, in the folder above that was opened before. os.Root does the same, but by O_DIRECTORY|O_NOFOLLOW, with which the kernel of
 // gVisor follows a link. With O_PATH|O_NOFOLLOW, both kernels open the link itself.
 type folder struct{ file *os.File }

@@ -10,7 +10,7 @@ import (
 // Mounts that are nowhere yet, by their descriptors. Package syscall has none of these calls.
 
 const (
-	// On every architecture.
+	// The numbers are the same on every architecture.
 	sysOpenTree     = 428
 	sysMoveMount    = 429
 	sysFsopen       = 430

@@ -67,7 +67,7 @@ func (w *watch) add(name, shown string) error {
 		return err
 	}
 	defer file.Close()
-	// By the open file and not by the path, which could be a link by now.
+	// The watch is for the open file and not for the path, which could be a link by now.
 	id, err := syscall.InotifyAddWatch(int(w.descriptor()), fmt.Sprintf("/proc/self/fd/%d", file.Fd()), watchedChanges)
 	if err != nil {
 		return fmt.Errorf("cannot watch %q: %w", name, err)

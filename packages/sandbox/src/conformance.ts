@@ -18,7 +18,7 @@ export interface EngineCase {
   readonly command: (behaviour: Behaviour) => readonly string[];
   /** The processes of a sandbox, for engines whose sandboxes number their processes themselves. */
   readonly processes?: (sandbox: Sandbox) => Promise<readonly number[]>;
-  /** For engines that need longer than others. */
+  /** Time limit of a start, for engines that need longer than others. */
   readonly startTimeoutMs?: number;
   /** Names of what is left of sandboxes; called after they are destroyed. */
   readonly leftovers?: (home: string) => readonly string[] | Promise<readonly string[]>;
@@ -118,7 +118,7 @@ export function describeEngine(name: string, engineCase: EngineCase): void {
       return (await processes?.(sandbox))?.find((one) => !before.includes(one)) ?? pid;
     }
 
-    /** Which of them run. */
+    /** The processes that still run. */
     function runningOf(engine: SandboxEngine, sandbox: Sandbox, pids: readonly number[]): () => number[] {
       const table = openProcessTable();
       // Without `processes`, only process 1 of an isolated sandbox is known, with which all others end.

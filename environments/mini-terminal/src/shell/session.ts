@@ -11,7 +11,7 @@ export interface SessionOptions {
   readonly name: string;
   /** Where the first shell starts, and a later one if the folder of the shell before it is gone. */
   readonly workFolder: string;
-  /** For files of the session itself. */
+  /** Folder of the files of the session itself. */
   readonly ownFolder: string;
   readonly variables: Readonly<Record<string, string>>;
   readonly outputBytes: number;

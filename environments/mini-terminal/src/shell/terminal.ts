@@ -18,7 +18,7 @@ const MAX_SESSIONS = 16;
 
 /** Variables of this process that shells get too. Others, such as keys of the person who runs it, are not for an agent. */
 const INHERITED = /^(PATH|LANG|LANGUAGE|LC_.+|TZ|TMPDIR|USER|LOGNAME|AENV_SANDBOX)$/;
-/** By this variable the processes of a terminal are found, also those that have left their session. */
+/** Variable by which the processes of a terminal are found, also those that have left their session. */
 const MARKER = "AENV_TERMINAL";
 const KILL_ROUNDS = 50;
 const KILL_PAUSE_MS = 20;

@@ -13,7 +13,7 @@ export interface TreeFile {
   readonly mode: "100644" | "100755" | "120000";
   readonly size: number;
   readonly modifiedAt: string;
-  /** Of a link. */
+  /** Target of a link. */
   readonly target: string;
 }
 

@@ -103,7 +103,7 @@ async function readFile(sandbox: TaskSandbox, path: string, file: TreeFile | nul
   if (file.mode === "120000") return { path, mode: file.mode, content: Buffer.from(file.target) };
   if (file.size === 0) return { path, mode: file.mode, content: new Uint8Array() };
   try {
-    // One that grows meanwhile is cut.
+    // A file that grows meanwhile is cut.
     const content = await sandbox.files.read(`${REPOSITORY}/${path}`, { length: file.size });
     return { path, mode: file.mode, content };
   } catch (error) {

@@ -35,7 +35,7 @@ export function answerOf(instance: string, { evaluation, log }: Graded): RewardA
   };
 }
 
-/** Of all files of an instance together; a message of an environment may have 8 MiB. */
+/** Limit of all files of an instance together; a message of an environment may have 8 MiB. */
 const MAX_TEXT = 7 * 1_024 ** 2;
 /** The log repeats the patch, which must not leave the output of the tests without space. */
 const MAX_LOG = 1_024 ** 2;

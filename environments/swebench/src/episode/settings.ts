@@ -8,7 +8,7 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 /** The settings of an instance, from `SWE_BENCH_*` variables. */
 export interface Settings {
   readonly dataFolder: string;
-  /** Of the tests. */
+  /** Time limit of the tests. */
   readonly timeoutSeconds: number;
   /** Leave files that decide how the tests are run out of the agent's patch, and do not believe output with additional markers. */
   readonly isStrict: boolean;

@@ -15,7 +15,7 @@ const DIFF = ["git", "-c", "core.fileMode=false", "diff"] as const;
 export interface RunTestsOptions {
   readonly sandbox: EvalSandbox;
   readonly spec: EvalSpec;
-  /** Of the tests; null is no limit. */
+  /** Time limit of the tests; null is no limit. */
   readonly timeoutSeconds?: number | null;
   /** Returns a file that the tests need, or null if it cannot be had: the tests then run without it. */
   readonly fetchAsset?: (asset: Asset) => Promise<Uint8Array | null>;

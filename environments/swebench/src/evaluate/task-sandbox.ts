@@ -4,7 +4,7 @@ import type { EvalSandbox } from "./sandbox.ts";
 
 /** Most bytes of a command's output: more is a mistake of the patch, or an attack. */
 const MAX_OUTPUT_BYTES = 64 * 1_024 ** 2;
-/** Of commands that prepare the tests. */
+/** Time limit of each command that prepares the tests. */
 const TIMEOUT_MS = 10 * 60_000;
 
 /** A sandbox of the platform as one in which a patch is graded. Commands run as root, and their two outputs are one stream. */

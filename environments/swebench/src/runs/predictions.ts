@@ -25,7 +25,7 @@ export function predictionsExtension(path: string): "json" | "jsonl" {
   throw new PyError("ValueError", `predictions must be in a .json or .jsonl file, not in ${path}`);
 }
 
-/** By instance; a later prediction replaces an earlier one of the same instance. */
+/** Predictions by their instance; a later one replaces an earlier one of the same instance. */
 export function byInstance(predictions: readonly Prediction[]): Map<string, Prediction> {
   return new Map(predictions.map((prediction) => [prediction.instanceId, prediction]));
 }

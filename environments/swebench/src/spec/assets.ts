@@ -2,7 +2,7 @@ import { isList, isObject, type Json } from "@aenv/benchmark";
 
 /** A binary file that the tests need. A patch cannot hold it. */
 export interface Asset {
-  /** In the repository. */
+  /** Path in the repository. */
   readonly path: string;
   /** Null if it cannot be downloaded. */
   readonly url: string | null;

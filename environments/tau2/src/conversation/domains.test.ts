@@ -9,7 +9,7 @@ import { type Json, judgeVariables, KEY, openSandbox, type Sandbox, type TestIns
 import { writeJson } from "../python/json/writer.ts";
 
 const TAU2_DATA_DIR = join(tau2Path, "data");
-/** For hundreds of conversations on a busy machine. */
+/** Time limit of hundreds of conversations on a busy machine. */
 const SLOW_MS = 120_000;
 
 let sandbox: Sandbox | null = null;

@@ -19,7 +19,7 @@ const runs = [
   { domain: "mock", variants: VARIANTS },
   { domain: "airline", variants: SOME },
   { domain: "retail", variants: SOME },
-  // Of so many tasks, those whose vectors have all of the variants.
+  // Only those of so many tasks whose vectors have all of the variants.
   { domain: "telecom", variants: isWhole ? ["golden"] : ["golden", "drop_last_write", "twice", "nothing"], hasAll: true },
   { domain: "telecom-workflow", variants: ["golden", "drop_last_write"], hasAll: true, limit: isWhole ? undefined : 243 },
 ];

@@ -15,7 +15,7 @@ export async function applyChanges(
   taken: readonly string[],
   kept: readonly string[] = [],
 ): Promise<readonly string[]> {
-  // One after the other: the platform holds only so much of the answers to one environment.
+  // The folders are listed one after the other: the platform holds only so much of the answers to one environment.
   const image = await listTree(fresh.files, kept);
   const now = await listTree(agent.files, kept);
   const changes = compareListings(image, now, taken);

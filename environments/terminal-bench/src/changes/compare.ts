@@ -79,7 +79,7 @@ function isSimilar(was: ExactFile, is: ExactFile): boolean {
   return is.type !== "file" || was.size === is.size;
 }
 
-/** Of each path whose file has several names in the listing, the first of them. */
+/** The first name of each file that has several names in the listing. */
 function firstNames(listing: Listing): ReadonlyMap<string, string> {
   const [first, found] = [new Map<string, string>(), new Map<string, string>()];
   for (const [path, { inode }] of listing) {

@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 export interface HashedFile {
   /** Relative to the folder, with `/`. */
   readonly path: string;
-  /** In hexadecimal. */
+  /** The digest in hexadecimal. */
   readonly sha256: string;
 }
 

@@ -12,7 +12,7 @@ export interface PrepareOptions {
   /** A folder of tasks or one task, a registry file, or a `dataset.toml`. */
   readonly from: string;
   readonly to: string;
-  /** Of a registry file: the dataset, as `name` or `name@version`. Of others: the tasks. */
+  /** What is taken. Of a registry file: the dataset, as `name` or `name@version`. Of others: the tasks. */
   readonly domains?: readonly string[];
   /** A task that is missing or cannot be read is an error. */
   readonly isStrict?: boolean;

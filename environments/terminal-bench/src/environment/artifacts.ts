@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { TrialReport } from "../trial/report.ts";
 import { storedReport } from "./stored-report.ts";
 
-/** Of one episode, together. */
+/** Limit of all artifacts of one episode together. */
 const MAX_BYTES = 7 * 1024 ** 2;
 
 type FileText = { readonly text: string } | { readonly base64: string };

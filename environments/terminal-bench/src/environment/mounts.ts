@@ -29,7 +29,7 @@ export async function copyMount(task: ComposeTask, files: TaskFiles, { source, p
   await files.mkdir(path);
   for (const entry of await files.list(path, { limit: MAX_FILES })) await files.remove(`${path}/${entry.path}`, { recursive: true });
   const isWhole = from === task.folder;
-  // One that does not exist is created by Docker.
+  // A source that does not exist is created by Docker.
   if (await isFolder(from))
     await files.upload(
       path,

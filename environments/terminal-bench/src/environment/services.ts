@@ -15,7 +15,7 @@ export interface ServicesOptions {
   readonly task: ComposeTask;
   readonly plan: ComposePlan;
   readonly imagePrefix: string;
-  /** Of all services: none has more of a network than the agent. */
+  /** Network policy of all services: none has more of a network than the agent. */
   readonly policy: NetworkPolicy;
   readonly sandboxes: TaskSandboxes;
   readonly openMain: () => Promise<TaskSandbox>;

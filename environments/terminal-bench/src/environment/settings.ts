@@ -9,7 +9,7 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 export interface Settings {
   /** A dataset in any of its formats; null if none was named or prepared. */
   readonly dataPath: string | null;
-  /** Which dataset of a registry file. */
+  /** Name of the dataset, if the data is a registry file. */
   readonly dataset: string | null;
   /** The verifier runs in a new sandbox that gets the agent's file changes. */
   readonly isStrict: boolean;

@@ -29,7 +29,7 @@ interface ImageProgram {
 
 const NO_PROGRAM: ImageProgram = { entrypoint: [], command: [] };
 
-/** Of the last stage. */
+/** The program of the last stage. */
 export function parseProgram(dockerfile: string): ImageProgram {
   let program = NO_PROGRAM;
   for (const { name, text } of parseDockerfile(dockerfile)) {

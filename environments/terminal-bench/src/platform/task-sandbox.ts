@@ -6,7 +6,7 @@ import { folderArchive } from "./archive-folder.ts";
 import { egressOf } from "./egress.ts";
 
 const MAX_OUTPUT_BYTES = 8 * 1024 ** 2;
-/** Of a command of the trial itself: the agent may have replaced the programs that it uses. */
+/** Time limit of a command of the trial itself: the agent may have replaced the programs that it uses. */
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
 
 /** A sandbox of the platform, as the phases of a trial use it. */

@@ -26,7 +26,7 @@ export interface Task {
   readonly isIgnored: IsIgnored;
   /** The conversation that the agent continues; null if it begins with the instruction. */
   readonly priorContext: PriorContext | null;
-  /** Only of Terminal-Bench 1. */
+  /** Null in formats other than Terminal-Bench 1. */
   readonly parser: ParserName | null;
   readonly warnings: readonly string[];
 }

@@ -38,7 +38,7 @@ const FAILURES: Readonly<Record<string, FailureMode>> = {
 export interface Tb1Trial {
   readonly task: Task;
   readonly taskId: string;
-  /** From 0. */
+  /** Number of the trial, which counts from 0. */
   readonly sample: number;
   readonly samples: number;
   readonly runId: string;
@@ -87,7 +87,7 @@ export function tb1RunResults(id: string, results: readonly Tb1Result[]): Record
   };
 }
 
-/** For powers of two up to the smallest number of trials of a task, and for 5 and 10. */
+/** pass@k for powers of two up to the smallest number of trials of a task, and for 5 and 10. */
 export function tb1PassAtK(results: readonly Pick<Tb1Result, "task_id" | "is_resolved">[]): Record<string, number> {
   const tasks = [...Map.groupBy(results, ({ task_id }) => task_id).values()];
   const fewest = tasks.length === 0 ? 0 : Math.min(...tasks.map(({ length }) => length));

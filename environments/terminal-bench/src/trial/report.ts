@@ -23,7 +23,7 @@ export interface TrialReport {
   readonly rewards: Readonly<Record<string, number>> | null;
   /** Keys of `rewards` that were written as whole numbers. */
   readonly integers: readonly string[];
-  /** Of the trial itself. Failures of steps are in their reports. */
+  /** Failure of the trial itself. Failures of steps are in their reports. */
   readonly failure: Error | null;
 }
 

@@ -52,8 +52,8 @@ export async function runTests({ sandbox, plan, options, output, settings }: Tes
 }
 
 /**
- * By a signal, which shells report as such a number, or with 254 because no process could be started. Only what is in the sandbox can have
- * sent the signal: a command that was ended from outside has thrown.
+ * Whether the command ended by a signal, which shells report as such a number, or with 254 because no process could be started. Only a
+ * process of the sandbox can have sent the signal: a command that was ended from outside has thrown.
  */
 async function isKilled(sandbox: TrialSandbox, exitCode: number | null): Promise<boolean> {
   if (exitCode === 254) return sandbox.hasReachedProcessLimit();

@@ -24,13 +24,13 @@ export interface SandboxEntry {
   readonly path: string;
   readonly type: "file" | "directory" | "link";
   readonly mode: number;
-  /** Of the content. */
+  /** Size of the content in bytes. */
   readonly size: number;
   /** In seconds, by the sandbox's clock. */
   readonly modifiedSec: number;
   /** Where a link leads. */
   readonly target: string;
-  /** Of a file. One that is not read is skipped. */
+  /** Content of a file. Content that is not read is skipped. */
   readonly content: AsyncIterable<Uint8Array>;
 }
 

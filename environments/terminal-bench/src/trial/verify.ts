@@ -64,8 +64,8 @@ export interface ForeignArtifact {
 }
 
 /**
- * One that does not exist, or is too large, is left out: with a file that has no end, an agent could keep its work from being judged. One
- * that cannot be copied for another reason is a failure of the verification: the tests would judge other work.
+ * An artifact that does not exist, or is too large, is left out: with a file that has no end, an agent could keep its work from being
+ * judged. One that cannot be copied for another reason is a failure of the verification: the tests would judge other work.
  */
 async function placeArtifact(sandbox: TrialSandbox, { from, path, exclude }: ForeignArtifact): Promise<void> {
   const type = await from.kindOf(path);

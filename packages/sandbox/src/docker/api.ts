@@ -26,7 +26,7 @@ export interface RequestOptions {
   /** A tar archive, instead of a body. */
   readonly archive?: Readable;
   readonly signal?: AbortSignal;
-  /** For requests whose answer begins late. */
+  /** Timeout of the answer's headers, for requests whose answer begins late. */
   readonly headersTimeoutMs?: number;
 }
 

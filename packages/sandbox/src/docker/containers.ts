@@ -18,7 +18,7 @@ export class DockerContainers {
     this.#homeId = homeId;
   }
 
-  /** By the id of their sandbox, and whether they run. */
+  /** Lists the containers by the id of their sandbox, and whether they run. */
   async list(): Promise<ReadonlyMap<string, boolean>> {
     const filters = JSON.stringify({ label: [`${HOME_LABEL}=${this.#homeId}`] });
     const all = await this.#api.list("/containers/json", { all: "true", filters });

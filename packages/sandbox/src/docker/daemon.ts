@@ -67,7 +67,7 @@ export function runtimeFor(wanted: SandboxRuntime | undefined, daemon: Daemon): 
   return { runtimeName: isDefault ? null : name, runtime, architecture, setsUserIds };
 }
 
-/** Of containers that name no runtime. */
+/** Runtime of containers that name none. */
 export function defaultKind({ defaultRuntime }: Daemon): SandboxRuntime {
   return kindOf(defaultRuntime);
 }

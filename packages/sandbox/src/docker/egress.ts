@@ -15,9 +15,9 @@ import type { DockerSandbox } from "./sandbox.ts";
 
 export interface EgressOptions extends Pick<NetworksOptions, "subnet" | "resolve"> {
   readonly homeId: string;
-  /** Of the engine. */
+  /** Folder of the engine. */
   readonly folder: string;
-  /** Of the daemon. */
+  /** Socket of the daemon. */
   readonly socket: string;
   readonly networks: DockerNetworks;
   readonly onRefused?: ((refused: RefusedConnection) => void) | undefined;

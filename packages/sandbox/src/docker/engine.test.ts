@@ -118,7 +118,7 @@ describeNeeding("docker", "the docker engine", () => {
       return (await engine.create(spec, signal)) as DockerSandbox;
     }
 
-    /** One that is only used for commands. */
+    /** A sandbox that is only used for commands. */
     const plain = { command: [], listening: { kind: "none" } } as const;
 
     async function run(engine: DockerEngine, sandbox: Sandbox, script: string, user?: string): Promise<string> {
@@ -396,7 +396,7 @@ describeNeeding("docker", "the docker engine", () => {
       await make(third, { ...plain, id: "three" });
       expect(await tags()).toEqual(expect.arrayContaining(["b", "c"].map(made)));
       expect(await tags()).not.toContain(made("a"));
-      // One that was removed meanwhile is made again.
+      // An image that was removed meanwhile is made again.
       await other.destroy();
       await api.call("DELETE", `/images/${made("c")}`);
       expect(await run(engines[0] as DockerEngine, await make(engines[0] as DockerEngine, { ...plain, id: "again" }), "echo here")).toBe(

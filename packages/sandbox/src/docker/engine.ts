@@ -109,7 +109,7 @@ export class DockerEngine implements SandboxEngine {
       tmpfs: true,
     };
     this.egress = {
-      // Of a sandbox with a network; one without connections has none, and nothing is refused.
+      // A sandbox with a network reports nothing. One without connections has no egress, and nothing is refused.
       reportsRefused: false,
       // gVisor reads its network at the start, and only rules for it can be changed later.
       changes: options.runtime !== "runsc" || filterProblem(options.socket ?? DEFAULT_SOCKET) === null,

@@ -8,7 +8,7 @@ export class DockerNetworks {
   readonly #log: (line: string) => void;
   #hasWarned = false;
   #last: Promise<unknown> = Promise.resolve();
-  /** Of the containers with open egress whose packets this machine does not filter. */
+  /** Network of the containers with open egress whose packets this machine does not filter. */
   readonly open: string;
 
   constructor(api: DockerApi, homeId: string, log: (line: string) => void = () => undefined) {
@@ -32,7 +32,7 @@ export class DockerNetworks {
     return `aenv-${this.#homeId}-own-`;
   }
 
-  /** For one container, which gets the address that is left. */
+  /** Creates a network for one container, which gets the address that is left. */
   async createOwn(bridge: string, subnet: string, gateway: string): Promise<string> {
     const options = { "com.docker.network.bridge.name": bridge };
     return this.#create(this.ownNameOf(bridge), { Options: options, IPAM: { Config: [{ Subnet: subnet, Gateway: gateway }] } });

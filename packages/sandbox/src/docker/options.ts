@@ -9,7 +9,7 @@ export interface DockerEngineOptions extends RegistryPolicyOptions {
   readonly home: string;
   /** The socket of Docker or Podman on this machine. */
   readonly socket?: string;
-  /** For sandboxes whose specification names none; otherwise the daemon's default. */
+  /** Runtime of sandboxes whose specification names none; if unset, the daemon's default. */
   readonly runtime?: SandboxRuntime;
   readonly base?: Base;
   /** What sandboxes may ask for; `mapped` by default: if the daemon maps their users, or its runtime is gVisor. */

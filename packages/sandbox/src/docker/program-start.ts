@@ -20,7 +20,7 @@ export function checksCallers(spec: SandboxSpec, image: DockerImage): boolean {
   return spec.isRunner === true || isImageOfKit(spec, image);
 }
 
-/** By its label. An image that has the label and does not check the key reads it as a bad request, which breaks only itself. */
+/** An image of the kit has its label. An image that has the label and does not check the key reads it as a bad request, which breaks only itself. */
 function isImageOfKit({ command, program, listening }: SandboxSpec, { config }: DockerImage): boolean {
   const isOwnProgram = command.length === 0 && program === undefined && listening?.kind === "port";
   const server = config.labels[CALLERS_LABEL];

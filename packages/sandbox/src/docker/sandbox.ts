@@ -49,7 +49,7 @@ export class DockerSandbox implements Sandbox {
   readonly pid = null;
   readonly exited: Promise<SandboxExit>;
   record: DockerRecord;
-  /** Of the container. */
+  /** Name of the container. */
   readonly name: string;
   /** The path of the container in the API. */
   readonly path: string;

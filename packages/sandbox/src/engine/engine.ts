@@ -101,7 +101,7 @@ export interface FolderMount {
 export interface MemoryFolder {
   readonly path: string;
   readonly sizeMb: number;
-  /** Of the folder itself; for all users if absent. */
+  /** Mode of the folder itself; for all users if absent. */
   readonly mode?: number | undefined;
   /** Whether programs can be started from it. */
   readonly isExecutable?: boolean | undefined;
@@ -166,7 +166,7 @@ export interface SandboxIdentity {
   /** Chosen by the caller, so that it can be stored before the sandbox exists. */
   readonly id: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** For engines that show it. */
+  /** What runs in the sandbox, for engines that show it. */
   readonly subject?: SandboxSubject | undefined;
 }
 
@@ -174,7 +174,7 @@ export interface SandboxIdentity {
 export interface SandboxRun {
   /** The program and its arguments; the engine appends where to listen, as `--socket PATH`. */
   readonly command: readonly string[];
-  /** For an image's own program, instead of the image's; only for engines with `templates`, and without a command. */
+  /** Arguments of an image's own program, instead of the image's; only for engines with `templates`, and without a command. */
   readonly arguments?: readonly string[] | undefined;
   /** A main program for a sandbox that listens to nothing. Only for engines with `networks`. */
   readonly program?: SandboxProgram | undefined;
@@ -289,7 +289,7 @@ export interface CommandDefaults {
 export interface SandboxCommands {
   /** Where the init of the sandbox listens. */
   readonly address: SandboxAddress;
-  /** Of commands that do not choose their own. Without it, the init's. */
+  /** Values for commands that do not choose their own. If absent, the init's. */
   readonly defaults?: CommandDefaults;
 }
 
@@ -361,7 +361,7 @@ export interface SandboxSnapshot {
   readonly id: string;
   readonly fidelity: SnapshotFidelity;
   readonly bytes: number;
-  /** Of a snapshot with memory: open connections to other machines, such as `10.0.0.7:443`. Copies do not have them. */
+  /** What a copy of memory loses: open connections to other machines, such as `10.0.0.7:443`. */
   readonly cut?: readonly string[];
 }
 

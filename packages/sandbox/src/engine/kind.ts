@@ -50,7 +50,7 @@ export interface EngineHost {
 
 /** How a command reaches images. */
 export interface ImageAccess {
-  /** For proxies, certificates and settings of skopeo. */
+  /** Variables for proxies, certificates and settings of skopeo. */
   readonly variables?: Readonly<Record<string, string | undefined>>;
   /** The socket of the daemon that `docker-daemon:NAME` means; that of the engine, or the usual one, if absent. */
   readonly daemonSocket?: string;

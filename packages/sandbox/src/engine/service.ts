@@ -79,7 +79,7 @@ export interface SeenServices {
 export interface ServiceEngine {
   /** Names the place of these services. Engines with the same one see each other's. */
   readonly location: string;
-  /** Of replicas without an image of their own. It has Node and the init. */
+  /** Image of replicas that have none of their own. It has Node and the init. */
   readonly baseImage: string;
   /** The address of a service for programs near the engine, without a scheme. */
   urlOf(id: string, port: number): string;

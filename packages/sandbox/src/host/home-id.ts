@@ -8,7 +8,7 @@ export function openHomeId(folder: string): string {
   const part = `${file}.${randomBytes(6).toString("hex")}`;
   writeFileSync(part, randomBytes(6).toString("hex"));
   try {
-    // Of two servers that start at the same time, both use the id that was first.
+    // Two servers that start at the same time both use the id that was first.
     linkSync(part, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;

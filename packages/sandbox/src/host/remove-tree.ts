@@ -20,7 +20,7 @@ async function hasMoreThan(count: number, path: string): Promise<boolean> {
   const folders = [path];
   let found = 0;
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    // One that is no folder, or gone, has nothing in it.
+    // A path that is no folder, or gone, has nothing in it.
     const entries = await opendir(folder).catch(() => []);
     for await (const entry of entries) {
       if (++found > count) return true;

@@ -28,8 +28,8 @@ const implicitFolder = (path: string): TarEntry => ({
 });
 
 /**
- * Turns the tar of an image's layer into one whose content overlayfs reads as that layer: a file `.wh.NAME`, which says that NAME of
- * the layers below is deleted, becomes a device 0:0 called NAME; a file `.wh..wh..opq` becomes an attribute of its folder.
+ * Turns the tar of an image's layer into one whose content overlayfs reads as that layer. A file `.wh.NAME`, which says that NAME of
+ * the layers below is deleted, becomes a device 0:0 called NAME. A file `.wh..wh..opq` becomes an attribute of its folder.
  * Refuses entries that would be written outside of the target folder or through a link, and what the meter refuses.
  */
 export async function* overlayTar(

@@ -243,7 +243,7 @@ export class LayerStore {
   async #used(): Promise<Set<string>> {
     for (;;) {
       const uses = await Promise.all((await this.holders()).map((holder) => this.#usedBy(holder)));
-      // One that ended meanwhile may have passed its layers on to one that was not listed yet.
+      // A holder that ended meanwhile may have passed its layers on to one that was not listed yet.
       if (!uses.includes(null)) return new Set(uses.flatMap((ids) => (ids ?? []).map(nameOf)));
     }
   }

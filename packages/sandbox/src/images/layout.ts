@@ -22,7 +22,7 @@ export interface LayoutImage {
   /** The digest of the manifest. */
   readonly digest: string;
   readonly config: ImageConfig;
-  /** From the lowest to the highest. */
+  /** Layers from the lowest to the highest. */
   readonly layers: readonly { readonly diffId: string; readonly blob: string }[];
 }
 

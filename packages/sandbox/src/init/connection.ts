@@ -65,7 +65,7 @@ export interface InitStats {
   readonly processLimitHits: number;
   /** Where the files of the sandbox are; null if that is not known. */
   readonly diskFreeKb: number | null;
-  /** Of the process with the most, if they are more than half of the limit; else 0. */
+  /** Open files of the process with the most, if they are more than half of the limit; else 0. */
   readonly openFiles: number;
   readonly openFilesLimit: number | null;
 }

@@ -31,7 +31,7 @@ export interface ExactFileInfo extends FileInfo {
   readonly modifiedNs: number;
   /** When the file, or what is known about it, was last changed. */
   readonly changedMs: number;
-  /** Of a file with several names: the same for all of them. */
+  /** Number of a file with several names: the same for all of them. */
   readonly inode?: string;
   /** A digest of its attributes and access control lists; absent without any. */
   readonly attributes?: string;
@@ -221,7 +221,7 @@ async function* changesIn(content: Readable): AsyncGenerator<FileChange, void, u
 
 /** A path has at most 4 KiB, a name in it may be escaped. */
 const LINE_LIMITS = { maxLineLength: 64 * 1_024 };
-/** For files that the platform reads as a whole, such as those of `/proc`. */
+/** Limit of files that the platform reads as a whole, such as those of `/proc`. */
 const MAX_READ_BYTES = 16 * 1_024 ** 2;
 
 function infoOf(fields: Fields): FileInfo {

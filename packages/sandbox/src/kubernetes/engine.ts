@@ -71,7 +71,7 @@ export class KubernetesEngine implements SandboxEngine {
   readonly #pods: PodTable;
   readonly #creation: PodCreation;
   readonly #images: NodeImages;
-  /** By the uid of their pod, those of other servers included. */
+  /** Sandboxes by the uid of their pod, those of other servers included. */
   readonly #sandboxes = new Map<string, KubernetesSandbox>();
   /** Those that were started or taken over here. Their ends and limits are reported here, those of the others by their servers. */
   readonly #own = new WeakSet<KubernetesSandbox>();
@@ -92,7 +92,7 @@ export class KubernetesEngine implements SandboxEngine {
     const homeId = options.group ?? openHomeId(folder);
     assertOptions(options, homeId);
     this.can = abilitiesOf(options);
-    // To everywhere or to nowhere.
+    // Network policies allow connections to everywhere or to nowhere.
     if (options.networkPolicies ?? true) this.egress = { reportsRefused: false, changes: false };
     if (options.group !== undefined) this.location = `kubernetes:${options.namespace}/${options.group}`;
     const { templates = readTemplates(null), serviceTemplates = readServiceTemplates(null) } = options;

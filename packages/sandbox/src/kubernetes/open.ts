@@ -72,7 +72,7 @@ export function openKubernetes(settings: KubernetesServerSettings, { log, onLimi
   });
 }
 
-/** By a kubeconfig, or in the cluster as the account of the server's pod. */
+/** Access by a kubeconfig, or in the cluster as the account of the server's pod. */
 export function clusterAccess({ kubeconfig, kubeServer }: ClusterSettings): ClusterAccess {
   if (kubeconfig !== null) return readKubeconfig(kubeconfig);
   if (kubeServer === null)

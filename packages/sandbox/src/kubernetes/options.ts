@@ -27,7 +27,7 @@ export interface KubernetesEngineOptions extends RegistryPolicyOptions {
   readonly networkPolicies?: boolean;
   /** The RuntimeClass of sandboxes with runsc; without it, none may ask for it. */
   readonly runscClass?: string;
-  /** For sandboxes whose specification names none; runc is the default of the cluster, whatever that is. */
+  /** Runtime of sandboxes whose specification names none; runc is the default of the cluster, whatever that is. */
   readonly runtime?: SandboxRuntime;
   /** Pods that wait for sandboxes; none by default. */
   readonly pool?: PoolLimits & { readonly roundMs?: number };
@@ -39,7 +39,7 @@ export interface KubernetesEngineOptions extends RegistryPolicyOptions {
   readonly onReady?: (durationMs: number) => void;
   /** Receives warnings about templates. */
   readonly log?: (line: string) => void;
-  /** For tests. */
+  /** Times of the watch; tests set them. */
   readonly watch?: { readonly relistEveryMs?: number; readonly watchSeconds?: number };
   readonly sweepEveryMs?: number;
 }

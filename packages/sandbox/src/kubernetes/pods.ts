@@ -9,7 +9,7 @@ export interface PodTableOptions {
   readonly onChange: (pod: Pod) => void;
   /** The pod does not exist any more. */
   readonly onGone: (pod: Pod) => void;
-  /** For tests. */
+  /** Time between two listings; tests set it. */
   readonly relistEveryMs?: number;
   readonly watchSeconds?: number;
   readonly noNewsMs?: number;

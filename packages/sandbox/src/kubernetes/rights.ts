@@ -11,7 +11,7 @@ export const requiredRights: readonly RightsRule[] = [
   { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
   { apiGroups: [""], resources: ["events"], verbs: ["create"] },
   { apiGroups: [""], resources: ["resourcequotas"], verbs: ["list"] },
-  // For services.
+  // Needed for services, which are deployments.
   { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list", "create", "update", "delete"] },
   { apiGroups: [""], resources: ["services"], verbs: ["get", "list", "create", "update", "delete"] },
   { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: ["get", "create", "delete"] },

@@ -9,7 +9,7 @@ export interface LimitUse {
   readonly outOfMemoryKills: number | null;
   readonly processLimitHits: number | null;
   readonly diskFreeKb: number | null;
-  /** Of the process with the most. */
+  /** Open files of the process with the most. */
   readonly openFiles: number | null;
   readonly openFilesLimit: number | null;
 }

@@ -15,11 +15,11 @@ import { type Ends, endsOf } from "./subnet.ts";
 export interface SandboxNetwork {
   /** Also of its interface on this machine. */
   readonly name: string;
-  /** Of the sandbox. The server connects to it. */
+  /** Address of the sandbox. The server connects to it. */
   readonly address: string;
-  /** Of this machine, at the other end of the cable. */
+  /** Address of this machine, at the other end of the cable. */
   readonly hostAddress: string;
-  /** For `/etc/resolv.conf` in the sandbox. It stays valid when the policy changes. */
+  /** Content of `/etc/resolv.conf` in the sandbox. It stays valid when the policy changes. */
   readonly resolvConf: string;
   /** Connections that the new policy does not allow are cut. */
   setEgress(policy: EgressPolicy): Promise<void>;

@@ -18,7 +18,7 @@ import { candidates, capacityOf, endsOf, indexOf, nameOf, prefixOf } from "./sub
 export interface NetworksOptions {
   /** Distinguishes homes on this machine: each has its own subnet and firewall table. */
   readonly home: string;
-  /** For the records. */
+  /** Folder of the records. */
   readonly folder: string;
   readonly cables: Cables;
   /** Addresses of the sandboxes. The default is a free one in 10.64.0.0/10. */

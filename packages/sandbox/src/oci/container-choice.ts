@@ -11,7 +11,7 @@ import type { MemoryFacts } from "./snapshots/store.ts";
 /** Where containers of new sandboxes come from. */
 export interface ContainerSource {
   readonly parts: Parts;
-  /** For sandboxes whose specification names none. */
+  /** Runtime of sandboxes whose specification names none. */
   readonly defaultRuntime: SandboxRuntime;
   readonly runtime: (name: SandboxRuntime) => Promise<OciRuntime>;
   /** The files of sandboxes without an image. */
@@ -21,7 +21,7 @@ export interface ContainerSource {
 
 /** Those of a container that waits for the files of any image. */
 const NO_FILES: RootFiles = { layers: [], config: null };
-/** Of larger snapshots no copy waits: it would have all of their memory. */
+/** No copy of a larger snapshot waits: it would have all of its memory. */
 const MAX_WAITING_BYTES = 256 * 2 ** 20;
 
 /** A container with these files, memory and limits: one that waits if there is one, else a new one. */

@@ -23,8 +23,8 @@ const NEXT_ATTEMPT_MS = 200;
 const HOSTS = "127.0.0.1 localhost\n::1 localhost\n";
 
 /**
- * For a container that is being started: the init often listens before the runtime has ended. Without an announcement it is tried after that: a
- * connection before gVisor has taken the network over would be lost.
+ * Connects to a container that is being started: the init often listens before the runtime has ended. If it does not announce this, the
+ * connection is tried after the runtime's end: before gVisor has taken the network over, it would be lost.
  */
 export async function connectStarting(
   container: Connectable,
@@ -37,7 +37,7 @@ export async function connectStarting(
   return connect(container, AbortSignal.any([signal, failing.signal]), listening ?? running);
 }
 
-/** For a container that was just started. */
+/** Connects to a container that was just started. */
 export async function connectNew(
   container: Connectable,
   signal: AbortSignal,
@@ -90,12 +90,12 @@ export function networkFiles(name: string, { resolvConf }: SandboxNetwork): Root
   ];
 }
 
-/** By which programs of a sandbox that can be stored with its memory notice that they go on as a copy: how many copies lie behind it. */
+/** The file by which programs of a sandbox that can be stored with its memory notice that they go on as a copy: how many copies lie behind it. */
 export function generationFile(generation: number): RootFile {
   return { path: "/.aenv/generation", text: `${generation}\n` };
 }
 
-/** For a sandbox that was restored, and has those of another one. */
+/** Writes the files of a sandbox that was restored, and has those of another one. */
 async function writeFiles(init: InitConnection, files: readonly RootFile[]): Promise<void> {
   const write = ({ path, text }: RootFile) => init.files.write({ path, root: "/", content: Buffer.from(text), mode: 0o644, mkdirs: true });
   await Promise.all(files.map(write));

@@ -14,7 +14,7 @@ import type { UpperStorage } from "./overlay/root.ts";
 
 /** The files of a sandbox, and what they say about their program. */
 export interface RootFiles {
-  /** From the lowest to the highest. */
+  /** Layers from the lowest to the highest. */
   readonly layers: readonly LayerId[];
   /** Null if they are not an image. */
   readonly config: ImageConfig | null;
@@ -51,7 +51,7 @@ export function limitsWithin(resources: Resources, of: FixedLimits): Resources {
   return { ...Object.fromEntries(own), ...fixedLimits(of) };
 }
 
-/** For a record, in which null is no limit. */
+/** The limits as in a record, in which null is no limit. */
 export function storedLimits(of: FixedLimits): FixedLimits {
   return Object.fromEntries(FIXED.map((limit) => [limit, of[limit] ?? null]));
 }

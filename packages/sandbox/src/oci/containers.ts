@@ -91,7 +91,7 @@ export class Containers {
     }
   }
 
-  /** For a checkpoint of a container with the same files. */
+  /** Prepares a container for a checkpoint of one with the same files. */
   prepare(spec: ContainerSpec, signal: AbortSignal): Promise<PreparedContainer> {
     return this.#started(spec, "prepare", signal);
   }

@@ -61,7 +61,7 @@ for (const [program, seeds] of [
             throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
           });
         console.log(`${seeds} runs with ${program}: ${JSON.stringify(counts)}`);
-        // One that is never found would go unnoticed.
+        // A kind that is never found would go unnoticed.
         if (seeds >= KINDS.length) expect(Object.keys(counts)).toEqual(expect.arrayContaining([...KINDS, "server"]));
       },
       60_000 + seeds * 40_000,

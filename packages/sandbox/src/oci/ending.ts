@@ -42,7 +42,7 @@ function withProcessLimit({ usage, limits }: EndingFacts, cause: string): string
   return `${cause}; it reached the limit of processes and threads${limit(limits.processes, "")}`;
 }
 
-/** By the system: with SIGKILL, or together with the whole sandbox. */
+/** Whether the system killed it: with SIGKILL, or together with the whole sandbox. */
 function wasKilled(ending: ProcessEnding | null): boolean {
   return ending === null || ending.signal === "SIGKILL" || ending.signal === "SIGXCPU";
 }

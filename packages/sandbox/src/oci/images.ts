@@ -29,7 +29,7 @@ export interface Image {
   /** The digest of what the registry returned for the reference; null if it was not read from one. */
   readonly sourceDigest: string | null;
   readonly config: ImageConfig;
-  /** From the lowest to the highest. */
+  /** Layers from the lowest to the highest. */
   readonly layers: readonly LayerId[];
 }
 
@@ -46,7 +46,7 @@ export interface ImagesOptions extends RegistryPolicyOptions {
   readonly retryMs?: number;
   /** Receives why a registry could not be read: those who name images are not told. */
   readonly log?: (line: string) => void;
-  /** For proxies, certificates and settings of skopeo. */
+  /** Variables for proxies, certificates and settings of skopeo. */
   readonly variables?: MachineVariables;
   /** The socket of the Docker daemon for `docker-daemon:NAME`; that of `DOCKER_HOST` or Docker's default if absent. */
   readonly dockerSocket?: string;

@@ -9,7 +9,7 @@ import type { ImagesOptions } from "./images.ts";
 export interface OciEngineOptions {
   /** Everything is kept in its subfolder `oci`, except the key of inits. */
   readonly home: string;
-  /** For sandboxes whose specification names none. */
+  /** Runtime of sandboxes whose specification names none. */
   readonly runtime?: SandboxRuntime;
   /** The files of sandboxes without an image. */
   readonly base: (layers: LayerStore) => Promise<RootFiles>;
@@ -48,7 +48,7 @@ export interface OciEngineOptions {
   readonly log?: (line: string) => void;
   /** Unused layers of images are removed after this time. */
   readonly keepImagesMs?: number;
-  /** For all snapshots of this home together. */
+  /** Space for all snapshots of this home together. */
   readonly snapshotSpaceMb?: number;
   /** Size at which the older half of a sandbox's log is dropped. */
   readonly logBytes?: number;

@@ -30,7 +30,7 @@ export interface Parts {
 export interface Pools {
   /** The init runs. */
   readonly running: ContainerPool<Container>;
-  /** For snapshots of memory: nothing runs yet, so each serves all snapshots of the same files. */
+  /** Containers for snapshots of memory: nothing runs yet, so each serves all snapshots of the same files. */
   readonly prepared: ContainerPool<PreparedContainer>;
   /** Copies of snapshots with memory, frozen. */
   readonly restored: ContainerPool<Container>;

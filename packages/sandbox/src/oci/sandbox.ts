@@ -249,7 +249,7 @@ export class OciSandbox implements Sandbox {
     return variablesOf(pairs);
   }
 
-  /** One at a time: each freezes and thaws the sandbox, and may exchange its root. */
+  /** Snapshots are taken one at a time: each freezes and thaws the sandbox, and may exchange its root. */
   #takeSnapshot(fidelity: SnapshotFidelity, signal: AbortSignal): Promise<SandboxSnapshot> {
     const taking = this.#lastSnapshot.then(() => this.#snapshot(this, fidelity, signal));
     this.#lastSnapshot = taking.catch(() => undefined);
@@ -276,7 +276,7 @@ export class OciSandbox implements Sandbox {
     this.log.trim();
   }
 
-  /** By the end of the main program, or of the whole sandbox. */
+  /** Called at the end of the main program, or of the whole sandbox. */
   async #end(ending: ProcessEnding | null): Promise<void> {
     if (!this.isKept) return this.markExited("the sandbox has ended; another server process keeps the reason");
     const usage = await this.container.group.usage();

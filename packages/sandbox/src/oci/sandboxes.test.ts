@@ -416,7 +416,7 @@ describeNeeding("runc", "the oci engine", () => {
     const engine = open({ poolSize: 1 });
     const { containers, containerOf } = filesOf(opened.at(-1)?.home as string);
     const first = await create(engine);
-    // One with the files of the first, and one without files.
+    // A container with the files of the first waits, and one without files.
     await expect.poll(() => engine.waitingContainers, { timeout: 15_000 }).toBe(2);
     const waiting = containers().filter(({ id }) => id !== containerOf(first));
     const second = await serve(engine, { resources: { memoryMb: 128 } });

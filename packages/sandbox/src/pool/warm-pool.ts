@@ -87,7 +87,7 @@ export class WarmPool<S, T> {
     return kind;
   }
 
-  /** One that waits, or null. Either way it is demand. */
+  /** Takes one that waits, or returns null. Either way it is demand. */
   take(kind: WarmKind<S, T>): T | null {
     const { now, isUsable = () => true } = this.#options;
     kind.demand.note(now());
@@ -164,7 +164,7 @@ export class WarmPool<S, T> {
     );
   }
 
-  /** One at a time: many at once would slow down what is in use. */
+  /** Makes one at a time: many at once would slow down what is in use. */
   async #fill(kind: WarmKind<S, T>, afterMs: number): Promise<void> {
     const { signal } = this.#closing;
     try {

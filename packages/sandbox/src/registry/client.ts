@@ -17,7 +17,7 @@ export interface RegistryClientOptions {
   readonly policy: RegistryPolicy;
   /** Credentials of registries, in the format of `docker login`. */
   readonly authFile?: string;
-  /** For proxies and certificates. */
+  /** Variables for proxies and certificates. */
   readonly variables?: MachineVariables;
   readonly signal: AbortSignal;
   /** Before a request is repeated; it doubles each time. */

@@ -29,7 +29,7 @@ export class RegistryFailure extends Error {
   }
 }
 
-/** For an image that was built and not pushed. */
+/** Advice for an image that was built and not pushed. */
 export const LOAD_HINT = "; if it is in no registry, load it on the server's machine: aenv image load SOURCE --name NAME";
 
 /** The same for all that went wrong with the connection, whatever it was. */

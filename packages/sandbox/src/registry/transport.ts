@@ -8,7 +8,7 @@ import { proxyFor } from "./proxies.ts";
 
 export interface TransportOptions {
   readonly destinations: Destinations;
-  /** For proxies and certificates. */
+  /** Variables for proxies and certificates. */
   readonly variables: MachineVariables;
 }
 

@@ -23,7 +23,7 @@ export function tellAddress(
   };
 }
 
-/** For programs that the platform reaches from outside of their sandbox: environments of the kit then refuse connections from inside. */
+/** Variables of programs that the platform reaches from outside of their sandbox: environments of the kit then refuse connections from inside. */
 export const outsideOnly: Readonly<Record<string, string>> = { [OWN_CONNECTIONS_VARIABLE]: "refuse" };
 
 /** The path that says whether a program is ready. */

@@ -15,10 +15,10 @@ export type SandboxMount =
   | { readonly kind: "bind"; readonly source: string; readonly target: string; readonly isReadOnly: boolean }
   | ({ readonly kind: "tmpfs"; readonly target: string } & Omit<MemoryFolder, "path">);
 
-/** Of /dev/shm. Docker has the same. */
+/** Size of /dev/shm. Docker has the same. */
 export const DEFAULT_SHM_MB = 64;
 
-/** Of a folder in memory: for all users, as /tmp. Docker has the same. */
+/** Mode of a folder in memory: for all users, as /tmp. Docker has the same. */
 const TMPFS_MODE = 0o1777;
 
 /** The options of a folder in memory, as the kernel and Docker read them. */

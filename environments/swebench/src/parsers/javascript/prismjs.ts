@@ -18,7 +18,7 @@ export function parsePrismjs(log: string): StatusMap {
   return map;
 }
 
-/** From the first `{` to the last `}` behind it. The reference adds one that is missing. */
+/** The report is from the first `{` to the last `}` behind it. The reference adds one that is missing. */
 function reportIn(piece: string): string {
   const start = piece.indexOf("{");
   const end = piece.lastIndexOf("}");

@@ -79,7 +79,7 @@ function runReport(input: JsonObject): unknown {
   return ordered(new Map(output));
 }
 
-/** By instance, in the order of the vector. */
+/** Predictions by their instance, in the order of the vector. */
 function predictionsOf(input: JsonObject) {
   return [...objectAt(input, "predictions")].flatMap(([instanceId, all]) => (isObject(all) ? [{ instanceId, all }] : []));
 }

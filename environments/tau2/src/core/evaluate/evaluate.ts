@@ -18,7 +18,7 @@ export interface Evaluation {
   readonly isSolo?: boolean;
   /** Whether a replay must reproduce the recorded results; stored trajectories are graded leniently. */
   readonly isStrict?: boolean;
-  /** For natural-language assertions; without it, tasks that need it are unscored. */
+  /** Judge of natural-language assertions; without it, tasks that need it are unscored. */
   readonly judge?: Judge | null;
   readonly signal?: AbortSignal | undefined;
 }

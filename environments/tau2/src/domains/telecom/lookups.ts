@@ -15,7 +15,7 @@ export const getCustomer = (db: TelecomDb, id: PyValue): Customer =>
 export const getLineByPhone = (db: TelecomDb, phoneNumber: PyValue): Line =>
   first(attribute(db, "lines"), "phone_number", phoneNumber, "Line with phone number");
 
-/** By the customer's own number or that of one of their lines. */
+/** Finds a customer by the customer's own number or that of one of their lines. */
 export function getCustomerByPhone(db: TelecomDb, phoneNumber: PyValue): Customer {
   for (const customer of attribute(db, "customers")) {
     if (equals(customer.phone_number, phoneNumber)) return customer;

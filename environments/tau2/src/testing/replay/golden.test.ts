@@ -36,7 +36,7 @@ import { printed, replayFile } from "./replay.ts";
 import { dictAt, listAt, readFormat } from "./vectors.ts";
 
 const data = join(tau2Path, "data");
-/** For a thousand hashes of a large database on a busy machine. */
+/** Time limit of a thousand hashes of a large database on a busy machine. */
 const SLOW_MS = 120_000;
 const golden = (file: string): string => join(tau2Path, "golden", file);
 

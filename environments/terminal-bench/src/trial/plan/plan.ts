@@ -54,7 +54,7 @@ export interface VerifierPlan {
   readonly parser: ParserName | null;
   /** Files of these folders that are not copied. */
   readonly isIgnored: IsIgnored;
-  /** Only of a separate verifier. */
+  /** Null unless the verifier is a separate one. */
   readonly environment: VerifierEnvironment | null;
 }
 

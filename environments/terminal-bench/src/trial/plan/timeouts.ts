@@ -16,7 +16,7 @@ export const NO_MULTIPLIERS: TimeoutMultipliers = {
 };
 
 export interface TimeoutLimits {
-  /** Of the run; 0 means none. */
+  /** Timeout that the run sets in place of the task's; 0 means none. */
   readonly override: number | null;
   readonly base: number | null;
   /** A cap, which is applied before the multiplier. */

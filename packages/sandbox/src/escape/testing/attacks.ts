@@ -21,7 +21,7 @@ function call(name: keyof typeof NUMBERS, args: string): string {
   return `perl -e 'my $handle = pack("LLa8", 8, 1, ""); my $r = syscall(${number}, ${args}); print "escaped\\n" if $r >= 0 || !grep { $! == $_ } (1, 3, 13, 38, 95)'`;
 }
 
-/** On x64 and on arm64. */
+/** Numbers of system calls on x64 and on arm64. */
 const NUMBERS = {
   bpf: [321, 280],
   keyctl: [250, 219],

@@ -17,7 +17,7 @@ export interface ClusterAccess {
   /** The name in the server's certificate, if it differs from the URL. */
   readonly serverName?: string;
   readonly skipsVerification?: boolean;
-  /** Of the context, or of the pod of this process. */
+  /** Namespace of the context, or of the pod of this process. */
   readonly namespace?: string;
 }
 

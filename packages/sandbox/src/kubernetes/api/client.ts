@@ -61,7 +61,7 @@ const HEADERS_TIMEOUT_MS = 20_000;
 const MAX_ANSWER_BYTES = 256 * 1_024 ** 2;
 const MAX_ERROR_BYTES = 1_024 ** 2;
 const TOKEN_KEPT_MS = 10_000;
-/** Of short requests. Watches and logs have their own. */
+/** Connections for short requests. Watches and logs have their own. */
 const CONNECTIONS = 32;
 
 /** The API of a Kubernetes cluster. Paths begin with `/api/v1` or `/apis/GROUP/VERSION`. */

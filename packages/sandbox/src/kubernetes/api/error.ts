@@ -6,7 +6,7 @@ export class KubernetesError extends Error {
   readonly status: number;
   /** One word of the API, such as `AlreadyExists`, `NotFound`, `Conflict`, `Expired` or `Forbidden`. */
   readonly reason: string;
-  /** Of the answer's header `Retry-After`, in seconds; null without one. */
+  /** The answer's header `Retry-After`, in seconds; null without one. */
   readonly retryAfter: string | null;
 
   constructor(status: number, reason: string, message: string, retryAfter: string | null = null) {

@@ -11,7 +11,7 @@ export interface WatchOptions<T> {
   readonly onList: (items: readonly T[], resourceVersion: string) => void;
   readonly onChange: (item: T) => void;
   readonly onDelete: (item: T) => void;
-  /** For tests. */
+  /** Time between two listings; tests set it. */
   readonly relistEveryMs?: number;
   readonly watchSeconds?: number;
 }

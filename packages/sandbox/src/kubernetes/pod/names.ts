@@ -17,14 +17,14 @@ const USER_PREFIX = "aenv.io/label-";
 const INSTANCE_LABEL = "aenv.io/instance";
 
 /** Annotations: what a label cannot hold, or nobody selects by. */
-/** Of a pod template: the owners whose environments may name it, separated by commas, or `*`. */
+/** Annotation of a pod template: the owners whose environments may name it, separated by commas, or `*`. */
 export const OWNERS_ANNOTATION = "aenv.io/allowed-owners";
 export const ID_ANNOTATION = "aenv.io/sandbox";
 export const LABELS_ANNOTATION = "aenv.io/labels";
 export const STATE_ANNOTATION = "aenv.io/state";
 export const READY_ANNOTATION = "aenv.io/ready";
 
-/** By the fields of a subject. Those of the original, and ours. */
+/** Labels by the fields of a subject: those of the original, and ours. */
 const SUBJECT_LABELS = {
   environment: "business/aenv-name",
   version: "business/aenv-version",

@@ -30,7 +30,7 @@ export interface PodInput {
   /** What the init accepts connections with. */
   readonly initKey: string;
   readonly egress: "none" | "open";
-  /** Of a sandbox that does not run with the cluster's default; a template's own wins. */
+  /** Class of a sandbox that does not run with the cluster's default; a template's own wins. */
   readonly runtimeClass?: string;
 }
 
@@ -50,7 +50,7 @@ export const BUNDLES_VOLUME = "aenv-bundles";
 /** A volume in memory counts as memory of the container that writes to it. */
 const SHM_VOLUME = "aenv-shm";
 const INIT_FOLDER = INIT_PATH.slice(0, INIT_PATH.lastIndexOf("/"));
-/** Of a container whose image does not have the init. */
+/** Mount of a container whose image does not have the init. */
 export const initMount: VolumeMount = { name: INIT_VOLUME, mountPath: INIT_FOLDER, readOnly: true };
 
 /** The pod of a sandbox: what the template says, what the platform needs, and what the specification asks for. */

@@ -114,7 +114,7 @@ function stuckReason(pod: Pod, { name, state }: ContainerStatus): string | null 
   return NOT_CREATED.has(reason) ? `the node cannot create the container '${name}' (${reason})${tail(message)}` : null;
 }
 
-/** Of the container that runs the program. */
+/** Status of the container that runs the program. */
 function statusOf(pod: Pod): ContainerStatus | undefined {
   const name = pod.spec.containers.some((one) => one.name === MAIN) ? MAIN : pod.spec.containers[0]?.name;
   return pod.status?.containerStatuses?.find((one) => one.name === name);

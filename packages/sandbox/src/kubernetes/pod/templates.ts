@@ -19,7 +19,7 @@ export interface PodTemplates {
 }
 
 export const DEFAULT_TEMPLATE = "singleContainer";
-/** Of sandboxes with a second container. */
+/** Template of sandboxes with a second container. */
 export const DUAL_TEMPLATE = "dualContainer";
 
 /** The templates of a folder, one per file `NAME.yaml`, besides those of the platform. Files with other kinds of objects are skipped. */

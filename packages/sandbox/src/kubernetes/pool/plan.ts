@@ -4,11 +4,11 @@ import { endOf, progressOf } from "../pod/progress.ts";
 import type { Pod } from "../pod/types.ts";
 
 export interface PoolLimits {
-  /** Of each kind that is in use. */
+  /** Least pods of each kind that is in use. */
   readonly min: number;
-  /** Of each kind, however much it is in use. */
+  /** Most pods of each kind, however much it is in use. */
   readonly max: number;
-  /** Of all kinds together. */
+  /** Most pods of all kinds together. */
   readonly total: number;
   /** A kind that no sandbox was made of in this time has no waiting pods. */
   readonly idleMs: number;

@@ -34,7 +34,7 @@ describeNeeding("kubernetes", "waiting pods", () => {
 
   it("are each handed out once to two servers that claim twenty at once, of ten", { timeout: TIMEOUT_MS }, async () => {
     const { api, name: namespace } = cluster.namespace;
-    // For no node, so that they cost nothing.
+    // The pods are for no node, so that they cost nothing.
     const single = defaultTemplates.singleContainer as Pod;
     const template = { ...single, spec: { ...single.spec, nodeSelector: { "aenv.io/none": "true" } } };
     const inputOf = (id: string) => ({
@@ -139,7 +139,7 @@ describeNeeding("kubernetes", "waiting pods", () => {
     const one = await create(engine, none);
     await waitingCount(2);
     await limitPods(3, 3);
-    // Of another kind, so that the waiting ones are of no use to it. One that nobody waits for has no right to their room.
+    // A sandbox of another kind cannot use the waiting ones. One that nobody waits for has no right to their room.
     const other = { ...none, resources: { memoryMb: 200 } };
     await expect(create(engine, { ...other, isAhead: true })).rejects.toMatchObject({ code: "sandbox.no_capacity" });
     expect(await waiting()).toHaveLength(2);

@@ -25,7 +25,7 @@ const SEND_MS = 120_000;
  */
 export class ReplicaBundles {
   readonly #key: KeyObject;
-  /** By the uid of the pod. */
+  /** Sendings by the uid of the pod. */
   readonly #sendings = new Map<string, Sending>();
   readonly #stop = new AbortController();
 

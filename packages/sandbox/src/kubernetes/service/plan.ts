@@ -10,7 +10,7 @@ export type Action =
   | { readonly do: "create"; readonly kind: Kind; readonly object: KubernetesObject }
   /** The object names the version that it replaces: if somebody was faster, the next round looks again. */
   | { readonly do: "replace"; readonly kind: Kind; readonly object: KubernetesObject }
-  /** For a change that the API allows to new objects only. */
+  /** Needed for a change that the API allows to new objects only. */
   | { readonly do: "recreate"; readonly kind: Kind; readonly object: KubernetesObject; readonly uid: string };
 
 /** What has to be done so that the objects of a service are as they should be. Claims are created, and never changed. */

@@ -24,7 +24,7 @@ export interface TestCluster {
   create(engine: KubernetesEngine, more?: Partial<SandboxSpec>): Promise<KubernetesSandbox>;
 }
 
-/** For the body of a `describe`. */
+/** The cluster of a `describe`; to be called in its body. */
 export function useTestCluster(): TestCluster {
   const { signal } = new AbortController();
   const ends: (() => unknown)[] = [];

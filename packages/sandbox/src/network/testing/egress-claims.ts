@@ -13,7 +13,7 @@ const program = new URL("engine-actor.ts", import.meta.url);
 
 /** What an engine needs on the machine of a test. */
 export interface EgressMachine extends AsyncDisposable {
-  /** Of the daemon, for the engine docker. */
+  /** The daemon's socket, for the engine docker. */
   readonly socket: string | null;
   /** What is left of a home with the daemon. */
   remains?(home: string): Promise<readonly string[]>;

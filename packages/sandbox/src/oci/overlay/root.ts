@@ -29,7 +29,7 @@ export type UpperStorage =
 export interface OverlayRoot {
   /** Its own folder. */
   readonly folder: string;
-  /** From the lowest to the highest. */
+  /** Layers from the lowest to the highest. */
   readonly layers: readonly LayerId[];
   readonly storage: UpperStorage;
   /** Its users are not those of the machine; null if they are. */
@@ -47,10 +47,10 @@ export interface MappedRoot extends UserMapping {
 export interface RootContent {
   /** The network namespace of which it has the /sys: a user namespace may not mount that itself. */
   readonly network: string | null;
-  /** For a root with its own users: others are mounted by the runtime. */
+  /** Mounts of a root with its own users: others are mounted by the runtime. */
   readonly binds: readonly Bind[];
   readonly files: readonly RootFile[];
-  /** For gVisor, which hides an empty /tmp: what is there later would be missing in a snapshot of files. */
+  /** Needed by gVisor, which hides an empty /tmp: what is there later would be missing in a snapshot of files. */
   readonly keepsTemporary: boolean;
 }
 

@@ -22,8 +22,8 @@ interface Tool {
 
 export interface CommandRuntimeOptions extends Tool {
   /**
-   * For sandboxes with the users of the machine, if that is another program: crun mounts their root without `nosuid` and `nodev`. Null if it is not
-   * installed.
+   * Program for sandboxes with the users of the machine, if it is another one: crun mounts their root without `nosuid` and `nodev`. Null if
+   * it is not installed.
    */
   readonly forMachineUsers?: Tool | null;
   readonly root: string;

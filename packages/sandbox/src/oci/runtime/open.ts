@@ -24,7 +24,7 @@ export interface RuntimeOptions extends TrialPlace {
 export async function openRuntime(name: SandboxRuntime, given: RuntimeOptions): Promise<OciRuntime> {
   const { root, program, sharedFolder } = given;
   const faster = name === "runc" && program === undefined && canRun() === null ? findProgram("crun") : null;
-  // For sandboxes with users of their own it has the same walls, and starts faster.
+  // With users of the sandbox's own, crun has the same walls and starts faster.
   const chosen = faster !== null && (await canUseCrun(faster, given)) ? faster : program;
   const problem = await probeRuntime(name, chosen);
   if (problem !== null) throw new PlatformError("sandbox.unsupported", `sandboxes with ${name} cannot run here: ${problem}`);

@@ -6,7 +6,7 @@ import { describeLimit } from "../../images/unpack/answers.ts";
 import { assertFree, DiskWatch } from "../../images/unpack/free-disk.ts";
 import { LimitExceeded } from "../../images/unpack/limits.ts";
 
-/** Of the attributes of files, only those that a layer may have. */
+/** Only those attributes of files that a layer may have. */
 const ATTRIBUTES = ["--xattrs", ...["user.*", "security.capability", "trusted.overlay.opaque"].map((name) => `--xattrs-include=${name}`)];
 /** Names of owners are not looked up, and the same files always give the same bytes. */
 const PACK = ["--sort=name", "--format=posix", "--pax-option=delete=atime,delete=ctime,exthdr.name=%d/%f", "--numeric-owner", "--sparse"];

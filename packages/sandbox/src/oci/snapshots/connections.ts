@@ -3,9 +3,9 @@ const OPEN: ReadonlySet<string> = new Set(["01", "02", "08"]);
 const LISTENING = "0A";
 
 /**
- * The other ends of TCP connections that are open or are being opened, from a sandbox's `/proc/net/tcp` and `/proc/net/tcp6`, without those inside of the sandbox,
- * those of `ownPorts`, and those to ports on which the sandbox listens: only the platform connects to these. Sorted, each once, such as
- * `10.0.0.7:443`.
+ * The other ends of TCP connections that are open or are being opened, from a sandbox's `/proc/net/tcp` and `/proc/net/tcp6`. Connections
+ * inside of the sandbox, those of `ownPorts`, and those to ports on which the sandbox listens are left out: only the platform connects to
+ * these ports. The result is sorted and has each end once, such as `10.0.0.7:443`.
  */
 export function outsideConnections(tables: readonly string[], ownPorts: ReadonlySet<number>): string[] {
   const found = new Set<string>();

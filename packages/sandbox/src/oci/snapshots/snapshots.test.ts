@@ -93,7 +93,7 @@ function openWorld(runtime: SandboxRuntime) {
       return readRecord(join(home, "oci/containers", String(container))).files.layers;
     },
     layersOfContainer: (id: string): readonly string[] => readRecord(join(home, "oci/containers", id)).files.layers,
-    /** One that only runs commands. */
+    /** A sandbox that only runs commands. */
     createIdle: (snapshot?: string) =>
       engine.create(
         {
@@ -522,7 +522,7 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     expect(await ask(parent)).toBe("1");
     const snapshot = await parent.snapshots?.take("memory", signal);
     const first = await create(snapshot?.id, { isAhead: true });
-    // One for a program, one for other files, and one for memory.
+    // A container for a program waits, one for other files, and one for memory.
     await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(3);
     const waiting = containers().filter((id) => id !== containerOf(parent) && id !== containerOf(first));
     const second = await create(snapshot?.id, { isAhead: true });
@@ -541,7 +541,7 @@ describeSnapshots("runsc", ({ engine, create, sh, reopen, containers, containerO
     expect(await ask(parent)).toBe("1");
     const snapshot = await parent.snapshots?.take("memory", signal);
     const first = await create(snapshot?.id);
-    // One for a program, one for other files, one for memory, and a copy.
+    // A container for a program waits, one for other files, one for memory, and a copy.
     await expect.poll(() => engine().waitingContainers, { timeout: 60_000 }).toBe(4);
     const frozen = await frozenContainers();
     expect(frozen).toHaveLength(1);

@@ -38,7 +38,7 @@ export interface Filled {
   readonly files: RootFiles;
   /** Null if it is the size of the layers of snapshots among its files. */
   readonly bytes: number | null;
-  /** Of layers whose size is known already. */
+  /** Bytes of layers whose size is known already. */
   readonly layerBytes?: LayerBytes;
 }
 
@@ -67,7 +67,7 @@ export interface SnapshotStoreOptions {
   readonly processes: ProcessTable;
 }
 
-/** One that is being stored. */
+/** A snapshot that is being stored. */
 export interface NewSnapshot {
   readonly memoryFolder: string;
   /** Uses its layers. */

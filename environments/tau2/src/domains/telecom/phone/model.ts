@@ -76,7 +76,7 @@ export const VpnDetails = model(
   options,
 );
 
-/** In listing order. */
+/** Permissions in the order in which they are listed. */
 export const PERMISSIONS = ["sms", "storage", "phone", "network"] as const;
 
 const permission = withDefault(bool, false);
