@@ -24,7 +24,7 @@ export function toJson(value: unknown): Json {
   if (typeof value === "bigint") return Number(value);
   if (value instanceof Date) return value.toISOString();
   if (Array.isArray(value)) return value.map(toJson);
-  if (ArrayBuffer.isView(value)) return Array.from(value as unknown as ArrayLike<number>);
+  if (ArrayBuffer.isView(value)) return Array.from(value as ArrayBufferView & ArrayLike<number>);
   const entries = value instanceof Map ? [...value] : Object.entries(value);
   return new Map(entries.map(([key, member]) => [String(key), toJson(member)]));
 }

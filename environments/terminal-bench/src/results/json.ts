@@ -8,7 +8,7 @@ export class Float {
 }
 
 // Both are part of Node 24; the library of TypeScript does not have them yet.
-const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown };
+const { rawJSON } = JSON as JSON & { rawJSON: (text: string) => unknown };
 
 /** JSON as the reference writes it: 4 spaces, and floats with a fraction. */
 export function writeJson(value: unknown): string {

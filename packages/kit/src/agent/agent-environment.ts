@@ -27,5 +27,5 @@ export function agentEnvironment<
 >(
   source: Omit<EnvironmentSource<State, Inputs, RewardInputs, FunctionInputs>, "agent"> & { readonly agent: AgentPart<Memory> },
 ): EnvironmentDefinition<State> {
-  return rememberLocation(source as unknown as EnvironmentDefinition<State>, agentEnvironment);
+  return rememberLocation(source as EnvironmentDefinition<State>, agentEnvironment);
 }

@@ -261,7 +261,7 @@ export function defineEnvironment<
   const RewardInputs extends readonly unknown[],
   const FunctionInputs extends readonly unknown[],
 >(source: EnvironmentSource<State, Inputs, RewardInputs, FunctionInputs>): EnvironmentDefinition<State> {
-  return rememberLocation(source as unknown as EnvironmentDefinition<State>, defineEnvironment);
+  return rememberLocation(source as EnvironmentDefinition<State>, defineEnvironment);
 }
 
 // The type of the state of a separately defined tool is what its author declares:

@@ -39,7 +39,7 @@ class Registry {
 
 // A process has one registry, even if two copies of this module are loaded, for example from a bundle and from an installed package.
 const KEY = Symbol.for("aenv.kit.registry");
-const holder = globalThis as unknown as Record<symbol, Registry | undefined>;
+const holder = globalThis as Record<symbol, Registry | undefined>;
 holder[KEY] ??= new Registry();
 const registry = holder[KEY];
 

@@ -80,8 +80,7 @@ export class Endpoints {
     if (first === undefined) {
       throw new PlatformError("reward.missing", `environment '${name}' defines no reward; add one to 'rewards' or call registerReward`);
     }
-    if (rewards.length > 1 || first.weight !== 1)
-      return (await totalOf(rewards, (one) => this.#score(one, args, hooks))) as unknown as Json;
+    if (rewards.length > 1 || first.weight !== 1) return (await totalOf(rewards, (one) => this.#score(one, args, hooks))) as Json;
     const value = await this.#score(first, args, hooks);
     const { name: part } = first.definition;
     if (value === undefined || typeof value === "number") toScore(value, part);

@@ -5,7 +5,7 @@ import { jsonOrThrow } from "../json/to-json.ts";
 /** Runs the environment's own health check. Errors of its code are passed to `onFailure` and become platform errors. */
 export async function runHealthCheck(check: () => unknown, onFailure: (error: unknown) => void): Promise<HealthReport> {
   try {
-    return jsonOrThrow("health.failed", await check(), "the result of the health check") as unknown as HealthReport;
+    return jsonOrThrow("health.failed", await check(), "the result of the health check") as HealthReport;
   } catch (error) {
     if (error instanceof PlatformError) throw new PlatformError("health.failed", error.message, { cause: error });
     onFailure(error);

@@ -102,5 +102,5 @@ function describeIssue({ path, message }: z.core.$ZodIssue): string {
 
 /** A task as JSON, for clients; the environment's own code gets it as its author wrote it. */
 export function taskJson(one: Task): Task {
-  return jsonOrThrow("environment.invalid", one, `task '${one.id}'`) as unknown as Task;
+  return jsonOrThrow("environment.invalid", one, `task '${one.id}'`) as Task;
 }

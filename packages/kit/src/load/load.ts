@@ -19,7 +19,7 @@ export interface LoadedEnvironment {
 
 // Shared by all copies of this module in a process: a bundle may carry one of its own.
 const ROOT = Symbol.for("aenv.kit.root");
-const holder = globalThis as unknown as Record<symbol, string | undefined>;
+const holder = globalThis as Record<symbol, string | undefined>;
 
 /** The path of a data file of the environment: in the project during development, in the bundle when published. */
 export function dataPath(path: string): string {

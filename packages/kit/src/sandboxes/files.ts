@@ -134,7 +134,7 @@ export class LinkedFiles implements TaskFiles {
   #request<P extends FilePath>(path: P, parameters: Omit<LinkParameters<P>, "sandbox">, own: AbortSignal | undefined) {
     const { link, instanceId, id } = this.#target.resolve();
     const signal = this.#target.signalWith(own);
-    return { link, request: { path, instanceId, parameters: { ...parameters, sandbox: id } as unknown as LinkParameters<P>, signal } };
+    return { link, request: { path, instanceId, parameters: { ...parameters, sandbox: id } as LinkParameters<P>, signal } };
   }
 }
 

@@ -55,9 +55,7 @@ export class DockerApi {
 
   /** The JSON of the answer; empty if it has none. */
   async call(method: Dispatcher.HttpMethod, path: string, options: RequestOptions = {}): Promise<Json> {
-    const body = await this.stream(method, path, options);
-    const text = await this.#read(body, path);
-    return text === "" ? {} : (this.#parse(text, path) as Json);
+    return (await this.#answer(method, path, options)) as Json;
   }
 
   /** A request whose answer does not matter: Podman answers some with text. */
@@ -66,7 +64,7 @@ export class DockerApi {
   }
 
   async list(path: string, query: Readonly<Record<string, string>> = {}): Promise<readonly Json[]> {
-    return (await this.call("GET", path, { query })) as unknown as readonly Json[];
+    return (await this.#answer("GET", path, { query })) as readonly Json[];
   }
 
   /** The body of the answer as it arrives. */
@@ -76,6 +74,11 @@ export class DockerApi {
 
   async close(): Promise<void> {
     await this.#agent.destroy();
+  }
+
+  async #answer(method: Dispatcher.HttpMethod, path: string, options: RequestOptions): Promise<unknown> {
+    const text = await this.#read(await this.stream(method, path, options), path);
+    return text === "" ? {} : this.#parse(text, path);
   }
 
   async #negotiate(): Promise<string> {

@@ -225,7 +225,7 @@ export class KubernetesEngine implements SandboxEngine {
         note: (sandbox, defaults, stop) => this.#noteReady(sandbox, defaults, stop),
       });
       this.#options.onReady?.(performance.now() - startedAt);
-      return held.sandbox as unknown as KubernetesSandbox;
+      return held.sandbox as KubernetesSandbox;
     } catch (error) {
       const lines =
         pod === null || isPlatformError(error)

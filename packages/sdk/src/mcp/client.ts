@@ -82,8 +82,8 @@ function listener({ onProgress, onLog }: McpCallOptions): ((message: RpcMessage)
   if (onProgress === undefined && onLog === undefined) return undefined;
   return ({ method, params }) => {
     const { progressToken: _, ...info } = params;
-    if (method === "notifications/progress") onProgress?.(info as unknown as ToolProgress);
-    else if (method === "notifications/message") onLog?.(info as unknown as ToolLog);
+    if (method === "notifications/progress") onProgress?.(info as ToolProgress & typeof info);
+    else if (method === "notifications/message") onLog?.(info as ToolLog & typeof info);
   };
 }
 

@@ -30,7 +30,7 @@ export function describeEnvironment(world: () => World): void {
     afterAll(() => env?.release());
 
     const bash = async (one: Environment, command: string) => String((await one.callTool("bash", { command })).text);
-    const reward = async (one: Environment, args: Record<string, unknown> = {}) => (await one.callReward(args)) as unknown as Answer;
+    const reward = async (one: Environment, args: Record<string, unknown> = {}) => (await one.callReward(args)) as Answer;
 
     it("lists its tasks without a sandbox", async () => {
       const items = await env.tasks();

@@ -92,7 +92,7 @@ export class Model<F extends Fields = Fields> implements Type<InstanceOf<F>> {
   }
 
   isInstance(value: PyValue): value is InstanceOf<F> {
-    return value instanceof PyObject && value[MODEL] === (this as unknown as Model);
+    return value instanceof PyObject && value[MODEL] === (this as Model);
   }
 
   read(input: PyValue, report: Report): InstanceOf<F> | typeof INVALID {
@@ -115,12 +115,12 @@ export class Model<F extends Fields = Fields> implements Type<InstanceOf<F>> {
       }
     }
     if (this.forbidsExtra) this.#refuseExtra(input, report);
-    return report.issues.length === before ? (made as unknown as InstanceOf<F>) : INVALID;
+    return report.issues.length === before ? (made as InstanceOf<F>) : INVALID;
   }
 
   /** A copy of an instance with each field copied by `copyField`; not validated. */
   copy(instance: PyObject, copyField: (value: PyValue) => PyValue): PyObject {
-    const fields = instance as unknown as Readonly<Record<string, PyValue>>;
+    const fields = instance as PyObject & Readonly<Record<string, PyValue>>;
     const made = new this.#make() as PyObject & Record<string, PyValue>;
     for (const key of Object.keys(fields)) made[key] = copyField(fields[key] as PyValue);
     return made;

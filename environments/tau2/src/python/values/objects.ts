@@ -5,7 +5,7 @@ export { MODEL, PyObject } from "./values.ts";
 
 /** Sets a field as Python does: assignments are not validated, so a field can get any value. */
 export function assign<T extends PyObject>(object: T, field: keyof T & string, value: PyValue): void {
-  (object as unknown as Record<string, PyValue>)[field] = value;
+  Object.assign(object, { [field]: value });
 }
 
 /** Reads a field that may be missing, because a toolkit can be given a database of another model. */

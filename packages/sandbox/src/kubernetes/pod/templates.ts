@@ -100,7 +100,7 @@ export function parseTemplate(text: string, path: string): Pod | null {
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name: "placeholder", ...pick(isFields(metadata) ? metadata : {}, ["labels", "annotations"]) },
-    spec: spec as unknown as PodSpec,
+    spec: spec as PodSpec,
   };
 }
 

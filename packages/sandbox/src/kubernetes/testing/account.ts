@@ -34,7 +34,9 @@ export async function createAccount(namespace: TestNamespace, name: string, righ
     subjects: [{ kind: "ServiceAccount", name, namespace: namespace.name }],
   });
   const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", metadata, spec: { expirationSeconds: 3_600 } };
-  const { status } = (await make(namespace.path("serviceaccounts", `${name}/token`), request)) as unknown as { status: { token: string } };
+  const { status } = (await make(namespace.path("serviceaccounts", `${name}/token`), request)) as KubernetesObject & {
+    status: { token: string };
+  };
   const { server, ca } = namespace.access;
   return { server, ...(ca !== undefined && { ca }), token: status.token };
 }

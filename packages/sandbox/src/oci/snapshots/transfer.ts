@@ -78,7 +78,7 @@ export async function exportSnapshot(id: string, site: Site): Promise<ExportedSn
   const parts: SnapshotPart[] = ids.map((layer) => ({ name: `${LAYER}${layer}` }));
   if (snapshot.memory !== null) parts.push({ name: `${MEMORY}${id}` });
   return {
-    facts: facts as unknown as Json,
+    facts: facts as Facts & Json,
     parts,
     open: ({ name }, signal) =>
       packFolder(
@@ -165,7 +165,7 @@ async function assertRuns({ runtime, memory, mounts }: Facts, own: readonly Sand
 }
 
 function parseFacts(facts: Json): Facts {
-  if (isObject(facts) && facts.engine === "oci" && facts.format === 1) return facts as unknown as Facts;
+  if (isObject(facts) && facts.engine === "oci" && facts.format === 1) return facts as Facts & Json;
   const maker = isObject(facts) ? `the engine '${String(facts.engine)}', format ${String(facts.format)}` : "another engine";
   throw new PlatformError("sandbox.unsupported", `the snapshot was taken by ${maker}; this server has the engine 'oci', format 1`);
 }
