@@ -91,6 +91,14 @@ export { type McpCommandOptions, type McpOptions, type McpUrlOptions, mcpEnviron
 export type { McpCall, McpState } from "./mount/mounted.ts";
 export type { WorkspaceFiles } from "./mount/program.ts";
 export { type PinnedTools, pinTools } from "./mount/tool-list.ts";
+export type { AnswerOptions, AnswerPlace } from "./rubrics/answer.ts";
+export { type ChoiceAnswerOptions, choiceAnswer } from "./rubrics/choice.ts";
+export { type ExactAnswerOptions, exactAnswer, type Ignorable } from "./rubrics/exact.ts";
+export { type JsonAnswerOptions, jsonAnswer } from "./rubrics/json.ts";
+export { type NumericAnswerOptions, numericAnswer, type Tolerance } from "./rubrics/numeric.ts";
+export { type PathTakenOptions, pathTaken, type WantedCall } from "./rubrics/path-taken.ts";
+export { type PatternAnswerOptions, patternAnswer } from "./rubrics/pattern.ts";
+export type { Given, RubricOptions } from "./rubrics/rubric.ts";
 export { assertUninterrupted } from "./sandboxes/interruption.ts";
 export { type SandboxToolOptions, type SandboxToolSetting, sandboxTools } from "./sandboxes/tools.ts";
 export { type Runnable, runSandbox } from "./serve/run.ts";

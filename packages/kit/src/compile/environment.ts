@@ -14,6 +14,7 @@ import type { EnvironmentDefinition, FunctionDefinition, RewardDefinition, Schem
 import { withLocation } from "../definition/error-location.ts";
 import { type Part, unknownOption } from "../definition/options.ts";
 import { keepsStateInModules } from "../definition/registry.ts";
+import { sourceOf } from "../definition/rubric-source.ts";
 import { locationOf } from "../definition/source-location.ts";
 import { anyObject, type CompiledSchema, compileSchema } from "./schema.ts";
 import { type OutputShape, outputShape } from "./tool-result.ts";
@@ -257,7 +258,7 @@ function recordsPath(rewards: readonly CompiledReward[]): boolean {
 
 /** Tells a trainer whether the rewards of two versions are the same code. What the functions call is not part of it. */
 function rewardDigestOf(rewards: readonly CompiledReward[]): string {
-  const sources = rewards.map(({ definition: { name, score }, weight }) => [name, weight, String(score)]);
+  const sources = rewards.map(({ definition: { name, score }, weight }) => [name, weight, sourceOf(score)]);
   return `sha256:${createHash("sha256").update(JSON.stringify(sources)).digest("hex")}`;
 }
 
