@@ -10,6 +10,7 @@ import {
   PlatformError,
   type ToolDescriptor,
 } from "@aenv/contract";
+import { agentTools } from "../agent/tools.ts";
 import type { EnvironmentDefinition, FunctionDefinition, RewardDefinition, Schema, ToolDefinition } from "../definition/definition.ts";
 import { withLocation } from "../definition/error-location.ts";
 import { type Part, unknownOption } from "../definition/options.ts";
@@ -92,7 +93,8 @@ async function compile(definition: EnvironmentDefinition, identity: Identity): P
   assertKnownOptions("environment", definition, "the environment");
   if (definition.healthAt !== undefined) assertKnownOptions("healthAt", definition.healthAt, "healthAt of the environment");
   checkSetupTimeout(definition);
-  const tools = await compileTools(definition.tools ?? []);
+  checkAgent(definition);
+  const tools = await compileTools(withAgentTools(definition, definition.tools ?? []));
   const rewards = await compileRewards(definition.rewards ?? []);
   const functions = await compileFunctions(definition.functions ?? []);
   const endpoints = collectEndpoints(functions, rewards);
@@ -121,6 +123,19 @@ function checkSetupTimeout(definition: EnvironmentDefinition): void {
   if (typeof setupTimeoutMs === "number" && setupTimeoutMs > 0 && setupTimeoutMs <= MAX_TIMER_MS) return;
   const allowed = `a number of milliseconds from 1 to ${MAX_TIMER_MS}, or Infinity for no limit`;
   throw invalid(definition, `setupTimeoutMs is ${String(setupTimeoutMs)}; it must be ${allowed}`);
+}
+
+/** The tools of an environment, and those by which others talk to its agent. */
+export function withAgentTools({ agent }: EnvironmentDefinition, tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
+  return agent === undefined ? tools : [...tools, ...agentTools];
+}
+
+function checkAgent(definition: EnvironmentDefinition): void {
+  const { agent, skills = [] } = definition;
+  if (agent !== undefined && (!isObject(agent) || typeof agent.begin !== "function" || typeof agent.turn !== "function"))
+    throw invalid(definition, "its 'agent' must be an object with the functions 'begin' and 'turn', as chatAgent returns it");
+  if (!Array.isArray(skills) || skills.some((skill) => !isObject(skill) || typeof skill.id !== "string" || skill.id === ""))
+    throw invalid(definition, "its 'skills' must be a list of objects with 'id' and 'description'");
 }
 
 /** Checks a list of tools and compiles their schemas. */
@@ -233,14 +248,14 @@ function catalogueOf(
 }
 
 function abilitiesOf(
-  { prompt, reply, status, stepReward, digest, oracle, observation, hear }: EnvironmentDefinition,
+  { agent, prompt, reply, status, stepReward, digest, oracle, observation, hear }: EnvironmentDefinition,
   rewards: readonly CompiledReward[],
   functions: readonly CompiledEndpoint[],
 ): EpisodeAbilities {
   return {
     prompt: prompt !== undefined,
-    // Without a reply, the agent's last words are still part of the path.
-    reply: reply !== undefined || recordsPath(rewards),
+    // An agent answers by itself. Without a reply, the last words of the agent that plays are still part of the path.
+    reply: reply !== undefined || agent !== undefined || recordsPath(rewards),
     status: status !== undefined,
     stepRewards: stepReward !== undefined,
     digest: digest !== undefined,

@@ -78,6 +78,8 @@ export interface AgentPart<Memory = unknown> {
   begin(context: EpisodeContext): Memory | Promise<Memory>;
   /** Answers a message. The turns of one conversation run one after the other. */
   turn(input: readonly Part[], memory: Memory, context: AgentContext): AsyncIterable<AgentEvent>;
+  /** Answers a message without a task and without the memory; null to begin a task. `messageId` is the sender's. */
+  directAnswer?(input: readonly Part[], messageId: string): readonly Part[] | null | Promise<readonly Part[] | null>;
 }
 
 /** What an agent can do, as its card lists it. */

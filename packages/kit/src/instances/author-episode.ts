@@ -9,6 +9,7 @@ import {
   type Reward,
   textOf,
 } from "@aenv/contract";
+import { sayToAgent } from "../agent/tools.ts";
 import type { CompiledEnvironment } from "../compile/environment.ts";
 import type { EpisodeContext, ToolContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
@@ -17,6 +18,7 @@ import { digestFrom, oracleFrom, promptFrom, promptFromObservation, replyFrom, s
 import type { EpisodePath } from "./episode-path.ts";
 import { observe } from "./observation.ts";
 import type { RunningCalls } from "./running-calls.ts";
+import type { Snapshot } from "./snapshot.ts";
 
 export interface AuthorEpisodeOptions {
   readonly environment: CompiledEnvironment;
@@ -25,7 +27,7 @@ export interface AuthorEpisodeOptions {
   /** The current state, and the episode that it belongs to. */
   readonly state: () => EpisodeContext & { readonly state: unknown };
   readonly context: (hooks: CallHooks) => ToolContext<unknown>;
-  readonly takeSnapshot: (signal: AbortSignal) => Promise<{ readonly data: unknown }>;
+  readonly takeSnapshot: (signal: AbortSignal) => Promise<Pick<Snapshot, "data" | "agent">>;
   readonly logFailure: (what: string, error: unknown, controller: AbortController) => void;
 }
 
@@ -53,10 +55,22 @@ export class AuthorEpisode {
   /** What the other side says to the agent's words, which end the episode where the environment has no reply. */
   async reply(message: ChatMessage, hooks: CallHooks): Promise<EpisodeReply> {
     const { environment, context, path } = this.#options;
-    const { reply } = environment.definition;
+    const { reply, agent } = environment.definition;
     path()?.say(textOf(message));
+    if (reply === undefined && agent !== undefined) return this.#turn(textOf(message), hooks);
     if (reply === undefined) return { messages: [], status: { done: true, reason: "the agent has answered" } };
     return this.#run("reply", hooks, async () => replyFrom(await reply(textOf(message), { ...context(hooks), message })));
+  }
+
+  /** One turn of the environment's agent. The episode goes on, unless `status` says that it is over. */
+  #turn(text: string, hooks: CallHooks): Promise<EpisodeReply> {
+    const { environment, context, state } = this.#options;
+    const { status } = environment.definition;
+    return this.#run("reply", hooks, async () => {
+      const content = await sayToAgent(text, context(hooks));
+      const { messages } = replyFrom({ content });
+      return { messages, status: statusFrom(status === undefined ? false : await status(state())) };
+    });
   }
 
   /** Takes what the agent writes beside tool calls; nothing happens where the environment does not want it. */
@@ -98,7 +112,10 @@ export class AuthorEpisode {
     const { environment, state, takeSnapshot } = this.#options;
     const { digest } = environment.definition;
     if (digest !== undefined) return this.#run("digest", hooks, async () => digestFrom(await digest(state().state)));
-    return digestFrom((await takeSnapshot(hooks.controller.signal)).data);
+    const snapshot = await takeSnapshot(hooks.controller.signal);
+    // The conversations with an agent are its state. Without an agent they are only records of calls.
+    const conversations = environment.definition.agent === undefined ? undefined : snapshot.agent;
+    return digestFrom(conversations === undefined ? snapshot.data : [snapshot.data, conversations.data]);
   }
 
   async #run<T>(part: string, { controller }: CallHooks, work: () => Promise<T>): Promise<T> {

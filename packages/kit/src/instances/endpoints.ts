@@ -14,6 +14,8 @@ export interface EndpointsOptions {
   readonly environment: CompiledEnvironment;
   readonly calls: RunningCalls;
   readonly path: () => EpisodePath | null;
+  /** Why a model of the environment's agent has failed in this episode; null if none has. */
+  readonly modelFailure: () => string | null;
   readonly context: (hooks: CallHooks, input: unknown) => ToolContext<unknown>;
   readonly logFailure: (what: string, error: unknown, controller: AbortController) => void;
 }
@@ -80,6 +82,9 @@ export class Endpoints {
     if (first === undefined) {
       throw new PlatformError("reward.missing", `environment '${name}' defines no reward; add one to 'rewards' or call registerReward`);
     }
+    // What an agent did without its model says nothing about the agent.
+    const failure = this.#options.modelFailure();
+    if (failure !== null) throw new PlatformError("model.failed", `a model of the agent failed in this episode: ${failure}`);
     if (rewards.length > 1 || first.weight !== 1) return (await totalOf(rewards, (one) => this.#score(one, args, hooks))) as Json;
     const value = await this.#score(first, args, hooks);
     const { name: part } = first.definition;

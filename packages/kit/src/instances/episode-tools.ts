@@ -1,5 +1,5 @@
 import { PlatformError } from "@aenv/contract";
-import { type CompiledEnvironment, compileTools, type Toolset } from "../compile/environment.ts";
+import { type CompiledEnvironment, compileTools, type Toolset, withAgentTools } from "../compile/environment.ts";
 import type { ToolDefinition } from "../definition/definition.ts";
 
 /** Compiled lists, by the array that `toolsOf` returned; episodes that get the same array share the result. */
@@ -12,7 +12,7 @@ export async function toolsFor({ name, definition, tools }: CompiledEnvironment,
   if (!Array.isArray(own)) throw new PlatformError("environment.invalid", `toolsOf of '${name}' must return an array of tools`);
   let toolset = compiled.get(own);
   if (toolset === undefined) {
-    toolset = compileTools(own);
+    toolset = compileTools(withAgentTools(definition, own));
     compiled.set(own, toolset);
   }
   return toolset;

@@ -8,13 +8,16 @@ import {
   STATUS_META,
   type Task,
 } from "@aenv/contract";
+import { Conversations } from "../agent/conversations.ts";
+import { CONVERSATIONS, type ConversationContext } from "../agent/tools.ts";
 import type { CompiledTool, Toolset } from "../compile/environment.ts";
 import { type Checked, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
-import type { EpisodeContext, HealthReport, ToolContext } from "../definition/definition.ts";
+import type { EpisodeContext, HealthReport } from "../definition/definition.ts";
 import { EpisodeModels } from "../models/episode-models.ts";
 import { EpisodeSandboxes, type StoredCopies } from "../sandboxes/episode-sandboxes.ts";
 import { isPlatformFault } from "../sandboxes/faults.ts";
+import { turnsOf } from "./agent-turns.ts";
 import { AuthorEpisode } from "./author-episode.ts";
 import { type CallHooks, isPromise, untilAborted } from "./call.ts";
 import { Changes } from "./changes.ts";
@@ -59,6 +62,8 @@ export class Instance {
   #models: EpisodeModels;
   readonly grant: SandboxGrant | null;
   #path: EpisodePath | null;
+  /** Made when a message first needs them, or from a snapshot. */
+  #conversations: Conversations | undefined;
   #state: unknown;
   #tools: Toolset;
   /** Whether tools return observations instead of their whole results. A snapshot and a fork keep it. */
@@ -74,7 +79,7 @@ export class Instance {
     { context, sandboxes, models, path }: EpisodeScope,
     grant: SandboxGrant | null,
     { state, tools }: EpisodeStart,
-    observationsOnly: boolean,
+    snapshot: unknown,
   ) {
     this.#host = host;
     this.#id = context.instanceId;
@@ -82,10 +87,11 @@ export class Instance {
     this.#sandboxes = sandboxes;
     this.#models = models;
     this.#path = path;
+    this.#conversations = conversationsIn(snapshot, this.#turns());
     this.grant = grant;
     this.#state = state;
     this.#tools = tools;
-    this.#observationsOnly = observationsOnly;
+    this.#observationsOnly = isOfObservations(snapshot);
   }
 
   get id(): string {
@@ -114,7 +120,7 @@ export class Instance {
     const start = snapshot === undefined ? await setUp(host, episode, controller) : await restoreState(host, snapshot, episode, controller);
     // Later episodes begin without the sandboxes of a parent.
     const later = grant === null ? null : { second: grant.second };
-    return new Instance(host, episode, later, start, isOfObservations(snapshot));
+    return new Instance(host, episode, later, start, snapshot);
   }
 
   get episode(): EpisodeContext {
@@ -149,12 +155,29 @@ export class Instance {
     return this.#authorEpisode;
   }
 
+  /** The conversations with the agent; without an agent, the tasks of calls over A2A. */
+  get conversations(): Conversations {
+    this.#conversations ??= new Conversations(this.#turns());
+    return this.#conversations;
+  }
+
+  #turns(): ReturnType<typeof turnsOf> {
+    return turnsOf({
+      agent: this.#host.environment.definition.agent,
+      tools: this,
+      calls: this.#calls,
+      context: (hooks) => this.#context(hooks, {}),
+      logFailure: (what, error, controller) => this.#logFailure(what, error, controller),
+    });
+  }
+
   /** Its functions and rewards. */
   get endpoints(): Endpoints {
     this.#endpoints ??= new Endpoints({
       environment: this.#host.environment,
       calls: this.#calls,
       path: () => this.#path,
+      modelFailure: () => this.#conversations?.modelFailure ?? null,
       context: (hooks, input) => this.#context(hooks, input),
       logFailure: (what, error, controller) => this.#logFailure(what, error, controller),
     });
@@ -304,14 +327,20 @@ export class Instance {
     return this.#change("snapshot", signal, async ({ signal: own }) => {
       const { environment, log } = this.#host;
       try {
-        // Read in the same tick as the state, so that both are of the same moment.
-        const path = this.#path?.read();
-        const snapshot = await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
-        return {
-          ...snapshot,
-          ...(this.#observationsOnly && { observations_only: true }),
-          ...(path !== undefined && { path }),
+        const conversations = this.#conversations;
+        const write = async () => {
+          // Read in the same tick as the state, so that all are of the same moment.
+          const path = this.#path?.read();
+          const agent = conversations === undefined || conversations.isEmpty ? undefined : conversations.store();
+          const snapshot = await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
+          return {
+            ...snapshot,
+            ...(this.#observationsOnly && { observations_only: true }),
+            ...(path !== undefined && { path }),
+            ...(agent !== undefined && { agent }),
+          };
         };
+        return await (conversations === undefined ? write() : conversations.whenIdle(own, write));
       } catch (error) {
         if (error instanceof PlatformError || own.aborted) throw error;
         log(`snapshot of instance '${this.id}'`, error);
@@ -325,13 +354,14 @@ export class Instance {
       const { task, seed, variables, args } = this.#episode;
       const episode = newEpisode(this.#host, this.id, { task, seed, variables, args }, this.grant, snapshot);
       const start = await restoreState(this.#host, snapshot, episode, controller);
-      this.#replace(episode, start, isOfObservations(snapshot), "the state was restored from a snapshot");
+      this.#replace(episode, start, isOfObservations(snapshot), "the state was restored from a snapshot", snapshot);
     });
   }
 
   /** Aborts running calls, then runs the environment's teardown. */
   async close(reason: string): Promise<void> {
     this.#isClosed = true;
+    this.#conversations?.close(reason);
     this.abort(reason);
     await this.#changes.done();
     await tearDown(this.#host, this.id, this.#state, this.#sandboxes);
@@ -344,7 +374,7 @@ export class Instance {
     this.#changes.abort(reason);
   }
 
-  #context(hooks: CallHooks, input: unknown): ToolContext<unknown> {
+  #context(hooks: CallHooks, input: unknown): ConversationContext {
     const { instanceId, task, seed, variables, args } = this.#episode;
     return {
       instanceId,
@@ -359,6 +389,7 @@ export class Instance {
       log: hooks.log,
       progress: hooks.progress,
       inputText: hooks.inputText ?? (() => JSON.stringify(input)),
+      [CONVERSATIONS]: () => this.conversations,
     };
   }
 
@@ -367,8 +398,12 @@ export class Instance {
     { state, tools }: EpisodeStart,
     observationsOnly: boolean,
     reason: string,
+    snapshot?: unknown,
   ): void {
     const old = { state: this.#state, sandboxes: this.#sandboxes };
+    const conversations = conversationsIn(snapshot, this.#turns());
+    this.#conversations?.close(reason);
+    this.#conversations = conversations;
     this.#calls.abort(reason);
     this.#episode = context;
     this.#sandboxes = sandboxes;
@@ -403,6 +438,10 @@ function newEpisode(
   const models = new EpisodeModels(calls, instanceId);
   const path = environment.recordsPath ? EpisodePath.from(snapshot) : null;
   return { context: { instanceId, ...spec, ...sandboxes.for(), ...models.for() }, sandboxes, models, path };
+}
+
+function conversationsIn(snapshot: unknown, turns: ReturnType<typeof turnsOf>): Conversations | undefined {
+  return isObject(snapshot) && snapshot.agent !== undefined ? new Conversations(turns, snapshot) : undefined;
 }
 
 function isOfObservations(snapshot: unknown): boolean {

@@ -1,5 +1,6 @@
 import { isObject, messageOf, PlatformError } from "@aenv/contract";
 import { DevalueError, parse, stringify } from "devalue";
+import type { StoredConversations } from "../agent/stored.ts";
 import type { EnvironmentDefinition, PathStep, SetupContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
 
@@ -13,6 +14,8 @@ export interface Snapshot {
   readonly observations_only?: boolean;
   /** What the agent has done, if a reward wants that. */
   readonly path?: readonly PathStep[];
+  /** The conversations with the environment's agent; without an agent, the tasks of calls over A2A. */
+  readonly agent?: StoredConversations;
 }
 
 /** Serializes a state; maps, sets, dates, cycles and shared references are kept. */
