@@ -174,7 +174,7 @@ export const allowedReads: readonly ReadAllowance[] = [
   },
   {
     because: "The chunks come from a body whose size was limited where the request was sent.",
-    reads: { "packages/rollout/src/agents/model.ts": ["maxBytes: Number.POSITIVE_INFINITY"] },
+    reads: { "packages/rollout/src/models/answer.ts": ["maxBytes: Number.POSITIVE_INFINITY"] },
   },
   {
     because: "Each item is small, and the command shows all of them: one number per episode, one row per instance or snapshot.",

@@ -20,6 +20,7 @@ export const {
   TrajectoryWriter,
   agentDigestOf,
   agentNames,
+  callModel,
   canBeRescored,
   commandAgent,
   comparable,

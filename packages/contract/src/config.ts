@@ -3,6 +3,7 @@ import { parseDuration } from "./duration.ts";
 import { egressPolicy } from "./egress.ts";
 import { environmentStatuses } from "./environment.ts";
 import { messageOf, PlatformError } from "./errors.ts";
+import { declaredModels } from "./model-endpoint.ts";
 import { nameProblem } from "./ref.ts";
 import { deployLimits, quantity } from "./resources.ts";
 import { initCommand, mountPoints } from "./sandbox-options.ts";
@@ -98,6 +99,8 @@ const deployConfig = z.looseObject({
   rewardEgress: egressPolicy.optional(),
   /** Variables whose values are secrets of the publisher, by the secrets' names. */
   secrets: secretNames.optional(),
+  /** The models that the environment's code calls, by name. */
+  models: declaredModels.optional(),
   imagePrefix: text.optional(),
   podTemplate: text.optional(),
   templateType: text.optional(),

@@ -138,6 +138,14 @@ export {
   type ResponseFormat,
   type ToolChoice,
 } from "./model-calls.ts";
+export {
+  type DeclaredModels,
+  type InstanceModel,
+  type InstanceModels,
+  type InstanceModelsInput,
+  instanceModels,
+  type RolloutModel,
+} from "./model-endpoint.ts";
 export { nearestName } from "./nearest.ts";
 export { parseWithNotation } from "./number-notation.ts";
 export {
@@ -186,7 +194,6 @@ export { type Reward, reward } from "./reward.ts";
 export {
   MAX_ROLLOUTS,
   type RolloutAgent,
-  type RolloutModel,
   type RolloutRequest,
   type RolloutResult,
   type RolloutState,

@@ -3,6 +3,8 @@ import { egressPolicy } from "./egress.ts";
 import { environment } from "./environment.ts";
 import { roleName } from "./episode-roles.ts";
 import type { Json } from "./json.ts";
+import { modelName } from "./model-calls.ts";
+import { instanceModels } from "./model-endpoint.ts";
 import { environmentVariables, fieldLimits, knownFields, labels, startArguments, text } from "./request-fields.ts";
 import { initCommand, mountPoints } from "./sandbox-options.ts";
 import { secretNames } from "./secrets.ts";
@@ -80,6 +82,8 @@ export const createInstanceRequest = knownFields({
   egress: egressPolicy.optional(),
   /** Variables whose values are secrets of the caller, by the secrets' names. */
   secrets: secretNames.optional(),
+  /** The models that the environment's code calls, by name, instead of those that it declares. Keys in it are kept in memory only. */
+  models: instanceModels.optional(),
   mount_points: mountPoints.nullish(),
   init_command: initCommand.nullish(),
 });
@@ -90,10 +94,12 @@ export const episodeTask = z.union([text(fieldLimits.nameLength), inlineTask]);
 export type EpisodeTask = z.infer<typeof episodeTask>;
 
 /** The body by which the platform creates an instance in a sandbox. A fork of an episode whose task is not listed brings that task. */
-export const createInSandboxRequest = createInstanceRequest.extend({
+export const createInSandboxRequest = createInstanceRequest.omit({ models: true }).extend({
   task: episodeTask.optional(),
   /** Set if its code may open sandboxes. */
   sandboxes: sandboxGrant.optional(),
+  /** The names of the models that its code may call. */
+  modelNames: z.array(modelName).optional(),
 });
 
 /** The body of `POST …/task/reset`: fields that are left out keep their values. */

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { egressPolicy } from "./egress.ts";
+import { modelName } from "./model-calls.ts";
 import { openLimits } from "./resources.ts";
 import { capabilitySet } from "./task-sandboxes.ts";
 
@@ -93,6 +94,8 @@ export const linkRequests = {
     has_input: z.boolean(),
   }),
   "/signal": z.strictObject({ sandbox, process: z.int().min(1), signal: z.string().regex(/^SIG[A-Z0-9]+$/) }),
+  /** Bytes: a `modelCall` in JSON. The answer is a `modelCallAnswer`. */
+  "/model": z.strictObject({ model: modelName }),
   "/files/read": z.strictObject({ sandbox, path, offset: z.int().min(0).optional(), length: z.int().min(0).optional() }),
   /** Bytes: the content of the file. */
   "/files/write": z.strictObject({ sandbox, path, mode: mode.optional(), append: z.boolean().optional(), user: user.optional() }),

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { chatMessage } from "./chat.ts";
 import { oracleAction } from "./episode.ts";
+import { instanceModels, rolloutModel } from "./model-endpoint.ts";
 import { outcome } from "./outcome.ts";
 import { taskChoice } from "./session.ts";
 import { toolDescriptor } from "./tool.ts";
@@ -14,34 +15,6 @@ const name = /^[A-Za-z0-9._:-]+$/;
 export const rolloutId = z.string().min(1).max(200).regex(name, "may hold letters, digits, '.', '_', ':' and '-' only");
 const count = z.number().int().nonnegative();
 const limit = z.number().int().positive();
-
-/** Headers that belong to the connection, not to the caller. */
-const RESERVED_HEADERS = new Set(["host", "connection", "content-length", "content-type", "transfer-encoding", "upgrade", "expect", "te"]);
-const headerName = z
-  .string()
-  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}$/, "must be the name of an HTTP header")
-  .refine((one) => !RESERVED_HEADERS.has(one.toLowerCase()), "is set by the server itself");
-const headerText = z
-  .string()
-  .max(8_192)
-  .regex(/^[\t\x20-\x7e\x80-\xff]*$/, "must be one line of text");
-
-/** The caller's model endpoint. */
-export const rolloutModel = z.strictObject({
-  /** The path of the API is appended, and nothing else is changed. */
-  base_url: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2_000),
-  api_key: headerText.default("none"),
-  name: z.string().min(1).max(500).default("default"),
-  api: z.enum(["chat", "responses", "messages"]).default("chat"),
-  /** Who records token ids: the service asks the endpoint for them, the trainer behind the endpoint does, or the service asks if it can. */
-  tokens: z.enum(["service", "trainer", "auto"]).default("trainer"),
-  sampling: z.record(z.string(), z.unknown()).default({}),
-  /** Accepts sampling whose log-probabilities are biased, such as `top_p` below 1, although the service records tokens. */
-  allow_truncated_sampling: z.boolean().default(false),
-  extra_body: z.record(z.string(), z.unknown()).default({}),
-  headers: z.record(headerName, headerText).default({}),
-});
-export type RolloutModel = z.infer<typeof rolloutModel>;
 
 /** Agents that the service plays. Programs are not among them: they would run on the server. */
 export const rolloutAgent = z.discriminatedUnion("kind", [
@@ -68,6 +41,8 @@ export const rolloutRequest = z.strictObject({
   seed: z.number().int().default(0),
   agent: rolloutAgent.default({ kind: "openai", options: {} }),
   model: rolloutModel.nullish(),
+  /** The models that the environment's code calls, by name, instead of those that it declares. */
+  models: instanceModels.optional(),
   limits: z
     .strictObject({
       turns: limit.optional(),

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { chatMessage } from "./chat.ts";
+import { instanceModels } from "./model-endpoint.ts";
 import { outcome } from "./outcome.ts";
 import { environmentVariables, fieldLimits, knownFields, text } from "./request-fields.ts";
 import { inlineTask } from "./task.ts";
@@ -47,6 +48,8 @@ export const createSessionRequest = knownFields({
   ttl_seconds: z.number().int().min(1).max(sessionTtl.max).default(sessionTtl.default),
   /** Variables of the environment. */
   variables: environmentVariables.optional(),
+  /** The models that the environment's code calls, by name, instead of those that it declares. */
+  models: instanceModels.optional(),
 });
 export type CreateSessionRequest = z.infer<typeof createSessionRequest>;
 

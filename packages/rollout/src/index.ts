@@ -28,6 +28,7 @@ export { agentDigestOf, EpisodeDeadline, type EpisodeSpec, type Lease, type Play
 export { playOptions } from "./episode/play-options.ts";
 export { digestOf } from "./journal/digest.ts";
 export { readTrajectories, TrajectoryWriter } from "./journal/trajectories.ts";
+export { type CalledModel, type CallModelOptions, callModel } from "./models/call.ts";
 export { type ModelApi, modelApis } from "./models/dialect.ts";
 export { ModelHttp, type ModelHttpOptions } from "./models/http.ts";
 export { costOfTurns, type Prices, prices } from "./models/prices.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
-import { hostRuleFor, parseDuration } from "@aenv/contract";
+import { hostRuleFor, isLoopback, parseDuration } from "@aenv/contract";
 import { exposureWarning } from "./access/access.ts";
 import { createFirstToken } from "./access/first-token.ts";
 import { openAccess } from "./access/open.ts";
@@ -22,6 +22,7 @@ import { type InstanceRow, instanceRows, isLive } from "./instances/row.ts";
 import { instanceSettings } from "./instances/settings.ts";
 import { Lifecycle } from "./lifecycle/lifecycle.ts";
 import { metricSources } from "./metric-sources.ts";
+import { defaultModels, ModelPolicy } from "./models/model-policy.ts";
 import { createLogger } from "./operations/logger.ts";
 import { Metrics } from "./operations/metrics.ts";
 import { openOperations } from "./operations/open.ts";
@@ -115,6 +116,9 @@ async function open(parts: OpenParts): Promise<RunningServer> {
     ...(parts.builtIns !== undefined && { builtIns: parts.builtIns }),
   });
   const settings = instanceSettings(config, engine);
+  const modelRules = config.rolloutModels.length > 0 ? config.rolloutModels : defaultModels(!isLoopback(config.host));
+  const ownPorts = () => [dataPort?.port, controlPort.port, controlPort.adminPort].map((port) => port ?? 0);
+  const modelPolicy = new ModelPolicy(modelRules, ownPorts);
   const opened = openInstances({
     ...core,
     ...settings,
@@ -124,6 +128,9 @@ async function open(parts: OpenParts): Promise<RunningServer> {
     hub,
     scheduler,
     memoryGate,
+    modelPolicy,
+    callModel: (...call) => trainer.callModel(...call),
+    onModelCalled: (_, answer) => metrics.modelCalled(answer?.turn ?? null),
     isAdministrator: async (owner) => !access.isOn || tokens.isAdministrator(owner),
     location: await locationOf(config, engine),
     machine: hostname(),
@@ -169,7 +176,8 @@ async function open(parts: OpenParts): Promise<RunningServer> {
       controlUrl: loopbackUrl(controlPort.port ?? 0, config.host),
       dataUrl: loopbackUrl(dataPort?.port ?? 0, config.host),
     }),
-    ownPorts: () => [dataPort?.port, controlPort.port, controlPort.adminPort].map((port) => port ?? 0),
+    ownPorts,
+    modelPolicy,
     onDone: (outcome) => metrics.rolledOut(outcome.kind === "scored" ? "scored" : outcome.cause),
     logFailure,
   });

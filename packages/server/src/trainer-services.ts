@@ -7,6 +7,8 @@ import type { ServerConfig } from "./config/config.ts";
 import type { OpenEnvRoutes } from "./gateway/gateway.ts";
 import type { Hub } from "./hub/hub.ts";
 import type { Lifecycle } from "./lifecycle/lifecycle.ts";
+import type { CallModel } from "./models/endpoint.ts";
+import type { ModelPolicy } from "./models/model-policy.ts";
 import type { Peers } from "./peers/peers.ts";
 import type { Scheduler } from "./slots/scheduler.ts";
 import type { Store } from "./stores/store.ts";
@@ -21,6 +23,8 @@ export { OPENENV } from "./gateway/destination.ts";
 export { readBody } from "./http/body.ts";
 export { answerPings } from "./http/pings.ts";
 export type { EnvironmentVersion, Hub } from "./hub/hub.ts";
+export type { CallModel, ModelEndpoint } from "./models/endpoint.ts";
+export { defaultModels, ModelPolicy } from "./models/model-policy.ts";
 export type { Scheduler } from "./slots/scheduler.ts";
 export { Collection } from "./stores/collection.ts";
 export type { InsertOptions, InsertResult, ListOptions, Store, Versioned } from "./stores/store.ts";
@@ -40,6 +44,8 @@ export interface TrainerServicesOptions {
   readonly quotas: Quotas;
   readonly scheduler: Scheduler;
   readonly peers: Peers;
+  /** Which model endpoints may be called. */
+  readonly modelPolicy: ModelPolicy;
   /** Its own two ports, on loopback. Called when both are open. */
   readonly ownUrls: () => OwnUrls;
   /** All ports that it listens on. */
@@ -61,6 +67,8 @@ export interface TrainerServices {
   readonly routes: readonly ApiRoute[];
   /** Routes of the data port. */
   readonly openenv: OpenEnvRoutes;
+  /** Calls models for the code of environments. */
+  readonly callModel: CallModel;
   /** How many rollouts this server plays now. */
   readonly running: () => number;
 }

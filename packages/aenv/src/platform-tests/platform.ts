@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { InstanceRecord, Role } from "@aenv/contract";
+import type { DeclaredModels, InstanceRecord, Role } from "@aenv/contract";
 import { type RunningServer, readServerConfig, type ServerParts, startServer } from "@aenv/server";
 import { openTrainerServices } from "@aenv/trainer";
 import { runnerCode } from "../server/runner.ts";
@@ -63,6 +63,8 @@ export const projects = {
   probe: fileURLToPath(new URL("fixtures/probe", import.meta.url)),
   /** The one-file style: its state is in its module. */
   tally: fileURLToPath(new URL("fixtures/tally", import.meta.url)),
+  /** Asks models. */
+  advisor: fileURLToPath(new URL("fixtures/advisor", import.meta.url)),
   /** Draws random numbers. */
   dice: fileURLToPath(new URL("fixtures/dice", import.meta.url)),
   /** Tools that run commands in the sandbox of the task. */
@@ -149,13 +151,15 @@ export interface PublishOptions extends BundleOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Ports that only the published config lists, so that a port chosen at test time needs no new bundle. */
   readonly ports?: readonly number[];
+  /** The same for models, whose endpoints tests start. */
+  readonly declaredModels?: DeclaredModels;
 }
 
 /** Publishes a project and returns its `name@version`. */
 export async function publish(platform: Pick<Platform, "demand">, project: string, options: PublishOptions = {}): Promise<string> {
-  const { headers = {}, ports, ...rest } = options;
+  const { headers = {}, ports, declaredModels: models, ...rest } = options;
   const { config, digest, bytes } = await bundleOf(project, rest);
-  const deployConfig = { ...config.deployConfig, ...(ports !== undefined && { ports }) };
+  const deployConfig = { ...config.deployConfig, ...(ports !== undefined && { ports }), ...(models !== undefined && { models }) };
   const artifacts = [{ type: "bundle", content: `sha256:${digest}` }];
   await platform.demand("PUT", `/bundle/sha256:${digest}`, bytes, headers);
   await platform.demand("POST", "/env", { ...config, deployConfig, artifacts }, headers);

@@ -25,6 +25,7 @@ import { Tasks, taskJson } from "./tasks.ts";
 export type InstanceSpec = Pick<CreateInstanceRequest, "id" | "seed" | "environment_variables" | "arguments" | "snapshot"> & {
   readonly task?: EpisodeTask | undefined;
   readonly sandboxes?: SandboxGrant | undefined;
+  readonly modelNames?: readonly string[] | undefined;
 };
 
 type Variables = Readonly<Record<string, string>>;
@@ -120,13 +121,15 @@ export class Host implements HostContext {
     const parent = this.get(id);
     const { snapshot, copies } = await parent.store(signal);
     const { task, seed, variables, args } = parent.episode;
+    const { grant, modelNames } = parent.rights;
     return {
       ...(task !== null && { task: this.#inline.get(task) ?? task.id }),
       seed,
       environment_variables: { ...variables },
       arguments: [...args],
       snapshot,
-      ...(parent.grant !== null && { sandboxes: { ...parent.grant, ...(copies.length > 0 && { copies }) } }),
+      ...(modelNames !== undefined && { modelNames }),
+      ...(grant !== null && { sandboxes: { ...grant, ...(copies.length > 0 && { copies }) } }),
     };
   }
 

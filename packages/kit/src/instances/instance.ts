@@ -50,6 +50,15 @@ export interface OpenInstanceOptions {
   readonly snapshot?: unknown;
   /** Set if the platform lets its code open sandboxes. */
   readonly sandboxes?: SandboxGrant | undefined;
+  /** The models that the platform lets its code call. */
+  readonly modelNames?: readonly string[] | undefined;
+}
+
+export interface InstanceRights {
+  /** Null if it may not open sandboxes. */
+  readonly grant: SandboxGrant | null;
+  /** Undefined if nobody has said which models there are. */
+  readonly modelNames?: readonly string[] | undefined;
 }
 
 /** One running environment: an episode's state, and the calls on it. */
@@ -60,7 +69,8 @@ export class Instance {
   #episode: EpisodeContext;
   #sandboxes: EpisodeSandboxes;
   #models: EpisodeModels;
-  readonly grant: SandboxGrant | null;
+  /** What the platform lets its code do. */
+  readonly rights: InstanceRights;
   #path: EpisodePath | null;
   /** Made when a message first needs them, or from a snapshot. */
   #conversations: Conversations | undefined;
@@ -77,7 +87,7 @@ export class Instance {
   private constructor(
     host: HostContext,
     { context, sandboxes, models, path }: EpisodeScope,
-    grant: SandboxGrant | null,
+    rights: InstanceRights,
     { state, tools }: EpisodeStart,
     snapshot: unknown,
   ) {
@@ -88,7 +98,7 @@ export class Instance {
     this.#models = models;
     this.#path = path;
     this.#conversations = conversationsIn(snapshot, this.#turns());
-    this.grant = grant;
+    this.rights = rights;
     this.#state = state;
     this.#tools = tools;
     this.#observationsOnly = isOfObservations(snapshot);
@@ -112,15 +122,15 @@ export class Instance {
     id: string,
     spec: EpisodeSpec,
     controller: AbortController,
-    { snapshot, sandboxes }: OpenInstanceOptions = {},
+    { snapshot, sandboxes, modelNames }: OpenInstanceOptions = {},
   ): Promise<Instance> {
     const grant = sandboxes ?? null;
-    const episode = newEpisode(host, id, spec, grant, snapshot);
+    const episode = newEpisode(host, id, spec, { grant, modelNames }, snapshot);
     if (snapshot !== undefined && host.environment.keepsStateInModules) throw moduleStateError(host.environment.name, "restore");
     const start = snapshot === undefined ? await setUp(host, episode, controller) : await restoreState(host, snapshot, episode, controller);
     // Later episodes begin without the sandboxes of a parent.
     const later = grant === null ? null : { second: grant.second };
-    return new Instance(host, episode, later, start, snapshot);
+    return new Instance(host, episode, { grant: later, modelNames }, start, snapshot);
   }
 
   get episode(): EpisodeContext {
@@ -290,7 +300,7 @@ export class Instance {
   /** Begins a new episode and returns its first observation. If its setup fails, the old episode continues. */
   reset(spec: EpisodeSpec, observationsOnly = this.#observationsOnly, signal?: AbortSignal): Promise<Json> {
     return this.#change("reset", signal, async (controller) => {
-      const episode = newEpisode(this.#host, this.id, spec, this.grant);
+      const episode = newEpisode(this.#host, this.id, spec, this.rights);
       const start = await setUp(this.#host, episode, controller);
       const observation = await observeOrTearDown(this.#host, start.state, episode, controller);
       this.#replace(episode, start, observationsOnly, "the episode was reset");
@@ -352,7 +362,7 @@ export class Instance {
   restore(snapshot: unknown, signal?: AbortSignal): Promise<void> {
     return this.#change("restore", signal, async (controller) => {
       const { task, seed, variables, args } = this.#episode;
-      const episode = newEpisode(this.#host, this.id, { task, seed, variables, args }, this.grant, snapshot);
+      const episode = newEpisode(this.#host, this.id, { task, seed, variables, args }, this.rights, snapshot);
       const start = await restoreState(this.#host, snapshot, episode, controller);
       this.#replace(episode, start, isOfObservations(snapshot), "the state was restored from a snapshot", snapshot);
     });
@@ -431,11 +441,12 @@ function newEpisode(
   { environment, link, models: calls }: HostContext,
   instanceId: string,
   spec: EpisodeSpec,
-  grant: SandboxGrant | null,
+  { grant, modelNames }: InstanceRights,
   snapshot?: unknown,
 ): EpisodeScope {
   const sandboxes = new EpisodeSandboxes(link, grant, instanceId);
-  const models = new EpisodeModels(calls, instanceId);
+  // A platform says which models an instance has. Without that, its process is not connected.
+  const models = new EpisodeModels(calls, instanceId, modelNames ?? (link === null ? null : []));
   const path = environment.recordsPath ? EpisodePath.from(snapshot) : null;
   return { context: { instanceId, ...spec, ...sandboxes.for(), ...models.for() }, sandboxes, models, path };
 }

@@ -10,11 +10,14 @@ export interface CallModels {
 /** The models of one episode, by name. */
 export class EpisodeModels {
   readonly #calls: ModelCalls | null;
+  readonly #names: readonly string[] | null;
   readonly #common: CallModels;
   instanceId: string;
 
-  constructor(calls: ModelCalls | null, instanceId: string) {
+  /** `names` are the models that there are; null if only the calls can tell. */
+  constructor(calls: ModelCalls | null, instanceId: string, names: readonly string[] | null = null) {
     this.#calls = calls;
+    this.#names = names;
     this.instanceId = instanceId;
     this.#common = this.#with(undefined);
   }
@@ -29,7 +32,7 @@ export class EpisodeModels {
   }
 
   async #complete(name: string, request: CompletionRequest, ofCall: AbortSignal | undefined): Promise<Completion> {
-    if (this.#calls === null) throw new PlatformError("model.failed", NO_MODELS, { retryable: false });
+    const calls = this.#require(name);
     const { messages, tools = [], toolChoice, temperature, maxTokens, seed, responseFormat, signal: own } = request;
     const signal = ofCall === undefined || own === undefined ? (own ?? ofCall) : AbortSignal.any([ofCall, own]);
     const call = {
@@ -41,9 +44,20 @@ export class EpisodeModels {
       ...(seed !== undefined && { seed }),
       ...(responseFormat !== undefined && { response_format: responseFormat }),
     };
-    const { message, turn } = await this.#calls.call(this.instanceId, name, call, signal);
+    const { message, turn } = await calls.call(this.instanceId, name, call, signal);
     const { finish_reason: finishReason, prompt_tokens: promptTokens, completion_tokens: completionTokens } = turn;
     return { message, finishReason, usage: { promptTokens, completionTokens } };
+  }
+
+  #require(name: string): ModelCalls {
+    if (this.#calls === null) throw new PlatformError("model.failed", NO_MODELS, { retryable: false });
+    if (this.#names === null || this.#names.includes(name)) return this.#calls;
+    const known = this.#names.length === 0 ? "it has none" : `it has ${this.#names.map((one) => `'${one}'`).join(", ")}`;
+    throw new PlatformError(
+      "model.failed",
+      `this instance has no model '${name}', ${known}; declare it in deployConfig.models of config.json, or give it in 'models' of the request`,
+      { retryable: false },
+    );
   }
 }
 

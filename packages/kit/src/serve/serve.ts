@@ -10,6 +10,7 @@ import { failureLog } from "../instances/failure-log.ts";
 import { Host, type InstanceSpec } from "../instances/host.ts";
 import { PlatformLink } from "../link/link.ts";
 import { McpEndpoint } from "../mcp/endpoint.ts";
+import { LinkModels } from "../models/link-models.ts";
 import type { ModelCalls } from "../models/model.ts";
 import { answerControl, isControl } from "./control.ts";
 import { SandboxTracer } from "./trace.ts";
@@ -83,7 +84,7 @@ export interface Served extends AsyncDisposable {
 export async function serve(definition: EnvironmentDefinition, options: ServeOptions = {}): Promise<Served> {
   const environment = await compileEnvironment(definition, { name: options.name ?? "aenv-server", version: options.version ?? "0.1.0" });
   const link = options.acceptsPlatform === true ? new PlatformLink() : null;
-  const host = new Host(environment, failureLog(options.writeLog), link, options.models ?? null);
+  const host = new Host(environment, failureLog(options.writeLog), link, options.models ?? (link === null ? null : new LinkModels(link)));
   if (options.first !== null) await host.create({ environment_variables: ownVariables(), ...options.first, id: FIRST_INSTANCE });
   if (options.warmsUp === true) await warmUp((other) => serve(other, { first: null, port: 0, otlpUrl: "" }));
   const sandbox = new Sandbox(host, options);

@@ -1,10 +1,8 @@
-import { type ChatMessage, isObject, parseBoundedJson, ReadLimitExceeded, readBoundedText, type ToolDescriptor } from "@aenv/contract";
-import { chatDialect } from "../models/chat/dialect.ts";
-import type { Dialect, ModelApi } from "../models/dialect.ts";
+import type { ChatMessage, ToolDescriptor } from "@aenv/contract";
+import { readStream, readWhole } from "../models/answer.ts";
+import type { ModelApi } from "../models/dialect.ts";
+import { dialects } from "../models/dialects.ts";
 import { type ModelAnswer, type ModelHttp, RefusedByModel } from "../models/http.ts";
-import { messagesDialect } from "../models/messages/dialect.ts";
-import { responsesDialect } from "../models/responses/dialect.ts";
-import { serverSentEvents } from "../models/server-sent-events.ts";
 import { hasTokens, noTokens } from "../models/tokens.ts";
 import type { AgentMessage, Player, TurnAgent, TurnOptions } from "../player/agent.ts";
 import { ModelError } from "../player/failure.ts";
@@ -33,8 +31,6 @@ export interface Model {
 export interface TokenSupport {
   isRefused: boolean;
 }
-
-const dialects: Readonly<Record<ModelApi, Dialect>> = { chat: chatDialect, responses: responsesDialect, messages: messagesDialect };
 
 /** A model in the ordinary loop of tool calls. */
 export function modelAgent(model: Model, http: ModelHttp): TurnAgent {
@@ -107,47 +103,6 @@ class ModelPlayer implements Player {
   copy(seed: number): Player {
     return new ModelPlayer(this.#model, this.#http, this.#tools, seed, this.#hasAnswered);
   }
-}
-
-async function readWhole(body: ModelAnswer, dialect: Dialect): Promise<unknown> {
-  try {
-    // The body has its own limit.
-    return dialect.parse(await readBoundedText(body, { maxBytes: Number.POSITIVE_INFINITY }));
-  } catch (cause) {
-    if (cause instanceof ReadLimitExceeded) throw cause;
-    throw new ModelError("the model's answer is not JSON, or broke off", { retryable: true, cause });
-  }
-}
-
-/** More than the tokens of any answer. */
-const MAX_EVENTS = 500_000;
-
-async function readStream(body: ModelAnswer, dialect: Dialect): Promise<unknown> {
-  const stream = dialect.openStream();
-  let events = 0;
-  for await (const data of serverSentEvents(body)) {
-    if (++events > MAX_EVENTS) throw new ModelError(`the model's stream has more than ${MAX_EVENTS} events`, { retryable: false });
-    if (data === "[DONE]") break;
-    const event = parseEvent(data);
-    if (isObject(event.error) && event.type !== "error") {
-      throw new ModelError(`the model's stream ended with an error: ${String(event.error.message)}`, { retryable: true });
-    }
-    stream.add(event);
-  }
-  const { answer } = stream;
-  if (answer === null) throw new ModelError("the model's stream broke off before the answer was complete", { retryable: true });
-  return answer;
-}
-
-function parseEvent(data: string): Record<string, unknown> {
-  try {
-    const event: unknown = parseBoundedJson(data);
-    if (isObject(event)) return event;
-  } catch (error) {
-    if (error instanceof ReadLimitExceeded) throw error;
-    // Reported below, like any other event that is no object.
-  }
-  throw new ModelError(`the model's stream holds an event that is no JSON object: ${data.slice(0, 100)}`, { retryable: true });
 }
 
 function isTooLong(error: unknown): error is RefusedByModel {

@@ -1,4 +1,14 @@
-import { type ChatMessage, type Conversation, isObject, problemsOf, type ToolDescriptor, type Turn, toolDescriptor } from "@aenv/contract";
+import {
+  type ChatMessage,
+  type Conversation,
+  isObject,
+  problemsOf,
+  type ResponseFormat,
+  type ToolChoice,
+  type ToolDescriptor,
+  type Turn,
+  toolDescriptor,
+} from "@aenv/contract";
 import type * as z from "zod";
 import type { AgentMessage } from "../player/agent.ts";
 import { ModelError } from "../player/failure.ts";
@@ -20,6 +30,10 @@ export interface TurnRequest {
   readonly streams: boolean;
   /** Asks for token ids and log-probabilities. */
   readonly wantsTokens: boolean;
+  /** What the model should call; its own choice, if absent. */
+  readonly toolChoice?: ToolChoice | undefined;
+  /** The form of the answer, for APIs that have such a setting. */
+  readonly responseFormat?: ResponseFormat | undefined;
 }
 
 /** Puts the events of a stream together to the answer that would have come without one. */
@@ -28,6 +42,9 @@ export interface StreamReader {
   /** The whole answer; null if the stream broke off before its end. */
   readonly answer: unknown;
 }
+
+/** A message that a model wrote, with what its endpoint says about it. */
+export type ModelMessage = AgentMessage & { readonly turn: NonNullable<AgentMessage["turn"]> };
 
 /**
  * How a conversation is written for one API, and how its answer is read. What an API needs to see again unchanged, such as reasoning
@@ -40,7 +57,7 @@ export interface Dialect {
   body(request: TurnRequest): Record<string, unknown>;
   /** The JSON of an answer. Throws if it is none. */
   parse(text: string): unknown;
-  read(answer: unknown): AgentMessage;
+  read(answer: unknown): ModelMessage;
   /** The conversation and the tools that a request shows to the model; null if it cannot be read. */
   conversationOf(request: Readonly<Record<string, unknown>>): Conversation | null;
   openStream(): StreamReader;

@@ -1,6 +1,14 @@
 import type { LookupFunction } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { boundedChunks, messageOf, parseBoundedJson, parseRetryAfter, ReadLimitExceeded, TimedSignal } from "@aenv/contract";
+import {
+  boundedChunks,
+  isPlatformError,
+  messageOf,
+  parseBoundedJson,
+  parseRetryAfter,
+  ReadLimitExceeded,
+  TimedSignal,
+} from "@aenv/contract";
 import { Agent, buildConnector, request } from "undici";
 import { ModelError } from "../player/failure.ts";
 import { LimitReached } from "../player/limits.ts";
@@ -158,6 +166,8 @@ export function refusal(url: string, status: number, retryAfter: string | string
 /** What a failed exchange with an endpoint means. */
 export function failureOf(url: string, error: unknown): ModelError {
   if (error instanceof ModelError) return error;
+  // The lookup refuses an address.
+  if (isPlatformError(error, "model.failed")) return new ModelError(error.message, { retryable: error.retryable, cause: error });
   // Another attempt would read as much again.
   if (error instanceof ReadLimitExceeded) return new ModelError(`the answer of ${url} is not read: ${error.message}`, { retryable: false });
   return unreachable(url, error);

@@ -1,9 +1,13 @@
 import {
   type CreateInstanceRequest,
   type EgressPolicy,
+  type InstanceModels,
+  type InstanceModelsInput,
+  instanceModels,
   type Json,
   messageOf,
   parseDuration,
+  problemsOf,
   type SnapshotRecord,
   type SnapshotRef,
   snapshotRecord,
@@ -40,6 +44,8 @@ export interface InstanceOptions {
   readonly egress?: EgressPolicy;
   /** Variables whose values are secrets of the caller, by the secrets' names: `{ API_KEY: "my-key" }`. */
   readonly secrets?: Readonly<Record<string, string>>;
+  /** The models that the environment's code calls, by name, instead of those that it declares. Keys in it are kept in the server's memory only. */
+  readonly models?: InstanceModelsInput;
   /** Storages to mount into the sandbox, in the format of the server's engine. An engine without mounts answers with a warning. */
   readonly mountPoints?: readonly MountPoint[];
   /** A command that the sandbox runs instead of its image's. An engine that does not support it answers with a warning. */
@@ -102,6 +108,12 @@ export interface EnvironmentOptions extends AddressOptions, InstanceOptions {
 
 const MEBIBYTE = 1024 * 1024;
 
+function toWireModels(models: InstanceModelsInput): InstanceModels {
+  const parsed = instanceModels.safeParse(models);
+  if (parsed.success) return parsed.data;
+  throw new ValidationError(problemsOf(parsed.error, "models"));
+}
+
 /** The body of the control API's create request. */
 export function toCreateRequest(ref: string, options: EnvironmentOptions): CreateInstanceRequest {
   const { name, version } = splitRef(ref);
@@ -124,6 +136,7 @@ export function toCreateRequest(ref: string, options: EnvironmentOptions): Creat
     ...(options.snapshot !== undefined && { snapshot: toWireSnapshot(options.snapshot) }),
     ...(options.egress !== undefined && { egress: options.egress }),
     ...(options.secrets !== undefined && { secrets: { ...options.secrets } }),
+    ...(options.models !== undefined && { models: toWireModels(options.models) }),
     ...(options.mountPoints !== undefined && { mount_points: options.mountPoints.map((one) => ({ ...one })) }),
     ...(options.initCommand !== undefined && { init_command: options.initCommand }),
   };

@@ -302,7 +302,7 @@ export const serverConfig = z.strictObject({
     .array(z.string())
     .default([])
     .describe(
-      "model endpoints that rollouts may call: loopback, private, public, hosts, address ranges, beginnings of URLs; default: all three on loopback, else public",
+      "model endpoints that rollouts and the code of environments may call: loopback, private, public, hosts, address ranges, beginnings of URLs; default: all three on loopback, else public",
     ),
   rolloutResultsKept: duration.default("24h").describe("how long results of rollouts are kept"),
   rolloutRequestBytes: bytes.default(256 * 1024 ** 2).describe("most bytes of the requests of one owner's unfinished rollouts"),

@@ -10,6 +10,9 @@ import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import type { EnvironmentVersion, Hub } from "../hub/hub.ts";
 import { ownVariables } from "../hub/publishing/own-variables.ts";
+import type { HeldModels } from "../models/held-models.ts";
+import type { ModelPolicy } from "../models/model-policy.ts";
+import { type RequestedModels, requestedModels } from "../models/stored-model.ts";
 import { assertTemplateAllowed, isProgram } from "../slots/program.ts";
 import { mergeVariables, platformVariables } from "../slots/variables.ts";
 import type { ReadySnapshot } from "../snapshots/row.ts";
@@ -31,9 +34,17 @@ export interface CreationsOptions extends NewRowOptions {
   readonly quotas: Quotas;
   readonly secrets: Secrets;
   readonly snapshots: Snapshots;
+  readonly modelPolicy: Pick<ModelPolicy, "urlProblem">;
+  readonly heldModels: HeldModels;
   readonly now: () => Date;
   /** Whether an owner is an administrator; true for all if access is off. */
   readonly isAdministrator: (owner: string) => Promise<boolean>;
+}
+
+interface BeginOptions {
+  readonly platform?: Variables;
+  readonly stored?: ReadySnapshot | null;
+  readonly models?: RequestedModels | null;
 }
 
 export interface ReplicaSpec extends Pick<InstanceRow, "id" | "owner" | "environment"> {
@@ -66,9 +77,10 @@ export class Creations {
     if (stored !== null) assertSameCode(stored, environment.bundleDigest);
     await assertTemplateAllowed(environment, this.#options.engine, this.#options.isAdministrator);
     assertVariables(request.environment_variables ?? {}, environment);
-    const requested = newInstanceRow(environment, request, owner, now(), this.#options);
+    const models = requestedModels(environment, request, owner, this.#options.modelPolicy);
+    const requested = newInstanceRow(environment, request, owner, now(), this.#options, models);
     const fresh = stored === null ? requested : asContinued(requested, stored);
-    const begin = (row: InstanceRow) => this.#begin(environment, request, row, context.caller, { stored });
+    const begin = (row: InstanceRow) => this.#begin(environment, request, row, context.caller, { stored, models });
     if (context.idempotencyKey === undefined) return begin(fresh);
 
     const reserved = await idempotency.reserve(owner, context.idempotencyKey, request, [fresh.id]);
@@ -95,8 +107,9 @@ export class Creations {
     const environment = await hub.resolve(`${name}@${version}`, caller);
     assertVariables(variables, environment);
     await assertTemplateAllowed(environment, this.#options.engine, this.#options.isAdministrator);
-    const request = { environment_variables: { ...variables } };
-    const row = asReplica(newInstanceRow(environment, request, owner, now(), this.#options), id, service);
+    const request: CreateInstanceRequest = { environment_variables: { ...variables } };
+    const models = requestedModels(environment, request, owner, this.#options.modelPolicy);
+    const row = asReplica(newInstanceRow(environment, request, owner, now(), this.#options, models), id, service);
     await this.#begin(environment, request, row, caller, { platform: spec.platformVariables });
   }
 
@@ -105,9 +118,9 @@ export class Creations {
     request: CreateInstanceRequest,
     requested: InstanceRow,
     caller: Caller,
-    { platform = {}, stored = null }: { readonly platform?: Variables; readonly stored?: ReadySnapshot | null },
+    { platform = {}, stored = null, models = null }: BeginOptions,
   ): Promise<InstanceRow> {
-    const { quotas, secrets, snapshots, table, starter } = this.#options;
+    const { quotas, secrets, snapshots, table, starter, heldModels } = this.#options;
     // Only the sandbox gets the values: the row has none of them.
     const values = await secrets.resolve(environment, request, requested.owner);
     const secretVariables = [...new Set([...(requested.secretVariables ?? []), ...Object.keys(values)])];
@@ -119,6 +132,7 @@ export class Creations {
       ...(args.length > 0 && isProgram(environment) && { programArguments: args }),
     };
     quotas.admitCreate(row.owner);
+    if (row.heldModels !== undefined && models !== null) heldModels.put(row.heldModels, models.held, row.id);
     await table.insert(row, Math.min(quotas.instanceLimit(row.owner), caller.maxInstances ?? Number.MAX_SAFE_INTEGER));
     const initial = {
       id: row.id,
@@ -137,6 +151,7 @@ export class Creations {
       egress: row.egress?.agent,
       taskSandboxes: row.taskSandboxes,
       platformLink: row.platformLink,
+      models: row.models,
       ttl: row.ttl,
       labels: row.labels,
     };

@@ -209,6 +209,7 @@ export class Forks {
       egress: parent.egress?.agent,
       taskSandboxes: parent.taskSandboxes,
       platformLink: hasLink(parent),
+      models: parent.models,
       sandboxSnapshot,
       ttl: parent.ttl,
       labels: parent.labels,

@@ -11,6 +11,8 @@ import type { Caller } from "../access/access.ts";
 import type { Quotas } from "../access/quotas.ts";
 import { isInScope } from "../access/scopes.ts";
 import type { Hub } from "../hub/hub.ts";
+import type { HeldModels } from "../models/held-models.ts";
+import type { ModelPolicy } from "../models/model-policy.ts";
 import type { MemoryGate } from "../slots/memory-gate.ts";
 import type { Scheduler } from "../slots/scheduler.ts";
 import type { Slot } from "../slots/slot.ts";
@@ -47,6 +49,8 @@ export interface InstancesOptions extends NewRowOptions, Pick<InstanceTableOptio
   readonly freezeMeasureMs?: number;
   readonly memoryGate?: MemoryGate;
   readonly secrets: Secrets;
+  readonly modelPolicy: Pick<ModelPolicy, "urlProblem">;
+  readonly heldModels: HeldModels;
   /** Whether an owner is an administrator; true for all if access is off. */
   readonly isAdministrator: (owner: string) => Promise<boolean>;
   readonly snapshots: Snapshots;

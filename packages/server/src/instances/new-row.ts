@@ -12,6 +12,7 @@ import {
 import { describeCut, type SandboxEngine } from "@aenv/sandbox";
 import { imageOf } from "../hub/datasource.ts";
 import type { EnvironmentVersion } from "../hub/hub.ts";
+import type { RequestedModels } from "../models/stored-model.ts";
 import { isolationOf } from "../slots/isolation.ts";
 import { needsLink } from "../slots/platform-link.ts";
 import type { RuntimePolicy } from "../slots/runtimes.ts";
@@ -34,7 +35,7 @@ export interface NewRowOptions {
   readonly runtimes: RuntimePolicy;
 }
 
-/** The row of a requested instance. */
+/** The row of a requested instance. `models` are those of its environment and of the request. */
 export function newInstanceRow(
   environment: EnvironmentVersion,
   request: CreateInstanceRequest,
@@ -50,6 +51,7 @@ export function newInstanceRow(
     taskLimits: limits,
     runtimes,
   }: NewRowOptions,
+  models: RequestedModels | null = null,
 ): InstanceRow {
   const isShared = isolationOf(environment.config) === "shared";
   const runtime = () => runtimes.runtimeOf([environment.owner, owner], environment.config.deployConfig?.runtime);
@@ -106,7 +108,9 @@ export function newInstanceRow(
     ...(options !== undefined && { sandboxOptions: options }),
     ...(egress !== undefined && { egress }),
     ...(taskSandboxes !== undefined && { taskSandboxes }),
-    ...(needsLink(environment, { taskSandboxes }) && { platformLink: true }),
+    ...(needsLink(environment, { taskSandboxes, models: models?.stored }) && { platformLink: true }),
+    ...(models !== null && { models: models.stored }),
+    ...(models !== null && Object.keys(models.held).length > 0 && { heldModels: models.heldId }),
   };
 }
 

@@ -1,7 +1,12 @@
+import type { ModelCallAnswer } from "@aenv/contract";
 import { openProcessTable } from "@aenv/sandbox";
 import { GRACE_MS, type Lifecycle } from "../lifecycle/lifecycle.ts";
 import { Links } from "../link/links.ts";
 import { LinkRequests } from "../link/requests.ts";
+import type { CallModel } from "../models/endpoint.ts";
+import { HeldModels } from "../models/held-models.ts";
+import { InstanceModelEndpoints } from "../models/instance-models.ts";
+import { ModelRequests } from "../models/requests.ts";
 import { ownIdentity } from "../peers/own-identity.ts";
 import { type PeerRow, Peers } from "../peers/peers.ts";
 import { InitConnections } from "../sandboxes/init-connections.ts";
@@ -22,7 +27,7 @@ import { RunningCommands } from "./running-commands.ts";
 import { Targets } from "./targets.ts";
 
 export interface OpenInstancesOptions
-  extends Omit<InstancesOptions, "rows" | "idempotency" | "slots" | "tasks" | "engine" | "snapshots">,
+  extends Omit<InstancesOptions, "rows" | "idempotency" | "slots" | "tasks" | "engine" | "snapshots" | "heldModels">,
     Pick<MaintenanceOptions, "roundMs" | "onTakeOver" | "onFailure">,
     Pick<SlotsOptions, "engine" | "space" | "clients" | "pool" | "runtimes" | "maxHosts" | "startTimeoutMs"> {
   readonly store: Store;
@@ -39,6 +44,8 @@ export interface OpenInstancesOptions
   readonly commandsAtOnce: number;
   /** The folder of the hub's archives. */
   readonly blobs: string;
+  readonly callModel: CallModel;
+  readonly onModelCalled: (owner: string, answer: ModelCallAnswer | null) => void;
 }
 
 /** How long the gateway may use a row from memory while other servers can change it. */
@@ -88,8 +95,24 @@ export function openInstances(options: OpenInstancesOptions) {
     isOccupant: (hostId, id) => slots.isOccupant(hostId, id),
     secondOf: (hostId) => slots.secondOf(hostId),
   });
+  const heldModels = new HeldModels();
+  const models = new ModelRequests({
+    endpoints: new InstanceModelEndpoints({
+      policy: options.modelPolicy,
+      held: heldModels,
+      secret: (owner, name) => options.secrets.read(owner, name),
+    }),
+    call: options.callModel,
+    findInstance: async (hostId, id) => {
+      const row = slots.isOccupant(hostId, id) ? (await rows.find(id))?.value : undefined;
+      return row !== undefined && isLive(row) ? row : null;
+    },
+    begin: (row) => instances.uses.begin(row),
+    end: (row) => instances.uses.end(row),
+    onCalled: options.onModelCalled,
+  });
   const requests = new LinkRequests({
-    handlers: (tools) => tasks.requests.handlers(tools),
+    handlers: (tools) => ({ ...tasks.requests.handlers(tools), ...models.handlers(tools) }),
     idleMs: options.commandTimeoutMs,
     onFailure,
   });
@@ -120,6 +143,7 @@ export function openInstances(options: OpenInstancesOptions) {
     slots,
     snapshots,
     tasks: tasks.sandboxes,
+    heldModels,
     runningCommands: new RunningCommands({
       slots,
       tasks: tasks.sandboxes,
@@ -128,6 +152,7 @@ export function openInstances(options: OpenInstancesOptions) {
     }),
     onChange: (row, before) => {
       targets.note(row);
+      heldModels.note(row, isLive(row));
       options.onChange(row, before);
     },
     onRead: (row) => targets.noteRead(row),

@@ -7,6 +7,7 @@ import {
   type SandboxOptions,
   type StartedFrom,
 } from "@aenv/contract";
+import type { StoredModels } from "../models/stored-model.ts";
 import type { Slot } from "../slots/slot.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Indexes, Store } from "../stores/store.ts";
@@ -62,6 +63,10 @@ export interface InstanceRow {
   readonly egress?: InstanceEgress;
   /** The sandboxes that its code may open, also for forks; undefined if its environment declares none. */
   readonly taskSandboxes?: TaskSandboxPolicy;
+  /** The models that its code may call, by name, also for forks. */
+  readonly models?: StoredModels;
+  /** Set if some of them came with keys, which a server has in its memory under this id. */
+  readonly heldModels?: string;
   /** Its process is connected to the platform, also in forks: its code may send requests to it. */
   readonly platformLink?: boolean;
   /** Variables whose values are secrets, also in forks: files and memory of its sandbox may contain them. */

@@ -34,12 +34,13 @@ export class Secrets {
     for (const [variable, secret] of Object.entries({ ...wanted, ...given })) {
       const problem = variableProblem(variable, "", given[variable] === undefined ? "publisher" : "caller");
       if (problem !== null) throw new PlatformError("request.invalid", `secrets: ${problem}`);
-      values[variable] = await this.#read(owner, secret);
+      values[variable] = await this.read(owner, secret);
     }
     return values;
   }
 
-  async #read(owner: string, secret: string): Promise<string> {
+  /** The value of a secret of this owner. */
+  async read(owner: string, secret: string): Promise<string> {
     const folder = encodeURIComponent(owner).replace(/^\.+$/, "");
     const fail = (why: string, cause?: unknown) =>
       new PlatformError("request.invalid", `the secret '${secret}' of ${owner} ${why}`, cause === undefined ? {} : { cause });

@@ -1,3 +1,4 @@
+import type { ModelTurn } from "@aenv/contract";
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import { CallMetrics, type MetricValues, MS } from "./call-metrics.ts";
 import { ClusterMetrics, type ClusterSource } from "./cluster-metrics.ts";
@@ -37,6 +38,8 @@ export class Metrics {
   readonly #startMs: Histogram;
   readonly #ends: Counter;
   readonly #rollouts: Counter;
+  readonly #modelCalls: Counter;
+  readonly #modelTokens: Counter;
   readonly #cluster: ClusterMetrics | null;
 
   constructor(sources: MetricSources) {
@@ -69,6 +72,18 @@ export class Metrics {
       name: "aenv_rollouts_total",
       help: "Rollouts that are done, by outcome: scored, or the cause of being unscored",
       labelNames: ["outcome"],
+      registers,
+    });
+    this.#modelCalls = new Counter({
+      name: "aenv_model_calls_total",
+      help: "Calls of models by environments, by result: answered, or failed",
+      labelNames: ["result"],
+      registers,
+    });
+    this.#modelTokens = new Counter({
+      name: "aenv_model_tokens_total",
+      help: "Tokens of these calls, as the endpoints count them, by kind: prompt or completion",
+      labelNames: ["kind"],
       registers,
     });
     const { cluster } = sources;
@@ -133,6 +148,13 @@ export class Metrics {
 
   rolledOut(outcome: string): void {
     this.#rollouts.inc({ outcome });
+  }
+
+  /** A call of a model by an environment has ended; null without an answer. */
+  modelCalled(turn: Pick<ModelTurn, "prompt_tokens" | "completion_tokens"> | null): void {
+    this.#modelCalls.inc({ result: turn === null ? "failed" : "answered" });
+    this.#modelTokens.inc({ kind: "prompt" }, turn?.prompt_tokens ?? 0);
+    this.#modelTokens.inc({ kind: "completion" }, turn?.completion_tokens ?? 0);
   }
 
   ended(status: string): void {

@@ -1,5 +1,6 @@
 import { type EgressPolicy, type EpisodeTask, episodeTask, type SandboxGrant, type SandboxOptions, sandboxGrant } from "@aenv/contract";
 import { z } from "zod";
+import type { StoredModels } from "../models/stored-model.ts";
 import type { TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
 
 /** What an instance starts with in a sandbox. */
@@ -27,6 +28,8 @@ export interface InitialState {
   readonly taskSandboxes?: TaskSandboxPolicy | undefined;
   /** Whether its code sends requests to the platform, so that its process is connected before the instance is created. Not sent to the sandbox. */
   readonly platformLink?: boolean | undefined;
+  /** The models that its code may call, by name. The instance gets the names. */
+  readonly models?: StoredModels | undefined;
   /** Stored sandboxes of the parent of a fork. */
   readonly taskCopies?: SandboxGrant["copies"];
   /** What people and tools that look at its sandbox are shown. It is not sent to the instance. */
@@ -55,6 +58,7 @@ export function createBody(initial: InitialState): Record<string, unknown> {
     arguments: initial.arguments,
     ...(initial.task !== null && { task: initial.task }),
     ...(initial.taskSandboxes !== undefined && { sandboxes: grantOf(initial.taskSandboxes, initial.taskCopies) }),
+    ...(initial.models !== undefined && { modelNames: Object.keys(initial.models) }),
     ...(initial.snapshot !== undefined && { snapshot: initial.snapshot }),
   };
 }

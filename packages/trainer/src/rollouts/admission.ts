@@ -1,5 +1,5 @@
 import { PlatformError, type RolloutModel, type RolloutRequest } from "@aenv/contract";
-import type { ModelPolicy } from "./model-policy.ts";
+import type { ModelPolicy } from "@aenv/server/trainer-services";
 
 /** Sampling settings that change the distribution which log-probabilities are of, and the values that leave it unchanged. */
 const NEUTRAL: Readonly<Record<string, readonly unknown[]>> = {

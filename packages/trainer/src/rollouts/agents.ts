@@ -1,7 +1,7 @@
 import type { RolloutModel, RolloutRequest } from "@aenv/contract";
 import { ModelError, type ModelHttp, modelAgent, noopAgent, oracleAgent, randomAgent, scriptedAgent, type TurnAgent } from "@aenv/rollout";
+import type { ModelPolicy } from "@aenv/server/trainer-services";
 import { apiOf } from "./admission.ts";
-import type { ModelPolicy } from "./model-policy.ts";
 import { TokenSupports } from "./token-supports.ts";
 
 /** Makes the agents of rollouts. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { isPlatformError, newKey, type RolloutRequest, type Trajectory } from "@aenv/contract";
+import { type InstanceModels, isPlatformError, newKey, type RolloutRequest, type Trajectory } from "@aenv/contract";
 import { type EpisodeSpec, InstancePool, type Lease } from "@aenv/rollout";
 import { type Environment, SchedulerClient } from "@aenv/sdk";
 import type { Caller } from "@aenv/server/trainer-services";
@@ -18,6 +18,7 @@ export interface PoolSpec {
   readonly environment: string;
   readonly environmentDigest: string | null;
   readonly variables: Readonly<Record<string, string>>;
+  readonly models?: InstanceModels | undefined;
 }
 
 /** Instances are created with this label, so that those of a lost server can be found. */
@@ -44,8 +45,8 @@ export class InstancePools {
   hold(spec: PoolSpec, maxEpisodeMs: number): HeldPool {
     // Rounded up, so that rollouts with slightly different limits share their instances.
     const ttlMinutes = Math.ceil((USED_MS + maxEpisodeMs) / 600_000) * 10;
-    const { caller, environment, variables } = spec;
-    const key = JSON.stringify([caller.owner, caller.tokenId, environment, ttlMinutes, Object.entries(variables).sort()]);
+    const { caller, environment, variables, models } = spec;
+    const key = JSON.stringify([caller.owner, caller.tokenId, environment, ttlMinutes, Object.entries(variables).sort(), models]);
     const pool = this.#pools.get(key) ?? new SharedPool(spec, ttlMinutes, this.#options);
     this.#pools.set(key, pool);
     const isUnused = pool.hold();
@@ -86,7 +87,7 @@ class SharedPool {
   #holders = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ caller, environment, environmentDigest, variables }: PoolSpec, ttlMinutes: number, options: PoolsOptions) {
+  constructor({ caller, environment, environmentDigest, variables, models }: PoolSpec, ttlMinutes: number, options: PoolsOptions) {
     this.#caller = caller;
     this.#loopback = options.loopback;
     this.#access = options.loopback.as(caller);
@@ -101,6 +102,7 @@ class SharedPool {
         maxAnswerBytes,
         maxAnswerValues,
         variables,
+        ...(models !== undefined && { models }),
         maxRetries: 0,
         ttl: `${ttlMinutes}m`,
         labels: { [SERVER_LABEL]: options.serverId, [POOL_LABEL]: this.#id },

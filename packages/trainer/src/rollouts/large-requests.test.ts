@@ -1,9 +1,8 @@
 import { type RolloutRequest, rolloutRequest } from "@aenv/contract";
 import { ada, MemoryRows, MemoryStore, Scheduler } from "@aenv/server/testing";
-import type { Versioned } from "@aenv/server/trainer-services";
+import { defaultModels, ModelPolicy, type Versioned } from "@aenv/server/trainer-services";
 import { expect, it, onTestFinished } from "vitest";
 import { scored } from "./fixtures/scored.ts";
-import { defaultModels, ModelPolicy } from "./model-policy.ts";
 import { Rollouts, type RolloutsOptions } from "./rollouts.ts";
 import { keyOf, type RolloutRow, type RolloutWork, requestRows, rolloutRows } from "./row.ts";
 import { StoredResults } from "./stored-results.ts";

@@ -1,10 +1,9 @@
-import { isLoopback, parseDuration } from "@aenv/contract";
-import { ModelHttp } from "@aenv/rollout";
+import { parseDuration } from "@aenv/contract";
+import type { ModelHttp } from "@aenv/rollout";
 import type { TrainerServicesOptions } from "@aenv/server/trainer-services";
 import type { Loopback } from "../loopback/loopback.ts";
 import { RolloutAgents } from "./agents.ts";
 import { InstancePools } from "./instance-pools.ts";
-import { defaultModels, ModelPolicy } from "./model-policy.ts";
 import { RolloutPlayer } from "./player.ts";
 import { Rollouts } from "./rollouts.ts";
 import { requestRows, rolloutRows } from "./row.ts";
@@ -12,18 +11,29 @@ import { StoredResults } from "./stored-results.ts";
 
 export interface OpenRolloutsOptions extends Omit<TrainerServicesOptions, "lifecycle" | "delegates" | "quotas" | "ownUrls" | "logFailure"> {
   readonly loopback: Loopback;
+  readonly http: ModelHttp;
   readonly onFailure: (error: unknown) => void;
 }
 
-const MODEL_RETRIES = 3;
-const MODEL_TIMEOUT_MS = 10 * 60_000;
-
 /** Puts together what accepts and plays rollouts. */
 export function openRollouts(options: OpenRolloutsOptions): Rollouts {
-  const { config, store, hub, scheduler, loopback, peers, serverId, version, isAlone, access, ownPorts, now, onDone, onFailure } = options;
-  const entries = config.rolloutModels.length > 0 ? config.rolloutModels : defaultModels(!isLoopback(config.host));
-  const policy = new ModelPolicy(entries, ownPorts);
-  const http = new ModelHttp({ retries: MODEL_RETRIES, timeoutMs: MODEL_TIMEOUT_MS, lookup: policy.lookup });
+  const {
+    config,
+    store,
+    hub,
+    scheduler,
+    loopback,
+    peers,
+    serverId,
+    version,
+    isAlone,
+    access,
+    now,
+    onDone,
+    onFailure,
+    modelPolicy: policy,
+    http,
+  } = options;
   const pools = new InstancePools({ loopback, serverId });
   return new Rollouts({
     rows: rolloutRows(store),

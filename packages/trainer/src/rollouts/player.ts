@@ -39,7 +39,7 @@ export class RolloutPlayer {
     const { seconds } = limits;
     const deadlineMs = seconds === undefined ? DEFAULT_DEADLINE_MS : seconds * 1_000 + AROUND_MS;
     using pool = this.#options.pools.hold(
-      { caller: callerOf(row, work), environment, environmentDigest, variables: request.variables },
+      { caller: callerOf(row, work), environment, environmentDigest, variables: request.variables, models: request.models },
       deadlineMs,
     );
     using held = this.#capacities.hold(row.owner);

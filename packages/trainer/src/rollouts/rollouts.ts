@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { canonicalJson, type Outcome, PlatformError, type RolloutRequest, type RolloutsRequest } from "@aenv/contract";
 import { configDigestOf } from "@aenv/rollout";
-import type { Caller, Hub } from "@aenv/server/trainer-services";
+import type { Caller, Hub, ModelPolicy } from "@aenv/server/trainer-services";
 import { assertPlayable } from "./admission.ts";
 import { Breaks } from "./breaks.ts";
 import { inGroups } from "./in-groups.ts";
-import type { ModelPolicy } from "./model-policy.ts";
 import { RolloutTable, type RolloutTableOptions } from "./rollout-table.ts";
 import { keyOf, LARGE_REQUEST, maySee, placeRequest, type RolloutRow, type RolloutWork } from "./row.ts";
 import { MAX_REQUEST_BYTES } from "./sizes.ts";

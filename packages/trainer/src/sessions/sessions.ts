@@ -60,6 +60,7 @@ export class Sessions {
       labels: { session: id },
       seed,
       ...(request.variables !== undefined && { variables }),
+      ...(request.models !== undefined && { models: request.models }),
       ...(request.task && "id" in request.task && { task: request.task.id }),
     });
     try {

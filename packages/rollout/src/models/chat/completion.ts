@@ -1,8 +1,7 @@
 import { chatMessage, isObject, type WeightSpan, weightSpan } from "@aenv/contract";
 import * as z from "zod";
-import type { AgentMessage } from "../../player/agent.ts";
 import { ModelError } from "../../player/failure.ts";
-import { readAnswer, reported, tokenDetails } from "../dialect.ts";
+import { type ModelMessage, readAnswer, reported, tokenDetails } from "../dialect.ts";
 
 // Checked as a whole: a schema for each element would report a problem for each of a hundred thousand bad ones.
 const ids = z.custom<number[]>(
@@ -63,7 +62,7 @@ function partsOf(answer: unknown): unknown[] {
 }
 
 /** The message and the turn of a chat completion, whichever engine wrote it. */
-export function readCompletion(value: unknown): AgentMessage {
+export function readCompletion(value: unknown): ModelMessage {
   const answer = withFirstChoice(value);
   const checked = readAnswer(completion, answer, "a chat completion", partsOf(answer));
   const { id, model, choices, usage, metadata: about, sglext, prompt_token_ids: prompt } = checked;

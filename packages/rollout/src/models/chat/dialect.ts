@@ -1,4 +1,4 @@
-import { type Conversation, chatMessage, parseBoundedJson } from "@aenv/contract";
+import { type Conversation, chatMessage, parseBoundedJson, type ResponseFormat } from "@aenv/contract";
 import * as z from "zod";
 import { type Dialect, offeredTools, parametersOf, type TurnRequest, tokenLimit } from "../dialect.ts";
 import { readCompletion } from "./completion.ts";
@@ -23,7 +23,7 @@ export const chatDialect: Dialect = {
 };
 
 function body(request: TurnRequest): Record<string, unknown> {
-  const { model, messages, tools, seed, sampling, streams, wantsTokens } = request;
+  const { model, messages, tools, seed, sampling, streams, wantsTokens, toolChoice, responseFormat } = request;
   const limit = tokenLimit(request, "max_tokens");
   return {
     model,
@@ -34,12 +34,22 @@ function body(request: TurnRequest): Record<string, unknown> {
         function: { name: tool.name, description: tool.description ?? "", parameters: parametersOf(tool) },
       })),
     }),
+    ...(toolChoice !== undefined && {
+      tool_choice: typeof toolChoice === "string" ? toolChoice : { type: "function", function: { name: toolChoice.name } },
+    }),
+    ...(responseFormat !== undefined && { response_format: formatOf(responseFormat) }),
     ...(seed !== undefined && { seed }),
     ...sampling,
     ...(limit !== undefined && { max_tokens: limit }),
     ...(wantsTokens && TOKEN_FIELDS),
     ...(streams && { stream: true, stream_options: { include_usage: true } }),
   };
+}
+
+function formatOf(format: ResponseFormat): Record<string, unknown> {
+  if (format.type === "json_object") return format;
+  const { type, name, schema } = format;
+  return { type, json_schema: { name, schema, strict: true } };
 }
 
 function conversationOf({ messages, tools }: Readonly<Record<string, unknown>>): Conversation | null {

@@ -1,11 +1,11 @@
-import { type ChatMessage, type Conversation, isObject, parseBoundedJson, textOf } from "@aenv/contract";
+import { type ChatMessage, type Conversation, isObject, parseBoundedJson, type ToolChoice, textOf } from "@aenv/contract";
 import { parseArguments } from "@aenv/sdk/adapters";
 import * as z from "zod";
-import type { AgentMessage } from "../../player/agent.ts";
 import { withNotation } from "../../player/arguments.ts";
 import {
   chatContent,
   type Dialect,
+  type ModelMessage,
   offeredTools,
   parametersOf,
   readAnswer,
@@ -39,7 +39,7 @@ interface Turn {
 }
 
 function body(request: TurnRequest): Record<string, unknown> {
-  const { model, messages, tools, sampling, streams } = request;
+  const { model, messages, tools, sampling, streams, toolChoice, responseFormat } = request;
   const system = messages.filter(({ role }) => role === "system" || role === "developer").map(textOf);
   return {
     model,
@@ -48,10 +48,19 @@ function body(request: TurnRequest): Record<string, unknown> {
     ...(tools.length > 0 && {
       tools: tools.map((tool) => ({ name: tool.name, description: tool.description ?? "", input_schema: parametersOf(tool) })),
     }),
+    ...(toolChoice !== undefined && { tool_choice: choiceOf(toolChoice) }),
+    ...(responseFormat?.type === "json_schema" && {
+      output_config: { format: { type: "json_schema", schema: responseFormat.schema } },
+    }),
     ...sampling,
     max_tokens: tokenLimit(request, "max_tokens") ?? DEFAULT_MAX_TOKENS,
     ...(streams && { stream: true }),
   };
+}
+
+function choiceOf(choice: ToolChoice): Record<string, unknown> {
+  if (typeof choice !== "string") return { type: "tool", name: choice.name };
+  return { type: choice === "required" ? "any" : choice };
 }
 
 /** The conversation with user and assistant in turn, as the API demands: neighbours of one role become one message. */
@@ -104,7 +113,7 @@ function parse(text: string): unknown {
   return isObject(answer) && exact !== null ? { ...answer, content: exact.content } : answer;
 }
 
-function read(answer: unknown): AgentMessage {
+function read(answer: unknown): ModelMessage {
   const checked = readAnswer(message, answer, "a message", isObject(answer) ? [answer.content] : []);
   const { id, model, content, stop_reason, usage } = checked;
   return {

@@ -1,10 +1,10 @@
 import { type ChatMessage, type Conversation, isObject, parseBoundedJson, textOf } from "@aenv/contract";
 import * as z from "zod";
-import type { AgentMessage } from "../../player/agent.ts";
 import { ModelError } from "../../player/failure.ts";
 import {
   chatContent,
   type Dialect,
+  type ModelMessage,
   offeredTools,
   parametersOf,
   readAnswer,
@@ -31,7 +31,7 @@ export const responsesDialect: Dialect = {
 const ITEMS = "responses_output";
 
 function body(request: TurnRequest): Record<string, unknown> {
-  const { model, messages, tools, sampling, streams } = request;
+  const { model, messages, tools, sampling, streams, toolChoice, responseFormat } = request;
   const limit = tokenLimit(request, "max_output_tokens");
   return {
     model,
@@ -44,6 +44,12 @@ function body(request: TurnRequest): Record<string, unknown> {
         parameters: parametersOf(tool),
         strict: false,
       })),
+    }),
+    ...(toolChoice !== undefined && {
+      tool_choice: typeof toolChoice === "string" ? toolChoice : { type: "function", name: toolChoice.name },
+    }),
+    ...(responseFormat !== undefined && {
+      text: { format: responseFormat.type === "json_object" ? responseFormat : { ...responseFormat, strict: true } },
     }),
     store: false,
     include: ["reasoning.encrypted_content"],
@@ -84,7 +90,7 @@ const response = z.looseObject({
     .nullish(),
 });
 
-function read(answer: unknown): AgentMessage {
+function read(answer: unknown): ModelMessage {
   const checked = readAnswer(response, answer, "a response", isObject(answer) ? [answer.output] : []);
   const { id, model, temperature, top_p, max_output_tokens, status, error, incomplete_details: incomplete, output, usage } = checked;
   if (status === "failed")

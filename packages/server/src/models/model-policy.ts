@@ -2,7 +2,6 @@ import { lookup as systemLookup } from "node:dns";
 import { BlockList, isIP, isIPv4, type LookupFunction } from "node:net";
 import { networkInterfaces } from "node:os";
 import { isPublicAddress, PlatformError } from "@aenv/contract";
-import { ModelError } from "@aenv/rollout";
 
 /** What the operator allows, one entry each. */
 type Rule =
@@ -68,12 +67,11 @@ export class ModelPolicy {
       this.#resolve(host, { ...options, all: true }, (error, found) => {
         if (error !== null) return callback(error, "");
         if (found.some(({ address }) => this.#isOwnPort(port, address)))
-          return callback(new ModelError(`the model's endpoint ${host} is a port of this server itself`, { retryable: false }), "");
+          return callback(refused(`the model's endpoint ${host} is a port of this server itself`), "");
         const isTrusted = this.#rules.some((rule) => allowsHost(rule, host));
         const allowed = found.filter(({ address }) => (isTrusted ? !isForbidden(address) : this.#addressProblem(address) === null));
         const [first] = allowed;
-        if (first === undefined)
-          return callback(new ModelError(`the model's endpoint ${host} ${this.#refusalOf(found)}`, { retryable: false }), "");
+        if (first === undefined) return callback(refused(`the model's endpoint ${host} ${this.#refusalOf(found)}`), "");
         if (options.all === true) callback(null, allowed);
         else callback(null, first.address, first.family);
       });
@@ -180,6 +178,10 @@ function blocks(...ranges: readonly string[]): BlockList {
     list.addSubnet(address, Number(bits), isIPv4(address) ? "ipv4" : "ipv6");
   }
   return list;
+}
+
+function refused(message: string): PlatformError {
+  return new PlatformError("model.failed", message, { retryable: false });
 }
 
 function refusal(why: string): string {
