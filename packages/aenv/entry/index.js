@@ -34,6 +34,7 @@ export const {
   dataPath,
   decodePath,
   defineEnvironment,
+  describeMcpServer,
   encodePath,
   exactAnswer,
   fetchTransport,

@@ -13,6 +13,7 @@ export const {
   dataPath,
   decodePath,
   defineEnvironment,
+  describeMcpServer,
   encodePath,
   exactAnswer,
   findEntries,

@@ -87,7 +87,14 @@ export { Host, type InstanceSpec } from "./instances/host.ts";
 export type { Snapshot } from "./instances/snapshot.ts";
 export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load/load.ts";
 export type { Completion, CompletionRequest, ModelCalls, ModelHandle, TokenUsage } from "./models/model.ts";
-export { type McpCommandOptions, type McpOptions, type McpUrlOptions, mcpEnvironment } from "./mount/mcp-environment.ts";
+export {
+  describeMcpServer,
+  type McpCommandOptions,
+  type McpOffer,
+  type McpOptions,
+  type McpUrlOptions,
+  mcpEnvironment,
+} from "./mount/mcp-environment.ts";
 export type { McpCall, McpState } from "./mount/mounted.ts";
 export type { WorkspaceFiles } from "./mount/program.ts";
 export { type PinnedTools, pinTools } from "./mount/tool-list.ts";

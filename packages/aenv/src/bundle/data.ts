@@ -24,7 +24,10 @@ export function readData({ root, config, placeOf }: Project): TarEntry[] {
 function filesOf(root: string, pattern: string): string[] {
   const clean = pattern.replace(/^\.\//, "").replace(/\/+$/, "");
   const patterns = statSync(join(root, clean), { throwIfNoEntry: false })?.isDirectory() ? [`${clean}/**`] : [clean];
-  return globSync(patterns, { cwd: root, exclude: (name) => NEVER.has(name) })
+  // Installed packages are data only where a pattern names their folder.
+  const isInside = clean.split("/").includes("node_modules");
+  const isLeftOut = (name: string) => NEVER.has(name) && !(isInside && name === "node_modules");
+  return globSync(patterns, { cwd: root, exclude: isLeftOut })
     .filter((path) => statSync(join(root, path)).isFile())
     .map((path) => path.split(sep).join("/"));
 }

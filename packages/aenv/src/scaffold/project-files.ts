@@ -27,14 +27,7 @@ export const devDependencies = { "@types/node": "^24.19.2", typescript: "^7.0.2"
 
 /** The files of a new project by their path. */
 export function projectFiles(plan: Plan): Map<string, string | Uint8Array> {
-  const files = new Map<string, string | Uint8Array>([
-    ["config.json", toJson(configFor(plan))],
-    ["package.json", toJson(packageFor(plan))],
-    ["tsconfig.json", toJson(tsconfig)],
-    [".gitignore", "node_modules/\ndist/\nruns/\n"],
-  ]);
-  if (plan.tarball !== null) files.set(plan.tarball.name, plan.tarball.bytes);
-  if (plan.bringsNode) files.set(".npmrc", quietNpm);
+  const files = packageFiles(plan).set("config.json", toJson(configFor(plan)));
   for (const layer of templates[plan.template].layers) {
     const folder = join(ownFolder, "templates", layer);
     for (const path of listFiles(folder)) {
@@ -42,6 +35,18 @@ export function projectFiles(plan: Plan): Map<string, string | Uint8Array> {
     }
   }
   return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** What makes a folder a package that npm installs and editors understand. */
+export function packageFiles(plan: Omit<Plan, "template">): Map<string, string | Uint8Array> {
+  const files = new Map<string, string | Uint8Array>([
+    ["package.json", toJson(packageFor(plan))],
+    ["tsconfig.json", toJson(tsconfig)],
+    [".gitignore", "node_modules/\ndist/\nruns/\n"],
+  ]);
+  if (plan.tarball !== null) files.set(plan.tarball.name, plan.tarball.bytes);
+  if (plan.bringsNode) files.set(".npmrc", quietNpm);
+  return files;
 }
 
 /** Overwrites files of the same name and leaves all others unchanged. */
@@ -64,7 +69,7 @@ function configFor({ name, version, template }: Plan): EnvironmentConfig {
   return { name, version, description: templates[template].about, ...buildConfig, deployConfig: { isolation: "shared" } };
 }
 
-function packageFor({ name, version, bringsNode, tarball }: Plan): object {
+function packageFor({ name, version, bringsNode, tarball }: Omit<Plan, "template">): object {
   const own = ownPackage();
   return {
     name,

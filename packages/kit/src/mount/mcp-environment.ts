@@ -13,7 +13,7 @@ import { httpConnector, type McpState, Mounted, type ServerConnector } from "./m
 import type { ProgramOptions, ServerPlace } from "./program.ts";
 import { findSandboxPlace, openSandboxPlace } from "./sandbox-place.ts";
 import { StdioTransport } from "./stdio.ts";
-import type { PinnedTools } from "./tool-list.ts";
+import { type PinnedTools, pinTools } from "./tool-list.ts";
 
 /** What an environment of an MCP server may define beside the server's tools: everything but what the server decides. */
 type OwnParts = Pick<
@@ -206,9 +206,42 @@ async function healthOf(state: Mounted): Promise<HealthReport> {
   };
 }
 
+type PlaceContext = Pick<SetupContext, "variables" | "sandboxes" | "signal">;
+
+/** What a server offers, for a list that an environment is bound to. */
+export interface McpOffer {
+  readonly pinned: PinnedTools;
+  /** The names of its resources and prompts, sorted. */
+  readonly resources: readonly string[];
+  readonly prompts: readonly string[];
+}
+
+/** Starts a server as `mcpEnvironment` does, reads what it offers, and ends it. */
+export async function describeMcpServer(
+  options: McpCommandOptions | McpUrlOptions,
+  variables: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<McpOffer> {
+  const sandboxes = { isAvailable: false } as SetupContext["sandboxes"];
+  const connector = await connectorFor(options, { variables, sandboxes, signal }, false);
+  const startTimeoutMs = options.startTimeoutMs ?? TIMEOUT_MS;
+  const state = await Mounted.open({ connector, pinned: undefined, isStrict: false, restarts: false, startTimeoutMs }, signal);
+  const namesOf = async (capability: "resources" | "prompts", key: "uri" | "name") => {
+    if (state.capabilities[capability] === undefined) return [];
+    const { [capability]: list } = await state.request(`${capability}/list`, {}, { signal });
+    return (Array.isArray(list) ? list : []).map((one) => String((one as Record<string, unknown>)[key])).sort();
+  };
+  try {
+    const pinned = { ...pinTools(state.tools), server: state.server };
+    return { pinned, resources: await namesOf("resources", "uri"), prompts: await namesOf("prompts", "name") };
+  } finally {
+    await state.close();
+  }
+}
+
 async function connectorFor(
   options: McpCommandOptions | McpUrlOptions,
-  context: SetupContext,
+  context: PlaceContext,
   isRestored: boolean,
 ): Promise<ServerConnector> {
   if ("url" in options) {
@@ -228,7 +261,7 @@ async function connectorFor(
 }
 
 /** A sandbox where the platform has them, else a folder. */
-async function placeFor(program: ProgramOptions, context: SetupContext, isRestored: boolean): Promise<ServerPlace> {
+async function placeFor(program: ProgramOptions, context: PlaceContext, isRestored: boolean): Promise<ServerPlace> {
   if (!context.sandboxes.isAvailable) return openChildPlace(program);
   const copy = isRestored ? findSandboxPlace(program, context) : null;
   if (copy !== null) return copy;
@@ -241,7 +274,7 @@ async function placeFor(program: ProgramOptions, context: SetupContext, isRestor
   }
 }
 
-function expanded(values: Readonly<Record<string, string>>, { variables }: SetupContext): Record<string, string> {
+function expanded(values: Readonly<Record<string, string>>, { variables }: PlaceContext): Record<string, string> {
   const variable = (name: string) => {
     const value = variables[name] ?? process.env[name];
     if (value !== undefined) return value;

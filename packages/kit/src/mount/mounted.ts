@@ -57,6 +57,12 @@ interface Session {
   readonly peer: McpPeer;
   readonly transport: McpTransport;
   readonly capabilities: Readonly<Record<string, unknown>>;
+  readonly server: ServerInfo;
+}
+
+export interface ServerInfo {
+  readonly name: string;
+  readonly version: string;
 }
 
 const PROTOCOL_VERSION = "2025-11-25";
@@ -118,6 +124,11 @@ export class Mounted implements McpState {
     const { files } = this.#options.connector;
     if (files === null) throw new Error("a server that is reached by a URL has no working folder here");
     return files;
+  }
+
+  /** What the server says of itself. */
+  get server(): ServerInfo {
+    return this.#session?.server ?? { name: "", version: "" };
   }
 
   get capabilities(): Readonly<Record<string, unknown>> {
@@ -223,7 +234,9 @@ export class Mounted implements McpState {
       const version = String(answer.protocolVersion);
       if (!PROTOCOL_VERSIONS.has(version)) throw new Error(`it speaks the protocol version '${version.slice(0, 40)}'`);
       await peer.notify("notifications/initialized", {});
-      return { peer, transport, capabilities: isObject(answer.capabilities) ? answer.capabilities : {} };
+      const { name, version: release } = isObject(answer.serverInfo) ? answer.serverInfo : {};
+      const server = { name: nameIn(name), version: nameIn(release) };
+      return { peer, transport, capabilities: isObject(answer.capabilities) ? answer.capabilities : {}, server };
     } catch (error) {
       await transport.close();
       if (signal?.aborted) throw error;
@@ -252,6 +265,10 @@ const INITIALIZE = {
 };
 
 const LEVELS: ReadonlySet<string> = new Set(["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]);
+
+function nameIn(value: unknown): string {
+  return typeof value === "string" ? value.slice(0, 200) : "";
+}
 
 /** The parts of a result that agents get. A block that MCP does not know becomes text. */
 function toResult({ content, structuredContent, isError }: RpcMessage): CallToolResult {

@@ -12,7 +12,10 @@ const WORKSPACE = `${FOLDER}/workspace`;
 const NAME = "task";
 
 /** A sandbox of the episode for its servers: they reach neither this process nor its APIs. */
-export async function openSandboxPlace(options: ProgramOptions, { sandboxes, signal }: SetupContext): Promise<ServerPlace> {
+export async function openSandboxPlace(
+  options: ProgramOptions,
+  { sandboxes, signal }: Pick<SetupContext, "sandboxes" | "signal">,
+): Promise<ServerPlace> {
   const sandbox = await sandboxes.open({ name: NAME, signal, ...(options.image !== undefined && { image: options.image }) });
   await sandbox.files.mkdir(WORKSPACE);
   await sandbox.files.upload(FOLDER, archiveOf(options), { signal });
@@ -20,7 +23,7 @@ export async function openSandboxPlace(options: ProgramOptions, { sandboxes, sig
 }
 
 /** The copy of such a sandbox with which a fork begins; null if there is none. */
-export function findSandboxPlace(options: ProgramOptions, { sandboxes }: SetupContext): ServerPlace | null {
+export function findSandboxPlace(options: ProgramOptions, { sandboxes }: Pick<SetupContext, "sandboxes">): ServerPlace | null {
   const sandbox = sandboxes.find(NAME);
   return sandbox === null ? null : placeIn(sandbox, options);
 }
