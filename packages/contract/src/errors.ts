@@ -43,6 +43,7 @@ export const errorTable = {
   "instance.start_failed": { status: 502, retryable: true, meaning: "the instance could not be started" },
   "instance.start_timeout": { status: 504, retryable: true, meaning: "the instance did not become ready in time" },
   "instance.unsupported": { status: 501, retryable: false, meaning: "this environment or server does not support this operation" },
+  "role.not_found": { status: 404, retryable: false, meaning: "the environment has no role with this name" },
   "service.not_found": { status: 404, retryable: false, meaning: "no such service, or it belongs to another owner" },
   "service.exists": { status: 409, retryable: false, meaning: "a service with this name exists already" },
   "service.unavailable": { status: 503, retryable: true, meaning: "no replica of the service is running" },

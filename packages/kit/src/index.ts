@@ -62,6 +62,7 @@ export {
   type Reply,
   type RewardContext,
   type RewardDefinition,
+  type RoleDefinition,
   reward,
   type Schema,
   type SetupContext,

@@ -17,6 +17,7 @@ import { type Part, unknownOption } from "../definition/options.ts";
 import { keepsStateInModules } from "../definition/registry.ts";
 import { sourceOf } from "../definition/rubric-source.ts";
 import { locationOf } from "../definition/source-location.ts";
+import { type CompiledRoles, compileRoles, describeRoles, WAIT_TOOL, waitTool } from "./roles.ts";
 import { anyObject, type CompiledSchema, compileSchema } from "./schema.ts";
 import { type OutputShape, outputShape } from "./tool-result.ts";
 
@@ -54,6 +55,10 @@ export interface CompiledEnvironment {
   readonly version: string;
   readonly definition: EnvironmentDefinition;
   readonly tools: Toolset;
+  /** Null if an instance has one agent. */
+  readonly roles: CompiledRoles | null;
+  /** The tool that each role has besides its own; null without roles. */
+  readonly waitTool: CompiledTool | null;
   readonly rewards: readonly CompiledReward[];
   /** Endpoints by `METHOD /path`. */
   readonly endpoints: ReadonlyMap<string, CompiledEndpoint>;
@@ -94,19 +99,24 @@ async function compile(definition: EnvironmentDefinition, identity: Identity): P
   if (definition.healthAt !== undefined) assertKnownOptions("healthAt", definition.healthAt, "healthAt of the environment");
   checkSetupTimeout(definition);
   checkAgent(definition);
+  const roles = compileRoles(definition);
   const tools = await compileTools(withAgentTools(definition, definition.tools ?? []));
+  checkToolsOfRoles(definition, roles, tools);
   const rewards = await compileRewards(definition.rewards ?? []);
+  checkRewardRoles(rewards, roles);
   const functions = await compileFunctions(definition.functions ?? []);
   const endpoints = collectEndpoints(functions, rewards);
   return {
     ...identity,
     definition,
     tools,
+    roles,
+    waitTool: roles === null ? null : ((await compileTools([waitTool])).get(WAIT_TOOL) ?? null),
     rewards,
     endpoints,
     healthKeys: healthKeysOf(definition, endpoints),
     catalogue: catalogueOf(functions, rewards, definition),
-    abilities: abilitiesOf(definition, rewards, functions),
+    abilities: { ...abilitiesOf(definition, rewards, functions), ...(roles !== null && { roles: describeRoles(roles) }) },
     keepsStateInModules: keepsStateInModules(definition),
     recordsPath: recordsPath(rewards),
   };
@@ -153,6 +163,30 @@ export async function compileTools(definitions: readonly ToolDefinition[]): Prom
     tools.set(definition.name, { definition, input, output, descriptor: describeTool(definition, input, output), mirrorsArguments });
   }
   return tools;
+}
+
+/** Tools that were compiled for an environment with roles must leave the name of the platform's tool free. */
+export function checkToolsOfRoles({ resolve }: EnvironmentDefinition, roles: CompiledRoles | null, tools: Toolset): void {
+  if (roles === null) return;
+  const taken = tools.get(WAIT_TOOL);
+  if (taken !== undefined) throw invalid(taken.definition, `tool '${WAIT_TOOL}': every role has a tool of this name; choose another`);
+  if (resolve === undefined) return;
+  for (const { definition, output } of tools.values())
+    if (output !== null && definition.outOfTurn !== true)
+      throw invalid(
+        definition,
+        `tool '${definition.name}': with 'resolve' it returns an action, which waits for others; remove its output`,
+      );
+}
+
+function checkRewardRoles(rewards: readonly CompiledReward[], roles: CompiledRoles | null): void {
+  for (const { definition } of rewards) {
+    const { role, name } = definition;
+    if (role === undefined) continue;
+    if (roles === null) throw invalid(definition, `reward '${name}': it is for a role, but the environment has no roles`);
+    if (role !== null && !roles.names.includes(role))
+      throw invalid(definition, `reward '${name}': there is no role '${role}'; the roles are ${roles.names.join(", ")}`);
+  }
 }
 
 function describeTool(definition: ToolDefinition, input: CompiledSchema, output: OutputShape | null): ToolDescriptor {

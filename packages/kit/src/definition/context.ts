@@ -32,6 +32,8 @@ export interface SetupContext extends EpisodeContext {
 
 export interface CallContext<State> extends EpisodeContext {
   readonly state: State;
+  /** The role whose agent calls; null in environments without roles, and in calls of the trainer that are for no role. */
+  readonly role: string | null;
   /** Fires when the client cancels, the timeout is over, or the server shuts down. */
   readonly signal: AbortSignal;
   /** Sends a log message to the agent's client. */

@@ -1,4 +1,4 @@
-import type { ChatMessage, JsonObject, JsonSchema, OracleAction, Task } from "@aenv/contract";
+import type { ChatMessage, ForfeitReason, JsonObject, JsonSchema, OracleAction, Task } from "@aenv/contract";
 import type { AgentPart, AgentSkill } from "./agent.ts";
 import type { CallContext, EpisodeContext, SetupContext } from "./context.ts";
 import { rememberLocation } from "./source-location.ts";
@@ -35,6 +35,9 @@ export interface ToolDefinition<State = unknown, Input = unknown> {
   /** Hints for clients, as in MCP: `readOnlyHint`, `destructiveHint`, … */
   readonly annotations?: Readonly<Record<string, unknown>>;
   readonly timeoutMs?: number;
+  /** With roles: may also be called when it is not the role's turn, for tools that only read. */
+  readonly outOfTurn?: boolean;
+  /** With roles and `resolve`, it checks the action and returns it, as plain data; `resolve` then changes the state. */
   run(input: Parsed<Input>, context: ToolContext<State>): unknown;
 }
 
@@ -66,6 +69,11 @@ export interface RewardDefinition<State = unknown, Input = unknown> {
   readonly sandbox?: "fresh";
   /** Has the episode's path recorded, and gives it to `score` as `path`. A snapshot and a fork keep it. */
   readonly path?: true;
+  /**
+   * With roles: the role that it is for. Null: the reward of the whole episode, and of each role that has none of its own. Each role has
+   * one, if not given.
+   */
+  readonly role?: string | null;
   score(context: RewardContext<State, Input>): unknown;
 }
 
@@ -96,16 +104,30 @@ export interface PathCall {
   readonly arguments: Readonly<Record<string, unknown>>;
   /** Whether the agent got an error. True as long as the call runs. */
   readonly isError: boolean;
+  /** Whose agent called; absent without roles. */
+  readonly role?: string;
 }
 
 /** What the agent said without calling a tool. */
 export interface PathWords {
   readonly say: string;
+  /** Whose agent said it; absent without roles. */
+  readonly role?: string;
 }
 
-/** A new episode, as `observe` gets it. */
+/** One of the roles in which several agents act on an instance. */
+export interface RoleDefinition {
+  readonly description?: string;
+  /** How long a turn of it may take. The first one begins with the first call of any role. */
+  readonly turnTimeoutMs?: number;
+  /** So many of its calls in its turns may fail. */
+  readonly maxInvalidMoves?: number;
+}
+
+/** A new episode, as `observe` gets it; with roles also a later state, as one of them sees it. */
 export interface ObserveContext<State> extends SetupContext {
   readonly state: State;
+  readonly role: string | null;
 }
 
 /** What the other side says to an agent that speaks: its messages, if any, and whether the episode is over. */
@@ -123,6 +145,8 @@ export type Status = boolean | { readonly done: boolean; readonly reason?: strin
 /** The state of an episode between two calls. */
 export interface StateContext<State> extends EpisodeContext {
   readonly state: State;
+  /** The role that the answer is for; null without roles, and where the answer is for all. */
+  readonly role: string | null;
 }
 
 export interface HealthReport {
@@ -189,12 +213,31 @@ export interface EnvironmentDefinition<State = unknown> {
    * listed tasks are played.
    */
   inlineTask?(given: JsonObject, context: TasksContext): MaybePromise<Task>;
+  /**
+   * The roles in which several agents act on one instance, by name. Each gets a link, tools, a view and a reward of its own. Without roles,
+   * an instance has one agent.
+   */
+  readonly roles?: Readonly<Record<string, RoleDefinition>>;
+  /** The roles that may act now: none if the episode is over, several to act at once. All of them always, if not given. */
+  turnOf?(context: StateContext<State>): readonly string[];
+  /**
+   * Called when all roles whose turn it is have acted, with the action of each; changes the state. With it, tools change nothing: an
+   * action waits for those of the others.
+   */
+  resolve?(actions: Readonly<Record<string, unknown>>, state: State, context: StateContext<State>): MaybePromise<void>;
+  /**
+   * Changes the state as it is after a role has given up: its agent exceeded its time or its invalid moves, or has left. If not given, that
+   * role is unscored.
+   */
+  forfeit?(state: State, role: string, reason: ForfeitReason): MaybePromise<void>;
+  /** Whether other roles are scored when one has given up and there is no `forfeit`; false by default. */
+  readonly scoresOthers?: boolean;
   readonly tools?: readonly ToolDefinition<State>[];
   /**
-   * The tools of one episode, if episodes differ in their tools; `tools` then describes the environment as a whole. Called when an
+   * The tools of one episode, or of a role in it, if they differ; `tools` then describes the environment as a whole. Called when an
    * episode begins. A list is compiled once: return the same array for the same tools.
    */
-  toolsOf?(state: State): readonly ToolDefinition<State>[];
+  toolsOf?(state: State, role: string | null): readonly ToolDefinition<State>[];
   /** Resources and prompts of MCP, for an environment that has some. */
   mcp?(state: State): McpSurface;
   readonly rewards?: readonly RewardDefinition<State>[];
@@ -233,8 +276,17 @@ export interface EnvironmentSource<
   readonly tasks?: () => MaybePromise<readonly Task[]>;
   readonly tasksOf?: (context: TasksContext) => MaybePromise<readonly Task[]>;
   readonly inlineTask?: (given: JsonObject, context: TasksContext) => MaybePromise<Task>;
+  readonly roles?: Readonly<Record<string, RoleDefinition>>;
+  readonly turnOf?: (context: StateContext<NoInfer<State>>) => readonly string[];
+  readonly resolve?: (
+    actions: Readonly<Record<string, unknown>>,
+    state: NoInfer<State>,
+    context: StateContext<NoInfer<State>>,
+  ) => MaybePromise<void>;
+  readonly forfeit?: (state: NoInfer<State>, role: string, reason: ForfeitReason) => MaybePromise<void>;
+  readonly scoresOthers?: boolean;
   readonly tools?: { readonly [K in keyof Inputs]: ToolDefinition<NoInfer<State>, Inputs[K]> };
-  readonly toolsOf?: (state: NoInfer<State>) => readonly ToolDefinition<NoInfer<State>>[];
+  readonly toolsOf?: (state: NoInfer<State>, role: string | null) => readonly ToolDefinition<NoInfer<State>>[];
   readonly mcp?: (state: NoInfer<State>) => McpSurface;
   readonly rewards?: { readonly [K in keyof RewardInputs]: RewardDefinition<NoInfer<State>, RewardInputs[K]> };
   readonly functions?: { readonly [K in keyof FunctionInputs]: FunctionDefinition<NoInfer<State>, FunctionInputs[K]> };

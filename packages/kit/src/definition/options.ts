@@ -1,5 +1,12 @@
 import { nearestName } from "@aenv/contract";
-import type { EnvironmentDefinition, FunctionDefinition, HealthEndpoint, RewardDefinition, ToolDefinition } from "./definition.ts";
+import type {
+  EnvironmentDefinition,
+  FunctionDefinition,
+  HealthEndpoint,
+  RewardDefinition,
+  RoleDefinition,
+  ToolDefinition,
+} from "./definition.ts";
 
 /** The options of each part of a definition. An option of the types that is missing here fails the type check. */
 const keys = {
@@ -21,6 +28,11 @@ const keys = {
     tasks: true,
     tasksOf: true,
     inlineTask: true,
+    roles: true,
+    turnOf: true,
+    resolve: true,
+    forfeit: true,
+    scoresOthers: true,
     tools: true,
     toolsOf: true,
     mcp: true,
@@ -41,6 +53,7 @@ const keys = {
     hidden: true,
     annotations: true,
     timeoutMs: true,
+    outOfTurn: true,
     run: true,
   } satisfies Record<keyof ToolDefinition, true>,
   function: {
@@ -62,8 +75,10 @@ const keys = {
     timeoutMs: true,
     sandbox: true,
     path: true,
+    role: true,
     score: true,
   } satisfies Record<keyof RewardDefinition, true>,
+  role: { description: true, turnTimeoutMs: true, maxInvalidMoves: true } satisfies Record<keyof RoleDefinition, true>,
   healthAt: { name: true, description: true, endpoint: true, method: true } satisfies Record<keyof HealthEndpoint, true>,
 } as const;
 

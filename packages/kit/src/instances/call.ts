@@ -7,6 +7,8 @@ export interface CallHooks {
   readonly controller: AbortController;
   readonly log: Log;
   readonly progress: (done: number, total?: number, message?: string) => void;
+  /** The role whose agent calls; absent without roles. */
+  readonly role?: string | null;
   /** The arguments as the JSON text that the client sent, if the API kept it. */
   readonly inputText?: () => string;
 }

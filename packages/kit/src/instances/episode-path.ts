@@ -1,4 +1,4 @@
-import { type CallToolResult, isObject, PlatformError, parseBoundedJson } from "@aenv/contract";
+import { type CallToolResult, isObject, PlatformError, parseBoundedJson, roleName } from "@aenv/contract";
 import * as z from "zod";
 import { toolFailure } from "../compile/tool-result.ts";
 import type { PathStep } from "../definition/definition.ts";
@@ -13,12 +13,17 @@ export interface PathLimits {
 const LIMITS: PathLimits = { maxSteps: 10_000, maxCharacters: 16 * 1_024 ** 2 };
 
 /** Arguments are kept as text: the code of a tool may change the object that it gets. */
-type Stored = { readonly tool: string; readonly text: string; isError: boolean } | { readonly say: string };
+type Stored = ({ readonly tool: string; readonly text: string; isError: boolean } | { readonly say: string }) & OfRole;
+
+/** Absent without roles. */
+interface OfRole {
+  readonly role?: string;
+}
 
 const storedPath = z.array(
   z.union([
-    z.strictObject({ tool: z.string(), arguments: z.record(z.string(), z.unknown()), isError: z.boolean() }),
-    z.strictObject({ say: z.string() }),
+    z.strictObject({ tool: z.string(), arguments: z.record(z.string(), z.unknown()), isError: z.boolean(), role: roleName.optional() }),
+    z.strictObject({ say: z.string(), role: roleName.optional() }),
   ]),
 );
 
@@ -40,17 +45,22 @@ export class EpisodePath {
     if (!success)
       throw new PlatformError("snapshot.invalid", "this snapshot cannot be restored: its path is not a list of calls and words");
     for (const step of data) {
-      if ("say" in step) path.say(step.say);
-      else path.#add({ tool: step.tool, text: JSON.stringify(step.arguments), isError: step.isError });
+      if ("say" in step) path.say(step.say, step.role ?? null);
+      else path.#add({ tool: step.tool, text: JSON.stringify(step.arguments), isError: step.isError, ...ofRole(step.role) });
     }
     return path;
   }
 
   /** Runs a call and records it. A call beyond the limit does not run, so that the path stays complete. */
-  call(tool: string, text: string, run: () => CallToolResult | Promise<CallToolResult>): CallToolResult | Promise<CallToolResult> {
+  call(
+    tool: string,
+    text: string,
+    run: () => CallToolResult | Promise<CallToolResult>,
+    role: string | null = null,
+  ): CallToolResult | Promise<CallToolResult> {
     if (!this.#hasRoomFor(text)) return toolFailure(`not run: ${this.#limitReached()}`);
     // Until a call has succeeded it counts as failed, also in a copy that is made meanwhile.
-    const step = { tool, text, isError: true };
+    const step = { tool, text, isError: true, ...ofRole(role) };
     this.#add(step);
     const finish = (result: CallToolResult) => {
       step.isError = result.isError === true;
@@ -60,14 +70,16 @@ export class EpisodePath {
     return isPromise(result) ? (result as Promise<CallToolResult>).then(finish) : finish(result);
   }
 
-  say(text: string): void {
+  say(text: string, role: string | null = null): void {
     if (!this.#hasRoomFor(text)) throw new PlatformError("episode.failed", this.#limitReached());
-    this.#add({ say: text });
+    this.#add({ say: text, ...ofRole(role) });
   }
 
   read(): PathStep[] {
     return this.#steps.map((step) =>
-      "say" in step ? { say: step.say } : { tool: step.tool, arguments: argumentsIn(step.text), isError: step.isError },
+      "say" in step
+        ? { say: step.say, ...ofRole(step.role) }
+        : { tool: step.tool, arguments: argumentsIn(step.text), isError: step.isError, ...ofRole(step.role) },
     );
   }
 
@@ -84,6 +96,10 @@ export class EpisodePath {
     const { maxSteps, maxCharacters } = this.#limits;
     return `this episode has reached its limit of ${maxSteps} calls, or of ${maxCharacters} characters in them`;
   }
+}
+
+function ofRole(role: string | null | undefined): OfRole {
+  return role == null ? {} : { role };
 }
 
 function textOf(step: Stored): string {

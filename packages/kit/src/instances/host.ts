@@ -227,6 +227,7 @@ export function toRecord(instance: Instance, ip: string): InstanceRecord {
     ip,
     ttl: "",
     owner: "",
+    ...(instance.roles !== null && { roles: instance.roles }),
   };
 }
 

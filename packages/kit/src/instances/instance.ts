@@ -13,7 +13,7 @@ import { CONVERSATIONS, type ConversationContext } from "../agent/tools.ts";
 import type { CompiledTool, Toolset } from "../compile/environment.ts";
 import { type Checked, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
-import type { EpisodeContext, HealthReport } from "../definition/definition.ts";
+import type { EpisodeContext, HealthReport, StateContext } from "../definition/definition.ts";
 import { EpisodeModels } from "../models/episode-models.ts";
 import { EpisodeSandboxes, type StoredCopies } from "../sandboxes/episode-sandboxes.ts";
 import { isPlatformFault } from "../sandboxes/faults.ts";
@@ -25,6 +25,7 @@ import { Endpoints } from "./endpoints.ts";
 import { statusFrom } from "./episode-parts.ts";
 import { EpisodePath } from "./episode-path.ts";
 import { defaultHealth, runHealthCheck } from "./health.ts";
+import { RolePlay } from "./role-play.ts";
 import { RunningCalls } from "./running-calls.ts";
 import {
   type EpisodeScope,
@@ -37,6 +38,7 @@ import {
   tearDown,
 } from "./setup.ts";
 import { type Snapshot, writeSnapshot } from "./snapshot.ts";
+import type { ToolSurface } from "./tool-surface.ts";
 
 /** The inputs of an episode, without the id of its instance. */
 export interface EpisodeSpec {
@@ -61,8 +63,14 @@ export interface InstanceRights {
   readonly modelNames?: readonly string[] | undefined;
 }
 
+/** Makes the result of a call of what its tool returned. */
+type Finish = (value: unknown) => CallToolResult;
+
+const ONLY_ROLES = "this environment has roles, and only their agents have tools: each uses the link of its own role";
+
 /** One running environment: an episode's state, and the calls on it. */
-export class Instance {
+export class Instance implements ToolSurface {
+  readonly role = null;
   #id: string;
   readonly createdAt = new Date();
   readonly #host: HostContext;
@@ -81,6 +89,8 @@ export class Instance {
   readonly #calls = new RunningCalls();
   #authorEpisode: AuthorEpisode | undefined;
   #endpoints: Endpoints | undefined;
+  /** Null without roles. */
+  readonly #play: RolePlay | null;
   readonly #changes = new Changes();
   #isClosed = false;
 
@@ -88,7 +98,7 @@ export class Instance {
     host: HostContext,
     { context, sandboxes, models, path }: EpisodeScope,
     rights: InstanceRights,
-    { state, tools }: EpisodeStart,
+    { state, tools, roleTools, turns }: EpisodeStart,
     snapshot: unknown,
   ) {
     this.#host = host;
@@ -102,6 +112,24 @@ export class Instance {
     this.#state = state;
     this.#tools = tools;
     this.#observationsOnly = isOfObservations(snapshot);
+    const { environment } = host;
+    this.#play =
+      environment.roles === null
+        ? null
+        : new RolePlay(
+            {
+              environment,
+              roles: environment.roles,
+              calls: this.#calls,
+              instanceId: () => this.#id,
+              state: (role) => this.#stateContext(role),
+              view: (role, hooks) => this.authorEpisode.view(role, hooks),
+              runTool: (tool, args, hooks, finish) => this.#checkAndRun(tool, args, hooks, finish),
+              logFailure: (what, error, controller) => this.#logFailure(what, error, controller),
+            },
+            roleTools,
+            turns,
+          );
   }
 
   get id(): string {
@@ -137,9 +165,27 @@ export class Instance {
     return this.#episode;
   }
 
-  /** The same object until an episode with other tools begins. */
+  /** The same object until an episode with other tools begins. Empty with roles: tools then belong to roles. */
   get tools(): Toolset {
     return this.#tools;
+  }
+
+  /** The names of its roles, in order; null if it has none. */
+  get roles(): readonly string[] | null {
+    return this.#host.environment.roles?.names ?? null;
+  }
+
+  /** The turns of its roles; an error without roles. */
+  get play(): RolePlay {
+    if (this.#play !== null) return this.#play;
+    throw new PlatformError("role.not_found", `environment '${this.#host.environment.name}' has no roles`);
+  }
+
+  /** The role that a request is for: one of its own, or null if there are none. */
+  roleFor(role: string | null | undefined): string | null {
+    if (role != null) return this.play.surfaceOf(role).role;
+    if (this.roles === null) return null;
+    throw new PlatformError("request.invalid", `the environment has the roles ${this.roles.join(", ")}; say for which of them, in 'role'`);
   }
 
   get callsInFlight(): number {
@@ -157,8 +203,9 @@ export class Instance {
       environment: this.#host.environment,
       calls: this.#calls,
       path: () => this.#path,
-      state: () => this.#stateContext(),
+      state: (role) => this.#stateContext(role),
       context: (hooks) => this.#context(hooks, {}),
+      play: this.#play,
       takeSnapshot: (signal) => this.#takeSnapshot(signal),
       logFailure: (what, error, controller) => this.#logFailure(what, error, controller),
     });
@@ -189,6 +236,7 @@ export class Instance {
       path: () => this.#path,
       modelFailure: () => this.#conversations?.modelFailure ?? null,
       context: (hooks, input) => this.#context(hooks, input),
+      play: this.#play,
       logFailure: (what, error, controller) => this.#logFailure(what, error, controller),
     });
     return this.#endpoints;
@@ -196,34 +244,47 @@ export class Instance {
 
   /** Runs a tool. A failure of its code becomes a result with `isError`; only a failure of the platform is thrown. */
   callTool(tool: CompiledTool, args: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
+    if (this.#play !== null) return toolFailure(ONLY_ROLES);
+    return this.#checkAndRun(tool, args, hooks);
+  }
+
+  #checkAndRun(tool: CompiledTool, args: unknown, hooks: CallHooks, finish?: Finish): CallToolResult | Promise<CallToolResult> {
     try {
       const checked = check(tool.input, args ?? {});
-      if (!(checked instanceof Promise)) return this.#runIfValid(tool, checked, hooks);
-      return checked.then((done) => this.#runIfValid(tool, done, hooks)).catch((error: unknown) => this.#toolFailed(tool, error, hooks));
+      if (!(checked instanceof Promise)) return this.#runIfValid(tool, checked, hooks, finish);
+      return checked
+        .then((done) => this.#runIfValid(tool, done, hooks, finish))
+        .catch((error: unknown) => this.#toolFailed(tool, error, hooks));
     } catch (error) {
       return this.#toolFailed(tool, error, hooks);
     }
   }
 
-  #runIfValid(tool: CompiledTool, checked: Checked, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
-    if (checked.ok) return this.runTool(tool, checked.value, hooks);
+  #runIfValid(tool: CompiledTool, checked: Checked, hooks: CallHooks, finish?: Finish): CallToolResult | Promise<CallToolResult> {
+    if (checked.ok) return this.#record(tool, checked.value, hooks, finish);
     return toolFailure(`Input validation error: Invalid arguments for tool ${tool.definition.name}: ${checked.problem}`);
   }
 
   /** Like `callTool`, for arguments that the tool's schema has already accepted. */
   runTool(tool: CompiledTool, input: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
-    if (this.#path === null) return this.#run(tool, input, hooks);
-    const text = hooks.inputText?.() ?? JSON.stringify(input);
-    return this.#path.call(tool.definition.name, text, () => this.#run(tool, input, hooks));
+    if (this.#play !== null) return toolFailure(ONLY_ROLES);
+    return this.#record(tool, input, hooks);
   }
 
-  #run(tool: CompiledTool, input: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
+  #record(tool: CompiledTool, input: unknown, hooks: CallHooks, finish?: Finish): CallToolResult | Promise<CallToolResult> {
+    if (this.#path === null) return this.#run(tool, input, hooks, finish);
+    const text = hooks.inputText?.() ?? JSON.stringify(input);
+    return this.#path.call(tool.definition.name, text, () => this.#run(tool, input, hooks, finish), hooks.role ?? null);
+  }
+
+  /** `finish` makes the result of what the tool returned; by default, it is what the agent sees. */
+  #run(tool: CompiledTool, input: unknown, hooks: CallHooks, finish?: Finish): CallToolResult | Promise<CallToolResult> {
     const { name, timeoutMs } = tool.definition;
+    const toResult = finish ?? ((done: unknown) => toToolResult(this.#shown(done, hooks.role ?? null), tool.output, name));
     try {
       const run = () => tool.definition.run(input as never, this.#context(hooks, input));
       const value = this.#calls.run(run, hooks.controller, timeoutMs, `tool '${name}'`);
-      const finish = (done: unknown) => toToolResult(this.#shown(done), tool.output, name);
-      const result = isPromise(value) ? value.then(finish) : finish(value);
+      const result = isPromise(value) ? value.then(toResult) : toResult(value);
       if (!isPromise(result)) return this.#withStatus(result, hooks);
       return result.catch((error: unknown) => this.#toolFailed(tool, error, hooks)).then((done) => this.#withStatus(done, hooks));
     } catch (error) {
@@ -232,9 +293,9 @@ export class Instance {
   }
 
   /** What the agent sees of a tool's result. */
-  #shown(result: unknown): unknown {
+  #shown(result: unknown, role: string | null): unknown {
     const { observation } = this.#host.environment.definition;
-    return this.#observationsOnly && observation !== undefined ? observation(result, this.#stateContext()) : result;
+    return this.#observationsOnly && observation !== undefined ? observation(result, this.#stateContext(role)) : result;
   }
 
   /** The agent gets the message; the stack goes to the log. */
@@ -249,14 +310,15 @@ export class Instance {
     if (controller?.signal.aborted !== true) this.#host.log(`${what} of instance '${this.id}'`, error);
   }
 
-  #stateContext(): EpisodeContext & { readonly state: unknown } {
-    return { ...this.#episode, state: this.#state };
+  #stateContext(role: string | null = null): StateContext<unknown> {
+    return { ...this.#episode, state: this.#state, role };
   }
 
   /** Adds to a tool's result whether the episode is over, where the environment says so. */
   #withStatus(result: CallToolResult, { controller }: CallHooks): CallToolResult | Promise<CallToolResult> {
     const { status } = this.#host.environment.definition;
-    if (status === undefined) return result;
+    // With roles, the status also says whose turn it is after the whole call.
+    if (status === undefined || this.#play !== null) return result;
     const add = (value: unknown): CallToolResult => ({ ...result, _meta: { [STATUS_META]: statusFrom(value) } });
     // The tool has run, so its result counts whatever becomes of the status, which can be asked for again.
     const fail = (error: unknown) => {
@@ -290,7 +352,8 @@ export class Instance {
   /** Runs the environment's own health check, or the default one. */
   async health(): Promise<HealthReport> {
     const { definition } = this.#host.environment;
-    if (definition.health === undefined) return defaultHealth(this.#tools.size, this.lastActiveAt);
+    if (definition.health === undefined)
+      return defaultHealth(this.#play === null ? this.#tools.size : this.#host.environment.tools.size, this.lastActiveAt);
     return runHealthCheck(
       () => definition.health?.(this.#stateContext()),
       (error) => this.#logFailure("health check", error),
@@ -336,20 +399,21 @@ export class Instance {
   #takeSnapshot(signal?: AbortSignal): Promise<Snapshot> {
     return this.#change("snapshot", signal, async ({ signal: own }) => {
       const { environment, log } = this.#host;
-      try {
-        const conversations = this.#conversations;
-        const write = async () => {
-          // Read in the same tick as the state, so that all are of the same moment.
-          const path = this.#path?.read();
-          const agent = conversations === undefined || conversations.isEmpty ? undefined : conversations.store();
-          const snapshot = await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
-          return {
-            ...snapshot,
-            ...(this.#observationsOnly && { observations_only: true }),
-            ...(path !== undefined && { path }),
-            ...(agent !== undefined && { agent }),
-          };
+      const conversations = this.#conversations;
+      const write = async () => {
+        // Read in the same tick as the state, so that all are of the same moment.
+        const path = this.#path?.read();
+        const agent = conversations === undefined || conversations.isEmpty ? undefined : conversations.store();
+        const snapshot = await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
+        return {
+          ...snapshot,
+          ...(this.#observationsOnly && { observations_only: true }),
+          ...(path !== undefined && { path }),
+          ...(agent !== undefined && { agent }),
         };
+      };
+      try {
+        if (this.#play !== null) return await this.#play.between(own, async (turns) => ({ ...(await write()), turns }));
         return await (conversations === undefined ? write() : conversations.whenIdle(own, write));
       } catch (error) {
         if (error instanceof PlatformError || own.aborted) throw error;
@@ -374,6 +438,7 @@ export class Instance {
     this.#conversations?.close(reason);
     this.abort(reason);
     await this.#changes.done();
+    this.#play?.close();
     await tearDown(this.#host, this.id, this.#state, this.#sandboxes);
     this.#state = undefined;
   }
@@ -395,6 +460,7 @@ export class Instance {
       ...this.#sandboxes.for(hooks.controller.signal),
       ...this.#models.for(hooks.controller.signal),
       state: this.#state,
+      role: hooks.role ?? null,
       signal: hooks.controller.signal,
       log: hooks.log,
       progress: hooks.progress,
@@ -405,7 +471,7 @@ export class Instance {
 
   #replace(
     { context, sandboxes, models, path }: EpisodeScope,
-    { state, tools }: EpisodeStart,
+    { state, tools, roleTools, turns }: EpisodeStart,
     observationsOnly: boolean,
     reason: string,
     snapshot?: unknown,
@@ -422,6 +488,7 @@ export class Instance {
     this.#state = state;
     this.#tools = tools;
     this.#observationsOnly = observationsOnly;
+    this.#play?.begin(roleTools, turns);
     void tearDown(this.#host, this.id, old.state, old.sandboxes);
   }
 

@@ -5,6 +5,7 @@ import { jsonOrThrow } from "../json/to-json.ts";
 import type { PlatformLink } from "../link/link.ts";
 import type { EpisodeModels } from "../models/episode-models.ts";
 import type { ModelCalls } from "../models/model.ts";
+import type { TurnRecord } from "../roles/turn-order.ts";
 import type { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
 import { asStartFault, isPlatformFault } from "../sandboxes/faults.ts";
 import { isPromise, startTimer, untilAborted } from "./call.ts";
@@ -12,7 +13,7 @@ import type { EpisodePath } from "./episode-path.ts";
 import { toolsFor } from "./episode-tools.ts";
 import type { FailureLog } from "./failure-log.ts";
 import { observe } from "./observation.ts";
-import { readSnapshot } from "./snapshot.ts";
+import { readSnapshot, readTurns } from "./snapshot.ts";
 
 /** What the instances of a process share. */
 export interface HostContext {
@@ -36,7 +37,12 @@ export interface EpisodeScope {
 /** The result of a setup or a restore. */
 export interface EpisodeStart {
   readonly state: unknown;
+  /** Empty with roles. */
   readonly tools: Toolset;
+  /** The tools of each role; empty without roles. */
+  readonly roleTools: ReadonlyMap<string, Toolset>;
+  /** What a snapshot has about the turns of roles; null for a new episode. */
+  readonly turns: TurnRecord | null;
 }
 
 /** Long enough to fetch data and start services; an environment that needs more sets `setupTimeoutMs`. */
@@ -47,7 +53,7 @@ const TEARDOWN_TIMEOUT_MS = 30_000;
 /** Creates the state of a new episode with `setup`. */
 export function setUp(host: HostContext, episode: EpisodeScope, controller: AbortController): Promise<EpisodeStart> {
   const { definition } = host.environment;
-  return startEpisode(host, episode, controller, "setup", (context) => definition.setup?.(context));
+  return startEpisode(host, episode, controller, "setup", null, (context) => definition.setup?.(context));
 }
 
 /** Restores an earlier state from a snapshot. */
@@ -58,7 +64,7 @@ export function restoreState(
   controller: AbortController,
 ): Promise<EpisodeStart> {
   const { definition } = host.environment;
-  return startEpisode(host, episode, controller, "restore", (context) =>
+  return startEpisode(host, episode, controller, "restore", snapshot, (context) =>
     readSnapshot(definition, snapshot, identityOf(host.environment), context),
   );
 }
@@ -73,8 +79,15 @@ export async function observeOrTearDown(
   const { instanceId } = episode.context;
   try {
     const context = setupContext(episode, controller);
-    const observation = await withTimeout(host, controller, "observe", () => observe(host.environment, state, context));
-    return jsonOrThrow("instance.setup_failed", observation, `the result of observe of '${host.environment.name}'`);
+    const { environment } = host;
+    const first = async (role: string | null) => {
+      const observation = await withTimeout(host, controller, "observe", () => observe(environment, state, { ...context, role }));
+      return jsonOrThrow("instance.setup_failed", observation, `the result of observe of '${environment.name}'`);
+    };
+    if (environment.roles === null) return await first(null);
+    const views: Record<string, Json> = {};
+    for (const role of environment.roles.names) views[role] = await first(role);
+    return views;
   } catch (error) {
     await tearDown(host, instanceId, state, episode.sandboxes);
     throw toSetupError(host, "observe", instanceId, error, controller);
@@ -122,6 +135,7 @@ async function startEpisode(
   episode: EpisodeScope,
   controller: AbortController,
   step: "setup" | "restore",
+  snapshot: unknown,
   make: (context: SetupContext) => unknown,
 ): Promise<EpisodeStart> {
   const { instanceId } = episode.context;
@@ -143,7 +157,7 @@ async function startEpisode(
     throw step === "restore" ? asSnapshotFault(failure) : failure;
   }
   try {
-    return { state, tools: await toolsFor(host.environment, state) };
+    return { state, ...(await toolsFor(host.environment, state)), turns: snapshot === null ? null : readTurns(host.environment, snapshot) };
   } catch (error) {
     // Without tools the episode does not begin, so its state is torn down.
     await close(state);

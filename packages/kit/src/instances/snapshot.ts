@@ -1,8 +1,10 @@
-import { isObject, messageOf, PlatformError } from "@aenv/contract";
+import { isObject, messageOf, PlatformError, problemsOf } from "@aenv/contract";
 import { DevalueError, parse, stringify } from "devalue";
 import type { StoredConversations } from "../agent/stored.ts";
+import type { CompiledEnvironment } from "../compile/environment.ts";
 import type { EnvironmentDefinition, PathStep, SetupContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
+import { type TurnRecord, turnRecord } from "../roles/turn-order.ts";
 
 /** A serialized state: JSON from which another process of the same environment can continue. */
 export interface Snapshot {
@@ -16,6 +18,8 @@ export interface Snapshot {
   readonly path?: readonly PathStep[];
   /** The conversations with the environment's agent; without an agent, the tasks of calls over A2A. */
   readonly agent?: StoredConversations;
+  /** What has happened in the turns of its roles and is not in the state; absent without roles. */
+  readonly turns?: TurnRecord;
 }
 
 /** Serializes a state; maps, sets, dates, cycles and shared references are kept. */
@@ -55,6 +59,17 @@ export async function readSnapshot(
   } catch (error) {
     throw damaged(error instanceof RangeError ? "its data is nested too deeply" : messageOf(error));
   }
+}
+
+/** What a snapshot has about the turns of roles; null without roles. */
+export function readTurns({ roles }: CompiledEnvironment, snapshot: unknown): TurnRecord | null {
+  if (roles === null || !isObject(snapshot)) return null;
+  const parsed = turnRecord.safeParse(snapshot.turns);
+  if (!parsed.success) throw damaged(`its turns are invalid: ${problemsOf(parsed.error, "turns")}`);
+  const { waiting, invalid_moves, out, spent_ms } = parsed.data;
+  const unknown = [waiting, invalid_moves, out, spent_ms].flatMap(Object.keys).find((role) => !roles.names.includes(role));
+  if (unknown !== undefined) throw damaged(`its turns name the role '${unknown}', which the environment does not have`);
+  return parsed.data;
 }
 
 function damaged(why: string): PlatformError {

@@ -3,7 +3,7 @@ import { isObject, isPlatformError, parseBoundedJson, ReadLimitExceeded } from "
 import type { CompiledEnvironment } from "../compile/environment.ts";
 import type { LogLevel } from "../definition/definition.ts";
 import { readBody, sendAndClose, sendJson } from "../http/exchange.ts";
-import type { Instance } from "../instances/instance.ts";
+import type { ToolSurface } from "../instances/tool-surface.ts";
 import { FastPath } from "./fast-path.ts";
 import { isId, LOG_LEVELS, parsePlainRequest } from "./message.ts";
 import { SdkServer } from "./sdk-server.ts";
@@ -27,7 +27,7 @@ export class McpEndpoint {
   readonly #environment: CompiledEnvironment;
   readonly #options: McpOptions;
   readonly #fastPath: FastPath;
-  /** Servers by instance id; each is created when a request first needs it. */
+  /** Servers by instance id and role; each is created when a request first needs it. No session is known to two roles. */
   readonly #sdkServers = new Map<string, SdkServer>();
 
   constructor(environment: CompiledEnvironment, options: McpOptions) {
@@ -36,7 +36,11 @@ export class McpEndpoint {
     this.#fastPath = new FastPath(environment, options);
   }
 
-  async answer(instance: Instance, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async answer(instance: ToolSurface, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.#environment.roles !== null && instance.role === null) {
+      const message = `Invalid Request: this environment has the roles ${this.#environment.roles.names.join(", ")}; each has its tools at a link of its own`;
+      return sendAndClose(response, 400, { jsonrpc: "2.0", error: { code: INVALID_REQUEST, message }, id: null });
+    }
     if (request.method !== "POST") return this.#answerWithSdk(instance, request, response, undefined, undefined);
     let text: string;
     try {
@@ -69,23 +73,23 @@ export class McpEndpoint {
   }
 
   /** The request's session; null if it names none, undefined if it names an unknown one. */
-  #sessionOf(instance: Instance, request: IncomingMessage): Session | null | undefined {
+  #sessionOf(instance: ToolSurface, request: IncomingMessage): Session | null | undefined {
     const id = request.headers["mcp-session-id"];
     if (typeof id !== "string") return null;
-    return this.#sdkServers.get(instance.id)?.sessions.find(id) ?? undefined;
+    return this.#sdkServers.get(keyOf(instance))?.sessions.find(id) ?? undefined;
   }
 
   async #answerWithSdk(
-    instance: Instance,
+    instance: ToolSurface,
     request: IncomingMessage,
     response: ServerResponse,
     text: string | undefined,
     body: unknown,
   ): Promise<void> {
-    let server = this.#sdkServers.get(instance.id);
+    let server = this.#sdkServers.get(keyOf(instance));
     if (server === undefined) {
       server = new SdkServer(this.#environment, instance, this.#options);
-      this.#sdkServers.set(instance.id, server);
+      this.#sdkServers.set(keyOf(instance), server);
     }
     const answer = await server.answer(toWebRequest(request, response, text), text, body);
     await sendWebResponse(answer, response);
@@ -93,13 +97,21 @@ export class McpEndpoint {
 
   /** Ends the sessions and streams of an instance that has ended. */
   forget(instanceId: string): void {
-    void this.#sdkServers.get(instanceId)?.close();
-    this.#sdkServers.delete(instanceId);
+    for (const role of [null, ...(this.#environment.roles?.names ?? [])]) this.#close(keyOf({ id: instanceId, role }));
   }
 
   close(): void {
-    for (const id of [...this.#sdkServers.keys()]) this.forget(id);
+    for (const key of [...this.#sdkServers.keys()]) this.#close(key);
   }
+
+  #close(key: string): void {
+    void this.#sdkServers.get(key)?.close();
+    this.#sdkServers.delete(key);
+  }
+}
+
+function keyOf({ id, role }: Pick<ToolSurface, "id" | "role">): string {
+  return role === null ? id : `${id}/${role}`;
 }
 
 function isJson(contentType: string | undefined): boolean {

@@ -3,7 +3,7 @@ import { type CallToolResult, isObject } from "@aenv/contract";
 import type { CompiledEnvironment, CompiledTool, Toolset } from "../compile/environment.ts";
 import type { LogLevel } from "../definition/definition.ts";
 import { type CallHooks, isPromise } from "../instances/call.ts";
-import type { Instance } from "../instances/instance.ts";
+import type { ToolSurface } from "../instances/tool-surface.ts";
 import { toLogData } from "../json/to-json.ts";
 import { argumentsText } from "./arguments-text.ts";
 import { faultOf } from "./fault.ts";
@@ -37,7 +37,7 @@ export class FastPath {
     this.#modernMeta = { "io.modelcontextprotocol/serverInfo": { name, version } };
   }
 
-  canAnswer({ method, name, isModern }: PlainRequest, { tools }: Instance): boolean {
+  canAnswer({ method, name, isModern }: PlainRequest, { tools }: ToolSurface): boolean {
     if (method === "tools/list") return true;
     const tool = tools.get(name);
     // Arguments that are repeated in headers are checked by the SDK.
@@ -45,7 +45,7 @@ export class FastPath {
   }
 
   /** Answers a request for which `canAnswer` is true. */
-  answer(request: PlainRequest, body: string, instance: Instance, session: Session | null, response: ServerResponse): void {
+  answer(request: PlainRequest, body: string, instance: ToolSurface, session: Session | null, response: ServerResponse): void {
     const reply = new Reply(response, this.#options.pingMs);
     const id = JSON.stringify(request.id);
     if (request.method === "tools/list") {

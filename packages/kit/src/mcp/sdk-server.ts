@@ -6,7 +6,7 @@ import type { CompiledEnvironment, CompiledTool, Toolset } from "../compile/envi
 import { describedOnly } from "../compile/schema.ts";
 import type { StandardSchemaV1 } from "../definition/standard-schema.ts";
 import type { CallHooks } from "../instances/call.ts";
-import type { Instance } from "../instances/instance.ts";
+import type { ToolSurface } from "../instances/tool-surface.ts";
 import { toLogData } from "../json/to-json.ts";
 import { isPlatformFault } from "../sandboxes/faults.ts";
 import { argumentsText } from "./arguments-text.ts";
@@ -31,11 +31,11 @@ export interface SdkServerOptions {
 export class SdkServer {
   readonly sessions: Sessions;
   readonly #environment: CompiledEnvironment;
-  readonly #instance: Instance;
+  readonly #instance: ToolSurface;
   readonly #options: SdkServerOptions;
   #handler: McpHttpHandler | undefined;
 
-  constructor(environment: CompiledEnvironment, instance: Instance, options: SdkServerOptions) {
+  constructor(environment: CompiledEnvironment, instance: ToolSurface, options: SdkServerOptions) {
     this.#environment = environment;
     this.#instance = instance;
     this.#options = options;
@@ -96,7 +96,7 @@ export class SdkServer {
   }
 }
 
-function buildServer(sdk: McpSdk, { name, version }: CompiledEnvironment, instance: Instance): McpServer {
+function buildServer(sdk: McpSdk, { name, version }: CompiledEnvironment, instance: ToolSurface): McpServer {
   const more = passedOn.filter(({ capability }) => instance.mcpCapabilities[capability] !== undefined);
   const server = new sdk.McpServer(
     { name, version },
@@ -125,7 +125,7 @@ const passedOn = [
 
 type PassedMethod = (typeof passedOn)[number]["methods"][number];
 
-function passOn(sdk: McpSdk, { server }: McpServer, method: PassedMethod, instance: Instance): void {
+function passOn(sdk: McpSdk, { server }: McpServer, method: PassedMethod, instance: ToolSurface): void {
   const answer = async ({ params = {} }: { readonly params?: object }, context: ServerContext): Promise<object> => {
     try {
       return await instance.requestMcp(method, params, hooksFor(context));
@@ -168,7 +168,7 @@ class OfferedTools {
     this.#server = server;
   }
 
-  offer(instance: Instance): void {
+  offer(instance: ToolSurface): void {
     if (this.#offered === instance.tools) return;
     for (const tool of this.#registered) tool.remove();
     this.#registered = [...instance.tools.values()].map((tool) => registerTool(this.#server, tool, instance));
@@ -176,14 +176,14 @@ class OfferedTools {
   }
 }
 
-function registerTool(server: McpServer, tool: CompiledTool, instance: Instance): RegisteredTool {
+function registerTool(server: McpServer, tool: CompiledTool, instance: ToolSurface): RegisteredTool {
   const { definition, output, input } = tool;
   const config = {
     ...(definition.title !== undefined && { title: definition.title }),
     ...(definition.description !== undefined && { description: definition.description }),
     ...(definition.annotations !== undefined && { annotations: definition.annotations as ToolAnnotations }),
-    // The SDK checks the arguments with the author's schema. It only advertises the output schema: runTool checks the result.
-    inputSchema: input.standard as StandardSchemaWithJson,
+    // The SDK checks the arguments with the author's schema, unless a role calls: whether it may is checked first. The SDK only advertises the output schema: runTool checks the result.
+    inputSchema: (instance.role === null ? input.standard : describedOnly(input.input)) as StandardSchemaWithJson,
     ...(output !== null && { outputSchema: describedOnly(output.advertised) as StandardSchemaWithJson }),
   };
   return server.registerTool(definition.name, config, async (args: unknown, context: ServerContext) => {

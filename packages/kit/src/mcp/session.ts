@@ -1,6 +1,6 @@
 import type { McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import type { LogLevel } from "../definition/definition.ts";
-import type { Instance } from "../instances/instance.ts";
+import type { ToolSurface } from "../instances/tool-surface.ts";
 
 /** The session of a client of the 2025 revisions. */
 export interface Session {
@@ -8,7 +8,7 @@ export interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly server: McpServer;
   /** The tools of the server, updated before each request. */
-  readonly tools: { offer(instance: Instance): void };
+  readonly tools: { offer(instance: ToolSurface): void };
   /** Calls on the fast path, by request id, so that the client can cancel them. */
   readonly calls: Map<string | number, AbortController>;
   logLevel: LogLevel;

@@ -8,6 +8,8 @@ import { acceptOnly } from "../http/callers.ts";
 import { sendFailure, sendText } from "../http/exchange.ts";
 import { failureLog } from "../instances/failure-log.ts";
 import { Host, type InstanceSpec } from "../instances/host.ts";
+import type { Instance } from "../instances/instance.ts";
+import type { ToolSurface } from "../instances/tool-surface.ts";
 import { PlatformLink } from "../link/link.ts";
 import { McpEndpoint } from "../mcp/endpoint.ts";
 import { LinkModels } from "../models/link-models.ts";
@@ -190,6 +192,8 @@ class Sandbox {
 
   async #visit(id: string, path: string, query: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const instance = this.#host.get(id);
+    const role = roleIn(path, instance);
+    if (role !== null) return this.#mcp.answer(role, request, response);
     if (AGENT_PATHS.has(path.endsWith("/") ? path.slice(0, -1) : path)) return this.#mcp.answer(instance, request, response);
     return answerTrainer({ request, response, instance, path, query: new URLSearchParams(query) }, this.#host, this.#maxBodyBytes);
   }
@@ -224,6 +228,14 @@ class Sandbox {
       };
     });
   }
+}
+
+/** The role whose tools are at this path; null if it is another path. */
+function roleIn(path: string, instance: Instance): ToolSurface | null {
+  if (!path.startsWith("/role/")) return null;
+  const [, , role = "", below, ...more] = path.split("/");
+  if (below !== "mcp" || more.some((one) => one !== "")) return null;
+  return instance.play.surfaceOf(role);
 }
 
 function acceptLink({ link }: Host, { url, headers }: IncomingMessage, socket: Socket): void {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
+  forfeitRequest,
   type InstanceRouteName,
   instanceRoutes,
   isObject,
@@ -9,6 +10,7 @@ import {
   type Route,
   replyRequest,
   resetRequest,
+  stepRewardRequest,
   type TaskPage,
   tryJson,
 } from "@aenv/contract";
@@ -56,19 +58,30 @@ const handlers: Readonly<Record<RouteName, Handler>> = {
   },
   digest: async (call) => call.instance.authorEpisode.digest(hooksFor(call)),
   abilities: async (_, host) => host.environment.abilities,
-  prompt: async (call) => call.instance.authorEpisode.prompt(hooksFor(call)),
+  prompt: async (call) => call.instance.authorEpisode.prompt(roleHooks(call, call.query.get("role"))),
   reply: async (call, _, maxBodyBytes) => {
-    const { message } = parseRequest(replyRequest, await bodyOf(call, maxBodyBytes));
-    return call.instance.authorEpisode.reply(message, hooksFor(call));
+    const { message, role } = parseRequest(replyRequest, await bodyOf(call, maxBodyBytes));
+    return call.instance.authorEpisode.reply(message, roleHooks(call, role));
   },
   hear: async (call, _, maxBodyBytes) => {
-    const { message } = parseRequest(replyRequest, await bodyOf(call, maxBodyBytes));
-    return call.instance.authorEpisode.hear(message, hooksFor(call));
+    const { message, role } = parseRequest(replyRequest, await bodyOf(call, maxBodyBytes));
+    return call.instance.authorEpisode.hear(message, roleHooks(call, role));
   },
   status: async (call) => call.instance.authorEpisode.status(hooksFor(call)),
-  stepReward: async (call) => call.instance.authorEpisode.stepReward(hooksFor(call)),
-  oracle: async (call) => call.instance.authorEpisode.oracle(hooksFor(call)),
+  stepReward: async (call, _, maxBodyBytes) => {
+    const { role } = parseRequest(stepRewardRequest, await bodyOf(call, maxBodyBytes));
+    return call.instance.authorEpisode.stepReward(roleHooks(call, role));
+  },
+  oracle: async (call) => call.instance.authorEpisode.oracle(roleHooks(call, call.query.get("role"))),
 };
+
+const FORFEIT = /^\/role\/([^/]+)\/forfeit$/;
+
+async function forfeit(call: TrainerRequest, role: string, maxBodyBytes: number): Promise<unknown> {
+  const { reason } = parseRequest(forfeitRequest, await bodyOf(call, maxBodyBytes));
+  const { play } = call.instance;
+  return { forfeited: await play.forfeit(play.surfaceOf(role).role, reason, hooksFor(call)) };
+}
 
 /** Route names by `METHOD /path`. */
 const routeNames = new Map((Object.keys(handlers) as RouteName[]).map((name) => [keyOf(instanceRoutes[name]), name]));
@@ -82,6 +95,8 @@ export async function answerTrainer(call: TrainerRequest, host: Host, maxBodyByt
   if (name === "health") return answerHealth(call, host, maxBodyBytes);
   try {
     if (name !== undefined) return sendSuccess(response, await handlers[name](call, host, maxBodyBytes));
+    const [, role] = (endpoint === undefined && request.method === "POST" && FORFEIT.exec(path)) || [];
+    if (role !== undefined) return sendSuccess(response, await forfeit(call, role, maxBodyBytes));
     if (endpoint === undefined) return answerUnknown(path, host, response);
     sendSuccess(response, await call.instance.endpoints.call(endpoint, await argumentsOf(call, endpoint, maxBodyBytes), hooksFor(call)));
   } catch (error) {
@@ -165,4 +180,9 @@ function hooksFor({ response }: TrainerRequest): CallHooks {
   const controller = new AbortController();
   abortOnDisconnect(controller, response);
   return quietHooks(controller);
+}
+
+/** Hooks of a request about a role, which it must name if there are roles. */
+function roleHooks(call: TrainerRequest, role: string | null | undefined): CallHooks {
+  return { ...hooksFor(call), role: call.instance.roleFor(role) };
 }

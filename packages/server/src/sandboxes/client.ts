@@ -203,7 +203,7 @@ function noRoute(path: string): PlatformError {
 const MAX_MESSAGE = 4_000;
 
 /** Error codes that a sandbox may return. Codes about tokens, quotas or the store come from the platform only. */
-const SANDBOX_CODES = /^(?:environment|instance|task|tool|function|reward|health|snapshot|sandbox|request|route)\./;
+const SANDBOX_CODES = /^(?:environment|instance|task|tool|function|reward|health|role|snapshot|sandbox|request|route)\./;
 
 function allowedCode(code: unknown): ErrorCode {
   if (!isErrorCode(code)) return "sandbox.lost";
