@@ -86,6 +86,10 @@ export type {
 } from "./definition/sandbox.ts";
 export { Host, type InstanceSpec } from "./instances/host.ts";
 export type { Snapshot } from "./instances/snapshot.ts";
+export type { AskOptions } from "./judges/ask.ts";
+export { type Judge, type JudgedAnswer, type ModelJudgeOptions, modelJudge, type Verdict } from "./judges/judge.ts";
+export { type JudgedAnswerOptions, judgedAnswer } from "./judges/judged-answer.ts";
+export { type ModelUserOptions, modelUser, type UserReply, type UserSimulator } from "./judges/user.ts";
 export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load/load.ts";
 export type { Completion, CompletionRequest, ModelCalls, ModelHandle, TokenUsage } from "./models/model.ts";
 export {

@@ -27,7 +27,7 @@ export interface AnswerCheck<State, Expected> {
   readonly expected: Given<unknown, State>;
   /** Makes of the expected value what `check` gets; throws what `fail` makes of a problem. */
   readonly read: (value: unknown, fail: (problem: string) => Error) => Expected;
-  readonly check: (answer: string, expected: Expected) => number;
+  readonly check: (answer: string, expected: Expected) => unknown;
   /** Finds the answer in what the agent wrote, instead of `from`. */
   readonly find?: ((text: string) => string | null) | undefined;
 }

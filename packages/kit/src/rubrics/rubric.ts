@@ -47,7 +47,7 @@ export class Rubric<Options extends RubricOptions> {
   }
 
   define<State>(
-    score: (context: RewardContext<State>) => number | Promise<number>,
+    score: (context: RewardContext<State>) => unknown,
     fields: Pick<RewardDefinition, "path" | "timeoutMs"> = {},
   ): RewardDefinition<State> {
     const { name, description, weight } = this.options;
