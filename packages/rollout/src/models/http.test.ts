@@ -122,6 +122,9 @@ describe("a failing endpoint", () => {
   it.each([
     [500, '{"error":{"message":"overheated"}}', true, "answered 500: overheated"],
     [503, "", true, "answered 503: nothing"],
+    [408, "", true, "answered 408: nothing"],
+    [409, "", true, "answered 409: nothing"],
+    [425, "", true, "answered 425: nothing"],
     [400, '{"error":{"message":"bad","code":"c"}}', false, "answered 400: bad"],
     [404, '{"error":"no such model"}', false, "answered 404: no such model"],
     [401, "<html>who are you", false, "answered 401: <html>who are you"],
@@ -129,6 +132,16 @@ describe("a failing endpoint", () => {
     const { error } = await post((response) => response.writeHead(status).end(body));
     expect(error).toMatchObject({ retryable, message: expect.stringContaining(message) });
   });
+});
+
+it.each([408, 409, 425, 500, 503])("an endpoint that answers %i is asked again after growing pauses, three times", async (status) => {
+  let attempts = 0;
+  const refuse = (response: ServerResponse, attempt: number) => {
+    attempts = attempt + 1;
+    response.writeHead(status).end();
+  };
+  expect(await post(refuse, { retries: 3 })).toMatchObject({ error: { retryable: true }, pauses: [500, 1_000, 2_000] });
+  expect(attempts).toBe(4);
 });
 
 describe("a hostile endpoint", () => {

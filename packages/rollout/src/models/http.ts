@@ -53,6 +53,9 @@ export class RefusedByModel extends ModelError {
   }
 }
 
+/** Refusals that another attempt may not get again: too slow, a conflict with another request, too early. */
+const MAY_PASS: ReadonlySet<number> = new Set([408, 409, 425]);
+
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
@@ -159,7 +162,7 @@ export function refusal(url: string, status: number, retryAfter: string | string
   const pauseMs = parseRetryAfter((Array.isArray(retryAfter) ? retryAfter[0] : retryAfter) ?? null, Date.now());
   if (status === 429 || (status === 503 && pauseMs !== null)) return new Busy(pauseMs);
   const { code, message } = readError(text);
-  if (status >= 500 || status === 408) return new ModelError(`${url} answered ${status}: ${message}`, { retryable: true });
+  if (status >= 500 || MAY_PASS.has(status)) return new ModelError(`${url} answered ${status}: ${message}`, { retryable: true });
   return new RefusedByModel(status, code, `${url} answered ${status}: ${message}`);
 }
 
