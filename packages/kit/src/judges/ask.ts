@@ -10,7 +10,7 @@ export interface AskOptions extends Pick<CompletionRequest, "maxTokens" | "seed"
 
 /** How often an answer that cannot be used is asked for again. */
 const ASKED_AGAIN = 3;
-/** Of an unusable answer, the model sees so much. */
+/** The model sees so many characters of its unusable answer. */
 const MAX_QUOTED = 4_000;
 
 /**
