@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { childUses } from "./children.ts";
 import { parseDuration } from "./duration.ts";
 import { egressPolicy } from "./egress.ts";
 import { environmentStatuses } from "./environment.ts";
@@ -107,6 +108,8 @@ const deployConfig = z.looseObject({
   /** The image of the second container of instances without a `datasource`. */
   secondImageName: text.optional(),
   taskSandboxes: taskSandboxConfig.optional(),
+  /** Environments of which each episode has an instance of its own. */
+  uses: childUses.optional(),
   mountPoints: mountPoints.optional(),
   initCommand: initCommand.optional(),
   dataSource: text.optional(),

@@ -36,7 +36,11 @@ export const errorTable = {
   "instance.not_found": { status: 404, retryable: false, meaning: "no such instance, or it belongs to another owner" },
   "instance.exists": { status: 409, retryable: false, meaning: "an instance with this id exists already" },
   "instance.starting": { status: 503, retryable: true, meaning: "the instance is not ready yet" },
-  "instance.busy": { status: 503, retryable: true, meaning: "turns of the instance's agent are running, and did not end in time" },
+  "instance.busy": {
+    status: 503,
+    retryable: true,
+    meaning: "calls of the instance, or turns of its agent, are running, and did not end in time",
+  },
   "instance.gone": { status: 410, retryable: false, meaning: "the instance has ended" },
   "instance.failed": { status: 502, retryable: false, meaning: "the instance did not start, or failed later" },
   "instance.setup_failed": { status: 500, retryable: false, meaning: "the environment's setup threw an error" },

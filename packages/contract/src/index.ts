@@ -20,6 +20,22 @@ export { formatBytes, parseBytes } from "./bytes.ts";
 export { canonicalJson } from "./canonical-json.ts";
 export { type Catalogue, type CatalogueEntry, catalogue, catalogueEntry } from "./catalogue.ts";
 export { type ChatMessage, type ChatToolCall, chatMessage, chatToolCall, textOf } from "./chat.ts";
+export {
+  type ChildGrant,
+  type ChildState,
+  type ChildUse,
+  childGrant,
+  childName,
+  childState,
+  childUse,
+  isReexported,
+  MAX_CHILD_DEPTH,
+  MAX_REEXPORTED_NAME,
+  MAX_TREE_INSTANCES,
+  type OpenedChild,
+  openedChild,
+  reexportedName,
+} from "./children.ts";
 export { type ConfigCheck, type ConfigProblem, checkConfig, type EnvironmentConfig, environmentConfig, parseConfig } from "./config.ts";
 export { misspelledFields } from "./config-names.ts";
 export { formatDuration, parseDuration } from "./duration.ts";

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { childGrant } from "./children.ts";
 import { egressPolicy } from "./egress.ts";
 import { environment } from "./environment.ts";
 import { roleName } from "./episode-roles.ts";
@@ -50,6 +51,10 @@ export const instance = z.looseObject({
   /** How much of its parent a fork continues with. */
   fork_fidelity: z.string().nullish(),
   started_from: startedFrom.nullish(),
+  /** The instance to whose episode a child belongs, the instance at the top of the tree, and the names of the child below that one. */
+  parent: z.string().nullish(),
+  root: z.string().nullish(),
+  path: z.string().nullish(),
   /** The link of the agent of each role; absent if the environment has no roles, else `agent_url` is null. */
   role_urls: z.record(roleName, z.string()).nullish(),
 });
@@ -100,6 +105,8 @@ export const createInSandboxRequest = createInstanceRequest.omit({ models: true 
   sandboxes: sandboxGrant.optional(),
   /** The names of the models that its code may call. */
   modelNames: z.array(modelName).optional(),
+  /** The instances that belong to each of its episodes. */
+  children: z.array(childGrant).optional(),
 });
 
 /** The body of `POST …/task/reset`: fields that are left out keep their values. */

@@ -1,10 +1,13 @@
 import * as z from "zod";
+import { childMethod, childName, childPath } from "./children.ts";
 import { egressPolicy } from "./egress.ts";
+import { episodeTask } from "./instance.ts";
 import { modelName } from "./model-calls.ts";
 import { openLimits } from "./resources.ts";
 import { capabilitySet } from "./task-sandboxes.ts";
 
 const sandbox = z.string().min(1).max(128);
+const instanceId = z.string().min(1).max(128);
 const posixPath = /^(?:\/(?!\.{0,2}(?:\/|$))[^/]+)+$/;
 const path = z
   .string()
@@ -118,6 +121,17 @@ export const linkRequests = {
   "/files/export": z.strictObject({ sandbox }),
   /** Bytes: a tar archive. */
   "/files/import": z.strictObject({ sandbox }),
+  /** Starts a child for an episode of the instance. Bytes: the snapshot that it continues from, with `has_snapshot`. */
+  "/child/open": z.strictObject({
+    name: childName,
+    episode: z.string().min(1).max(64),
+    seed: z.int().min(0),
+    task: episodeTask.optional(),
+    has_snapshot: z.boolean(),
+  }),
+  /** Bytes: the body. The answer is one line, the status and the content type as JSON, and then the body. */
+  "/child/request": z.strictObject({ child: instanceId, method: childMethod, path: childPath }),
+  "/child/close": z.strictObject({ child: instanceId }),
 } as const;
 export type LinkPath = keyof typeof linkRequests;
 export type LinkParameters<P extends LinkPath> = z.infer<(typeof linkRequests)[P]>;

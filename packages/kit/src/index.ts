@@ -42,6 +42,7 @@ export type {
   ResultsOptions,
   ResultsSummary,
 } from "./definition/bench.ts";
+export type { Child, Children, ChildToolResult } from "./definition/children.ts";
 export {
   type CallContext,
   defineEnvironment,

@@ -6,6 +6,7 @@ import { exposureWarning } from "./access/access.ts";
 import { createFirstToken } from "./access/first-token.ts";
 import { openAccess } from "./access/open.ts";
 import { openControlPort } from "./api/open.ts";
+import { childHandlers } from "./children/requests.ts";
 import { openCommands } from "./commands/open.ts";
 import { assertSafe, locationOf, openEngine } from "./engine.ts";
 import { engineReports } from "./engine-reports.ts";
@@ -122,6 +123,20 @@ async function open(parts: OpenParts): Promise<RunningServer> {
   const opened = openInstances({
     ...core,
     ...settings,
+    handlers: (tools) => ({
+      ...childHandlers(
+        {
+          ...core,
+          instances: {
+            find: (id) => instances.find(id),
+            openChild: (...child) => instances.openChild(...child),
+            end: (...end) => instances.end(...end),
+          },
+          isOccupant: (sandboxId, id) => slots.isOccupant(sandboxId, id),
+        },
+        tools,
+      ),
+    }),
     space,
     pool,
     runtimes,

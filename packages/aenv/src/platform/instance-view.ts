@@ -40,6 +40,24 @@ export function instanceFacts(one: InstanceRecord, output: Output): string {
   );
 }
 
+/** The same with children below their roots. */
+export function instanceTreeTable(records: readonly InstanceRecord[], output: Output): string {
+  const { colors } = output;
+  const depthOf = ({ path }: InstanceRecord) => (path ? path.split("/").length : 0);
+  const rows = inTreeOrder(records).map((one) => [
+    depthOf(one) === 0 ? colors.bold(one.id) : `${"  ".repeat(depthOf(one))}${one.path?.split("/").at(-1)}`,
+    depthOf(one) === 0 ? "" : one.id,
+    environmentOf(one),
+    statusText(one.status, colors),
+  ]);
+  return table(["instance", "child", "environment", "status"], rows, output, []);
+}
+
+function inTreeOrder(records: readonly InstanceRecord[]): InstanceRecord[] {
+  const keyOf = ({ id, root, path }: InstanceRecord) => `${root ?? id}/${path ?? ""}`;
+  return [...records].sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+}
+
 /** How to use an instance: from an MCP client and from the shell. */
 export function usageLines(one: InstanceRecord, { colors }: Output): string[] {
   const agentUrl = textOf(one.agent_url);

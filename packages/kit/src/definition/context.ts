@@ -1,5 +1,6 @@
 import type { Task } from "@aenv/contract";
 import type { ModelHandle } from "../models/model.ts";
+import type { Children } from "./children.ts";
 import type { TaskSandbox, TaskSandboxes } from "./sandbox.ts";
 
 // What the code of an environment gets: the inputs of its episode, and the hooks of a call.
@@ -18,6 +19,8 @@ export interface EpisodeContext {
   readonly sandbox: TaskSandbox;
   /** Opens further sandboxes, and finds them again. */
   readonly sandboxes: TaskSandboxes;
+  /** The instances of other environments that belong to the episode: `deployConfig.uses`. */
+  readonly children: Children;
   /** The model that `deployConfig.models` declares under this name. */
   readonly model: (name: string) => ModelHandle;
 }

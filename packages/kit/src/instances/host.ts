@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import {
+  type ChildGrant,
   type CreateInstanceRequest,
   type EpisodeTask,
   FIRST_INSTANCE,
@@ -13,6 +14,8 @@ import {
   type SandboxGrant,
   type Task,
 } from "@aenv/contract";
+import type { ChildHost } from "../children/backend.ts";
+import { PlatformChildren } from "../children/platform-children.ts";
 import type { CompiledEnvironment } from "../compile/environment.ts";
 import type { PlatformLink } from "../link/link.ts";
 import type { ModelCalls } from "../models/model.ts";
@@ -26,6 +29,7 @@ export type InstanceSpec = Pick<CreateInstanceRequest, "id" | "seed" | "environm
   readonly task?: EpisodeTask | undefined;
   readonly sandboxes?: SandboxGrant | undefined;
   readonly modelNames?: readonly string[] | undefined;
+  readonly children?: readonly ChildGrant[] | undefined;
 };
 
 type Variables = Readonly<Record<string, string>>;
@@ -37,6 +41,7 @@ export class Host implements HostContext {
   readonly log: FailureLog;
   readonly link: PlatformLink | null;
   readonly models: ModelCalls | null;
+  readonly children: ChildHost | null;
   readonly #instances = new Map<string, Instance>();
   /** What a task was made of that is not in the list; its forks need it. */
   readonly #inline = new WeakMap<Task, JsonObject>();
@@ -49,11 +54,13 @@ export class Host implements HostContext {
     log: FailureLog = failureLog(),
     link: PlatformLink | null = null,
     models: ModelCalls | null = null,
+    children: ChildHost | null = link === null ? null : new PlatformChildren(link),
   ) {
     this.environment = environment;
     this.log = log;
     this.link = link;
     this.models = models;
+    this.children = children;
     this.tasks = new Tasks(environment.definition, log);
   }
 
@@ -121,14 +128,15 @@ export class Host implements HostContext {
     const parent = this.get(id);
     const { snapshot, copies } = await parent.store(signal);
     const { task, seed, variables, args } = parent.episode;
-    const { grant, modelNames } = parent.rights;
+    const { grant, modelNames, children } = parent.rights;
     return {
-      ...(task !== null && { task: this.#inline.get(task) ?? task.id }),
+      ...(task !== null && { task: this.givenOf(task) }),
       seed,
       environment_variables: { ...variables },
       arguments: [...args],
       snapshot,
       ...(modelNames !== undefined && { modelNames }),
+      ...(children !== undefined && children.length > 0 && { children }),
       ...(grant !== null && { sandboxes: { ...grant, ...(copies.length > 0 && { copies }) } }),
     };
   }
@@ -137,12 +145,12 @@ export class Host implements HostContext {
   async fork(id: string, wanted: number | readonly string[], signal?: AbortSignal): Promise<Instance[]> {
     const spec = await this.forkSpec(id, signal);
     const ids = typeof wanted === "number" ? Array.from({ length: wanted }, () => newInstanceId(this.environment.name)) : wanted;
-    const copies: Instance[] = [];
+    const creating = ids.map((copy) => this.create({ ...spec, id: copy }, signal));
+    const created = await Promise.allSettled(creating);
     try {
-      for (const copy of ids) copies.push(await this.create({ ...spec, id: copy }, signal));
-      return copies;
+      return await Promise.all(creating);
     } catch (error) {
-      for (const copy of copies) await this.destroy(copy.id);
+      for (const copy of created) if (copy.status === "fulfilled") await this.destroy(copy.value.id);
       // Nobody sent the snapshot: the environment cannot restore what it has stored itself.
       throw isPlatformError(error, "snapshot.invalid")
         ? new PlatformError("instance.setup_failed", error.message, { cause: error })
@@ -192,6 +200,10 @@ export class Host implements HostContext {
   abort(reason: string): void {
     for (const instance of this.#instances.values()) instance.abort(reason);
     for (const id of this.#starting.keys()) this.#cancelStart(id, reason);
+  }
+
+  givenOf(task: Task): EpisodeTask {
+    return this.#inline.get(task) ?? task.id;
   }
 
   /** The task with this id, among those of an instance with these variables. */

@@ -1,5 +1,6 @@
 import {
   type CallToolResult,
+  type ChildGrant,
   isObject,
   type Json,
   messageOf,
@@ -10,6 +11,7 @@ import {
 } from "@aenv/contract";
 import { Conversations } from "../agent/conversations.ts";
 import { CONVERSATIONS, type ConversationContext } from "../agent/tools.ts";
+import { EpisodeChildren, type StoredChildren } from "../children/episode-children.ts";
 import type { CompiledTool, Toolset } from "../compile/environment.ts";
 import { type Checked, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
@@ -54,6 +56,8 @@ export interface OpenInstanceOptions {
   readonly sandboxes?: SandboxGrant | undefined;
   /** The models that the platform lets its code call. */
   readonly modelNames?: readonly string[] | undefined;
+  /** Its children, as the platform lets it have them. */
+  readonly children?: readonly ChildGrant[] | undefined;
 }
 
 export interface InstanceRights {
@@ -61,12 +65,16 @@ export interface InstanceRights {
   readonly grant: SandboxGrant | null;
   /** Undefined if nobody has said which models there are. */
   readonly modelNames?: readonly string[] | undefined;
+  readonly children?: readonly ChildGrant[] | undefined;
 }
 
 /** Makes the result of a call of what its tool returned. */
 type Finish = (value: unknown) => CallToolResult;
 
 const ONLY_ROLES = "this environment has roles, and only their agents have tools: each uses the link of its own role";
+
+/** How long a snapshot waits for running calls. */
+const HOLD_MS = 30_000;
 
 /** One running environment: an episode's state, and the calls on it. */
 export class Instance implements ToolSurface {
@@ -77,6 +85,7 @@ export class Instance implements ToolSurface {
   #episode: EpisodeContext;
   #sandboxes: EpisodeSandboxes;
   #models: EpisodeModels;
+  #children: EpisodeChildren;
   /** What the platform lets its code do. */
   readonly rights: InstanceRights;
   #path: EpisodePath | null;
@@ -96,7 +105,7 @@ export class Instance implements ToolSurface {
 
   private constructor(
     host: HostContext,
-    { context, sandboxes, models, path }: EpisodeScope,
+    { context, sandboxes, models, children, path }: EpisodeScope,
     rights: InstanceRights,
     { state, tools, roleTools, turns }: EpisodeStart,
     snapshot: unknown,
@@ -106,6 +115,7 @@ export class Instance implements ToolSurface {
     this.#episode = context;
     this.#sandboxes = sandboxes;
     this.#models = models;
+    this.#children = children;
     this.#path = path;
     this.#conversations = conversationsIn(snapshot, this.#turns());
     this.rights = rights;
@@ -142,6 +152,7 @@ export class Instance implements ToolSurface {
     this.#episode = { ...this.#episode, instanceId: id };
     this.#sandboxes.instanceId = id;
     this.#models.instanceId = id;
+    this.#children.instanceId = id;
   }
 
   /** Sets an instance up, or restores it from a snapshot. The controller cancels that. */
@@ -150,15 +161,15 @@ export class Instance implements ToolSurface {
     id: string,
     spec: EpisodeSpec,
     controller: AbortController,
-    { snapshot, sandboxes, modelNames }: OpenInstanceOptions = {},
+    { snapshot, sandboxes, modelNames, children }: OpenInstanceOptions = {},
   ): Promise<Instance> {
     const grant = sandboxes ?? null;
-    const episode = newEpisode(host, id, spec, { grant, modelNames }, snapshot);
+    const episode = newEpisode(host, id, spec, { grant, modelNames, children }, snapshot);
     if (snapshot !== undefined && host.environment.keepsStateInModules) throw moduleStateError(host.environment.name, "restore");
     const start = snapshot === undefined ? await setUp(host, episode, controller) : await restoreState(host, snapshot, episode, controller);
     // Later episodes begin without the sandboxes of a parent.
     const later = grant === null ? null : { second: grant.second };
-    return new Instance(host, episode, { grant: later, modelNames }, start, snapshot);
+    return new Instance(host, episode, { grant: later, modelNames, children }, start, snapshot);
   }
 
   get episode(): EpisodeContext {
@@ -400,18 +411,20 @@ export class Instance implements ToolSurface {
     return this.#change("snapshot", signal, async ({ signal: own }) => {
       const { environment, log } = this.#host;
       const conversations = this.#conversations;
-      const write = async () => {
-        // Read in the same tick as the state, so that all are of the same moment.
-        const path = this.#path?.read();
-        const agent = conversations === undefined || conversations.isEmpty ? undefined : conversations.store();
-        const snapshot = await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
-        return {
-          ...snapshot,
-          ...(this.#observationsOnly && { observations_only: true }),
-          ...(path !== undefined && { path }),
-          ...(agent !== undefined && { agent }),
-        };
-      };
+      const write = () =>
+        this.#withChildren(own, async (children) => {
+          // Read in the same tick as the state, so that all are of the same moment.
+          const path = this.#path?.read();
+          const agent = conversations === undefined || conversations.isEmpty ? undefined : conversations.store();
+          const snapshot = await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
+          return {
+            ...snapshot,
+            ...(this.#observationsOnly && { observations_only: true }),
+            ...(path !== undefined && { path }),
+            ...(agent !== undefined && { agent }),
+            ...(children !== null && { children }),
+          };
+        });
       try {
         if (this.#play !== null) return await this.#play.between(own, async (turns) => ({ ...(await write()), turns }));
         return await (conversations === undefined ? write() : conversations.whenIdle(own, write));
@@ -421,6 +434,17 @@ export class Instance implements ToolSurface {
         throw new PlatformError("snapshot.unsupported", `snapshot of '${environment.name}' failed: ${messageOf(error)}`, { cause: error });
       }
     });
+  }
+
+  /** No call runs meanwhile that may change a child, so that the states of children are of the same moment as the own one. */
+  async #withChildren<T>(signal: AbortSignal, write: (children: StoredChildren | null) => Promise<T>): Promise<T> {
+    if (this.#children.size === 0) return write(null);
+    const release = await this.#calls.hold(HOLD_MS);
+    try {
+      return await write(await this.#children.store(signal));
+    } finally {
+      release();
+    }
   }
 
   restore(snapshot: unknown, signal?: AbortSignal): Promise<void> {
@@ -439,7 +463,7 @@ export class Instance implements ToolSurface {
     this.abort(reason);
     await this.#changes.done();
     this.#play?.close();
-    await tearDown(this.#host, this.id, this.#state, this.#sandboxes);
+    await tearDown(this.#host, this.id, this.#state, { sandboxes: this.#sandboxes, children: this.#children });
     this.#state = undefined;
   }
 
@@ -459,6 +483,7 @@ export class Instance implements ToolSurface {
       args,
       ...this.#sandboxes.for(hooks.controller.signal),
       ...this.#models.for(hooks.controller.signal),
+      ...this.#children.for(hooks.controller.signal),
       state: this.#state,
       role: hooks.role ?? null,
       signal: hooks.controller.signal,
@@ -470,13 +495,13 @@ export class Instance implements ToolSurface {
   }
 
   #replace(
-    { context, sandboxes, models, path }: EpisodeScope,
+    { context, sandboxes, models, children, path }: EpisodeScope,
     { state, tools, roleTools, turns }: EpisodeStart,
     observationsOnly: boolean,
     reason: string,
     snapshot?: unknown,
   ): void {
-    const old = { state: this.#state, sandboxes: this.#sandboxes };
+    const old = { state: this.#state, sandboxes: this.#sandboxes, children: this.#children };
     const conversations = conversationsIn(snapshot, this.#turns());
     this.#conversations?.close(reason);
     this.#conversations = conversations;
@@ -484,12 +509,13 @@ export class Instance implements ToolSurface {
     this.#episode = context;
     this.#sandboxes = sandboxes;
     this.#models = models;
+    this.#children = children;
     this.#path = path;
     this.#state = state;
     this.#tools = tools;
     this.#observationsOnly = observationsOnly;
     this.#play?.begin(roleTools, turns);
-    void tearDown(this.#host, this.id, old.state, old.sandboxes);
+    void tearDown(this.#host, this.id, old.state, old);
   }
 
   /** Runs a change of the whole state after those before it. */
@@ -505,17 +531,19 @@ export class Instance implements ToolSurface {
 }
 
 function newEpisode(
-  { environment, link, models: calls }: HostContext,
+  host: HostContext,
   instanceId: string,
   spec: EpisodeSpec,
-  { grant, modelNames }: InstanceRights,
+  { grant, modelNames, children: grants = [] }: InstanceRights,
   snapshot?: unknown,
 ): EpisodeScope {
-  const sandboxes = new EpisodeSandboxes(link, grant, instanceId);
+  const sandboxes = new EpisodeSandboxes(host.link, grant, instanceId);
   // A platform says which models an instance has. Without that, its process is not connected.
-  const models = new EpisodeModels(calls, instanceId, modelNames ?? (link === null ? null : []));
-  const path = environment.recordsPath ? EpisodePath.from(snapshot) : null;
-  return { context: { instanceId, ...spec, ...sandboxes.for(), ...models.for() }, sandboxes, models, path };
+  const models = new EpisodeModels(host.models, instanceId, modelNames ?? (host.link === null ? null : []));
+  const task = spec.task === null ? null : host.givenOf(spec.task);
+  const children = new EpisodeChildren({ host: host.children, grants, instanceId, seed: spec.seed, task });
+  const path = host.environment.recordsPath ? EpisodePath.from(snapshot) : null;
+  return { context: { instanceId, ...spec, ...sandboxes.for(), ...models.for(), ...children.for() }, sandboxes, models, children, path };
 }
 
 function conversationsIn(snapshot: unknown, turns: ReturnType<typeof turnsOf>): Conversations | undefined {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { EpisodeChildren } from "../children/episode-children.ts";
 import { compileEnvironment } from "../compile/environment.ts";
 import type { EnvironmentDefinition, SetupContext } from "../definition/definition.ts";
 import { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
@@ -74,7 +75,16 @@ describe("a teardown that fails", () => {
 
   it("is not waited for longer than its limit", async () => {
     const one = await host({ teardown: forever });
-    await tearDown(one, "a", {}, new EpisodeSandboxes(null, null, "a"), 1);
+    await tearDown(
+      one,
+      "a",
+      {},
+      {
+        sandboxes: new EpisodeSandboxes(null, null, "a"),
+        children: new EpisodeChildren({ host: null, grants: [], instanceId: "a", seed: 0, task: null }),
+      },
+      1,
+    );
     expect(lines[0]).toContain("teardown of instance 'a' failed: Error: it did not finish within 1 ms");
     hosts.length = 0;
   });

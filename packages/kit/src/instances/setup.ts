@@ -1,4 +1,6 @@
-import { isPlatformError, type Json, messageOf, PlatformError } from "@aenv/contract";
+import { type EpisodeTask, isPlatformError, type Json, messageOf, PlatformError, type Task } from "@aenv/contract";
+import type { ChildHost } from "../children/backend.ts";
+import { type EpisodeChildren, type StoredChildren, storedChildrenOf } from "../children/episode-children.ts";
 import type { CompiledEnvironment, Toolset } from "../compile/environment.ts";
 import type { EpisodeContext, SetupContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
@@ -23,13 +25,18 @@ export interface HostContext {
   readonly link: PlatformLink | null;
   /** Null if nothing answers calls of models. */
   readonly models: ModelCalls | null;
+  /** What runs children; null if nothing does. */
+  readonly children: ChildHost | null;
+  /** What a task was made of: its id, or the object that is no listed task. */
+  givenOf(task: Task): EpisodeTask;
 }
 
-/** An episode that begins: what the environment's code gets, its sandboxes and its models. */
+/** An episode that begins: what the environment's code gets, its sandboxes, its models and its children. */
 export interface EpisodeScope {
   readonly context: EpisodeContext;
   readonly sandboxes: EpisodeSandboxes;
   readonly models: EpisodeModels;
+  readonly children: EpisodeChildren;
   /** Null if no reward wants it. */
   readonly path: EpisodePath | null;
 }
@@ -57,7 +64,7 @@ export function setUp(host: HostContext, episode: EpisodeScope, controller: Abor
 }
 
 /** Restores an earlier state from a snapshot. */
-export function restoreState(
+export async function restoreState(
   host: HostContext,
   snapshot: unknown,
   episode: EpisodeScope,
@@ -89,21 +96,21 @@ export async function observeOrTearDown(
     for (const role of environment.roles.names) views[role] = await first(role);
     return views;
   } catch (error) {
-    await tearDown(host, instanceId, state, episode.sandboxes);
+    await tearDown(host, instanceId, state, episode);
     throw toSetupError(host, "observe", instanceId, error, controller);
   }
 }
 
-/** Runs the environment's teardown and closes the episode's sandboxes. Never fails: errors are logged, and the instance ends anyway. */
+/** Runs the environment's teardown and closes the episode's sandboxes and children. Never fails: errors are logged, and the instance ends anyway. */
 export async function tearDown(
   host: HostContext,
   instanceId: string,
   state: unknown,
-  sandboxes: EpisodeSandboxes,
+  { sandboxes, children }: Pick<EpisodeScope, "sandboxes" | "children">,
   timeoutMs = TEARDOWN_TIMEOUT_MS,
 ): Promise<void> {
   await runTeardown(host, instanceId, state, timeoutMs);
-  await sandboxes.close();
+  await Promise.all([sandboxes.close(), children.close()]);
 }
 
 async function runTeardown({ environment, log }: HostContext, instanceId: string, state: unknown, timeoutMs: number): Promise<void> {
@@ -126,8 +133,8 @@ export function identityOf(environment: CompiledEnvironment): string {
   return `${environment.name}@${environment.version}`;
 }
 
-function setupContext({ context, sandboxes, models }: EpisodeScope, { signal }: AbortController): SetupContext {
-  return { ...context, ...sandboxes.for(signal), ...models.for(signal), signal };
+function setupContext({ context, sandboxes, models, children }: EpisodeScope, { signal }: AbortController): SetupContext {
+  return { ...context, ...sandboxes.for(signal), ...models.for(signal), ...children.for(signal), signal };
 }
 
 async function startEpisode(
@@ -139,10 +146,10 @@ async function startEpisode(
   make: (context: SetupContext) => unknown,
 ): Promise<EpisodeStart> {
   const { instanceId } = episode.context;
-  const close = (state: unknown) => tearDown(host, instanceId, state, episode.sandboxes);
+  const close = (state: unknown) => tearDown(host, instanceId, state, episode);
   let state: unknown;
   try {
-    await episode.sandboxes.begin(controller.signal);
+    await beginAll(episode, step === "restore" ? storedChildrenOf(snapshot) : {}, controller.signal);
     const context = setupContext(episode, controller);
     state = await withTimeout(
       host,
@@ -152,18 +159,29 @@ async function startEpisode(
       (late) => void close(late),
     );
   } catch (error) {
-    await episode.sandboxes.close();
+    await Promise.all([episode.sandboxes.close(), episode.children.close()]);
     const failure = toSetupError(host, step, instanceId, error, controller);
     throw step === "restore" ? asSnapshotFault(failure) : failure;
   }
   try {
-    return { state, ...(await toolsFor(host.environment, state)), turns: snapshot === null ? null : readTurns(host.environment, snapshot) };
+    return {
+      state,
+      ...(await toolsFor(host.environment, state, episode.children.grants)),
+      turns: snapshot === null ? null : readTurns(host.environment, snapshot),
+    };
   } catch (error) {
     // Without tools the episode does not begin, so its state is torn down.
     await close(state);
     const failure = toSetupError(host, "toolsOf", instanceId, error, controller);
     throw step === "restore" ? asSnapshotFault(failure) : failure;
   }
+}
+
+/** Opens what an episode begins with. If one fails, the others are waited for, so that closing misses nothing. */
+async function beginAll({ sandboxes, children }: EpisodeScope, stored: StoredChildren, signal: AbortSignal): Promise<void> {
+  const opening = [sandboxes.begin(signal), children.begin(signal, stored)];
+  await Promise.allSettled(opening);
+  await Promise.all(opening);
 }
 
 /** Runs the environment's code and waits until it is done, the signal fires, or the environment's timeout is over. */

@@ -1,6 +1,7 @@
 import { isPlatformError } from "@aenv/contract";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { EpisodeChildren } from "../children/episode-children.ts";
 import type { SetupContext } from "../definition/definition.ts";
 import { EpisodeModels } from "../models/episode-models.ts";
 import { EpisodeSandboxes } from "../sandboxes/episode-sandboxes.ts";
@@ -14,6 +15,7 @@ const context: SetupContext = {
   args: [],
   ...new EpisodeSandboxes(null, null, "i").for(),
   ...new EpisodeModels(null, "i").for(),
+  ...new EpisodeChildren({ host: null, grants: [], instanceId: "i", seed: 1, task: null }).for(),
   signal: new AbortController().signal,
 };
 

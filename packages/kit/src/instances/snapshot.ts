@@ -1,6 +1,7 @@
 import { isObject, messageOf, PlatformError, problemsOf } from "@aenv/contract";
 import { DevalueError, parse, stringify } from "devalue";
 import type { StoredConversations } from "../agent/stored.ts";
+import type { StoredChildren } from "../children/episode-children.ts";
 import type { CompiledEnvironment } from "../compile/environment.ts";
 import type { EnvironmentDefinition, PathStep, SetupContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
@@ -18,6 +19,8 @@ export interface Snapshot {
   readonly path?: readonly PathStep[];
   /** The conversations with the environment's agent; without an agent, the tasks of calls over A2A. */
   readonly agent?: StoredConversations;
+  /** The children of its episode, by their names. */
+  readonly children?: StoredChildren;
   /** What has happened in the turns of its roles and is not in the state; absent without roles. */
   readonly turns?: TurnRecord;
 }

@@ -27,6 +27,8 @@ export interface InstanceFilter {
   readonly status?: string;
   readonly owner?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** Whether children are listed beside their roots. */
+  readonly tree?: boolean;
 }
 
 export type InstancePage = Page<InstanceRecord>;

@@ -70,6 +70,7 @@ const pageQuery = z.object({
   envName: z.string().optional(),
   owner: z.string().optional(),
   label: z.union([z.string(), z.array(z.string())]).optional(),
+  tree: z.enum(["true", "false"]).default("false").describe("lists children beside their roots"),
   limit: z.coerce.number().int().min(1).max(1_000).default(100),
   after: z.string().optional(),
 });
@@ -156,7 +157,7 @@ export function instanceRoutes(options: InstanceRouteOptions): ApiRoute[] {
       roles: trainer,
       query: pageQuery,
       handle: async (ask) => {
-        const page = await list.page(ask.query, ask.caller);
+        const page = await list.page({ ...ask.query, tree: ask.query.tree === "true" }, ask.caller);
         return { items: page.rows.map((row) => toRecord(row, portFor(ask), null)), next: page.next };
       },
     }),
@@ -171,7 +172,7 @@ export function instanceRoutes(options: InstanceRouteOptions): ApiRoute[] {
       query: pageQuery,
       handle: async (ask) => {
         const ref = ask.params.id === "*" ? (ask.query.envName ?? "") : ask.params.id;
-        const page = await list.page({ ...ask.query, envName: ref, limit: 1_000 }, ask.caller);
+        const page = await list.page({ ...ask.query, tree: ask.query.tree === "true", envName: ref, limit: 1_000 }, ask.caller);
         const records = page.rows.map((row) => toRecord(row, portFor(ask), minimalEnvironment(row)));
         // The original's scheduler client wants `{items}` and is the only one that sends this header; its CLI wants the array.
         return headerOf(ask, "env-instance-trace-id") === undefined ? records : { items: records };
@@ -309,6 +310,7 @@ export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceReco
     seed: row.seed,
     ...(row.forkFidelity !== undefined && { fork_fidelity: row.forkFidelity }),
     ...(row.startedFrom !== undefined && { started_from: row.startedFrom }),
+    ...(row.parent !== undefined && { parent: row.parent, root: row.root, path: row.path }),
     ...(row.isFrozen === true && { frozen: true }),
     ...(row.warnings !== undefined && { warnings: [...row.warnings] }),
     ...(row.datasource !== "" && { datasource: row.datasource, image: row.image }),

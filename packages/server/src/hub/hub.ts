@@ -9,7 +9,7 @@ import { contentDigestOf, parsePublication, parseStatus, parseVisibility } from 
 import { type Inspect, type Published, Publisher, versionExists } from "./publishing/publisher.ts";
 import { Transfers } from "./publishing/transfers.ts";
 import { notFound, VersionCatalog } from "./versions/catalog.ts";
-import { type EnvironmentVersion, type VersionRow, versionKey } from "./versions/environment-version.ts";
+import { type EnvironmentVersion, type PinnedChild, type VersionRow, versionKey } from "./versions/environment-version.ts";
 import { byNewest, highestInRange, latest } from "./versions/order.ts";
 import { Removal } from "./versions/removal.ts";
 import { assertNameAllowed, assertPublisher, maySee } from "./versions/rights.ts";
@@ -18,7 +18,7 @@ import { applyChange, type VersionChange } from "./versions/version-change.ts";
 
 export type { Published } from "./publishing/publisher.ts";
 export type { Download } from "./publishing/transfers.ts";
-export type { EnvironmentVersion, Metadata, VersionEvent } from "./versions/environment-version.ts";
+export type { EnvironmentVersion, Metadata, PinnedChild, VersionEvent } from "./versions/environment-version.ts";
 export type { ListQuery, Page } from "./versions/search.ts";
 
 export interface HubOptions {
@@ -69,7 +69,19 @@ export class Hub {
     this.#catalog = catalog;
     this.transfers = new Transfers({ store, catalog, blobs, now });
     const resolve = (ref: string, caller: Caller) => this.resolve(ref, caller);
-    this.#publisher = new Publisher({ catalog, transfers: this.transfers, blobs, bundles, inspect, resolve, now, visibility, maxWarm });
+    const pinned = (child: PinnedChild) => this.pinned(child);
+    this.#publisher = new Publisher({
+      catalog,
+      transfers: this.transfers,
+      blobs,
+      bundles,
+      inspect,
+      resolve,
+      pinned,
+      now,
+      visibility,
+      maxWarm,
+    });
     this.#builtIns =
       options.builtIns === undefined
         ? null
@@ -145,6 +157,14 @@ export class Hub {
     if (found === null && (await this.#offerBuiltIn(name, version, caller))) return this.resolve(ref, caller);
     if (found === null) throw notFound(ref, rows);
     return this.#catalog.load(found);
+  }
+
+  /** The version of a child that another version was published with. Who may use the parent may use it, so visibility is ignored. */
+  async pinned({ name, environment, contentDigest }: PinnedChild): Promise<EnvironmentVersion> {
+    const key = versionKey(environment.name, environment.version);
+    const row = await this.#catalog.rows.find(key);
+    if (row !== null && !row.value.isRemoved && row.value.contentDigest === contentDigest) return this.#catalog.load(row.value);
+    throw new PlatformError("environment.not_found", `the child '${name}' is ${key}, which does not exist any more`);
   }
 
   /** Whether a version is the newest of its name, superseded, or gone; visibility is ignored. */

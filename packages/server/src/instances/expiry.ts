@@ -1,5 +1,8 @@
 import type { InstanceRow } from "./row.ts";
 
+/** When an instance expires that ends with another one, or with its service. */
+export const NEVER = "9999-12-31T23:59:59.999Z";
+
 /** Ended instances stay visible this long, so that their owner can read the reason. */
 export const KEEP_ENDED_MS = 10 * 60_000;
 

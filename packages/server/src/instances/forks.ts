@@ -10,12 +10,14 @@ import type { Slot } from "../slots/slot.ts";
 import type { Slots } from "../slots/slots.ts";
 import { mergeVariables, platformVariables } from "../slots/variables.ts";
 import type { TaskSandboxes } from "../task-sandboxes/task-sandboxes.ts";
+import { childGrants } from "./children.ts";
 import { assertRemembered, type Idempotency } from "./idempotency.ts";
 import type { InstanceTable } from "./instance-table.ts";
 import { newForkRow } from "./new-row.ts";
 import type { RequestContext } from "./request-context.ts";
 import { type InstanceRow, isSettled, slotOf, withEvent } from "./row.ts";
 import { hideIn, type Starter } from "./starter.ts";
+import type { Trees } from "./trees.ts";
 
 export interface ForksOptions {
   readonly table: InstanceTable;
@@ -25,6 +27,7 @@ export interface ForksOptions {
   readonly hub: Hub;
   readonly quotas: Quotas;
   readonly idempotency: Idempotency;
+  readonly trees: Trees;
   readonly serverId: string;
   readonly now: () => Date;
 }
@@ -83,14 +86,14 @@ export class Forks {
     wanted: ForkFidelity | undefined,
     context: RequestContext,
   ): Promise<InstanceRow[]> {
-    const { quotas, serverId, now, starter, slots } = this.#options;
+    const { quotas, serverId, now, starter, slots, trees } = this.#options;
     const slot = slotOf(parent);
     const fidelity = wanted ?? (await slots.sandboxCopies.usualFidelity(slot, context.signal));
     assertForkable(parent, fidelity);
     await slots.sandboxCopies.assertCopyable(parent.id, slot, fidelity, "forked", context.signal);
-    quotas.admitCreate(parent.owner, ids.length);
+    const environment = parent.hasChildren === true ? await this.#environmentOf(parent, context.caller) : null;
     const [first = ""] = ids;
-    const group = ids.length > 1 ? first : null;
+    const group = ids.length > 1 || environment !== null ? first : null;
     const { tokenId } = context.caller;
     const rows = ids.map((id) => {
       const fork = newForkRow(parent, id, { group, fidelity, now: now(), serverId });
@@ -98,13 +101,16 @@ export class Forks {
       // Stored before the fork exists: if the shared process ends meanwhile, its server finds all its instances.
       return slot.isOwnSandbox ? row : { ...row, slot: { ...slot, prefix: instancePrefix(id) } };
     });
-    return starter.track(this.#start(parent, slot, rows, fidelity, context));
+    const below = environment === null ? [] : (await Promise.all(rows.map((row) => trees.rowsBelow(row, environment)))).flat();
+    quotas.admitCreate(parent.owner, rows.length + below.length);
+    return starter.track(this.#start(parent, slot, rows, below, fidelity, context));
   }
 
   async #start(
     parent: InstanceRow,
     slot: Slot,
     rows: readonly InstanceRow[],
+    below: readonly InstanceRow[],
     fidelity: ForkFidelity,
     context: RequestContext,
   ): Promise<InstanceRow[]> {
@@ -116,12 +122,13 @@ export class Forks {
     await table.insert(first, max);
     let taken: readonly Slot[] = [];
     try {
-      await all(others.map((row) => table.insert(row, max)));
+      await all([...others, ...below].map((row) => table.insert(row, max)));
       taken = await this.#occupy(parent, slot, rows, fidelity, context);
       // All have a slot before the first becomes `Running`, so that recovery after a crash here finds the group incomplete.
       const change = slot.isOwnSandbox ? {} : { server: parent.server };
       return await all(rows.map((row, at) => starter.becomeRunning(row.id, taken[at] as Slot, change)));
     } catch (error) {
+      for (const { id } of below) await table.fail(id, error, true);
       for (const [at, { id }] of rows.entries()) {
         const own = taken[at];
         if (own !== undefined) await slots.release(own, id);
@@ -210,6 +217,7 @@ export class Forks {
       taskSandboxes: parent.taskSandboxes,
       platformLink: hasLink(parent),
       models: parent.models,
+      children: await childGrants(environment, this.#options.hub),
       sandboxSnapshot,
       ttl: parent.ttl,
       labels: parent.labels,
@@ -244,10 +252,11 @@ export class Forks {
 }
 
 /** The sandboxes of a fork's parent are copied with their files, and nothing else of the parent's second container. */
-function assertForkable({ id, taskSandboxes }: InstanceRow, fidelity: ForkFidelity): void {
+function assertForkable({ id, taskSandboxes, hasChildren }: InstanceRow, fidelity: ForkFidelity): void {
   const unsupported = (why: string) => new PlatformError("instance.unsupported", `instance '${id}' cannot be forked: ${why}`);
   if (taskSandboxes?.hasSharedFolder === true)
     throw unsupported('it shares the folder /shared with its second container; set deployConfig.isolation to "shared", which has none');
+  if (hasChildren === true && fidelity !== "state") throw unsupported(`its children are not copied with its ${fidelity}; fork its state`);
   if (taskSandboxes !== undefined && fidelity === "memory")
     throw unsupported("its code opens sandboxes, whose memory is not copied; fork its state");
 }

@@ -82,6 +82,18 @@ export class InstanceTable {
     this.#changed(row, null);
   }
 
+  /** Inserts rows: all of them, or none. The first is inserted alone, so that of two requests with its id only one goes on. */
+  async insertAll([first, ...others]: readonly [InstanceRow, ...InstanceRow[]], max: number): Promise<void> {
+    await this.insert(first, max);
+    const inserting = others.map((row) => this.insert(row, max));
+    const inserted = await Promise.allSettled(inserting);
+    if (inserted.every(({ status }) => status === "fulfilled")) return;
+    // Nothing of them has started, and a request that is repeated shall find no trace.
+    for (const [at, row] of others.entries()) if (inserted[at]?.status === "fulfilled") await this.rows.remove(row.id);
+    await this.rows.remove(first.id);
+    await Promise.all(inserting);
+  }
+
   /** Changes a row; an error if it is gone or the change returns null. */
   async change(id: string, change: (row: InstanceRow, now: Date) => InstanceRow | null): Promise<InstanceRow> {
     let before: InstanceRow | null = null;

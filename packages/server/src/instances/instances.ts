@@ -21,7 +21,7 @@ import type { SnapshotRow } from "../snapshots/row.ts";
 import type { Snapshots } from "../snapshots/snapshots.ts";
 import type { Collection } from "../stores/collection.ts";
 import type { TaskSandboxes } from "../task-sandboxes/task-sandboxes.ts";
-import { Creations, type ReplicaSpec } from "./creations.ts";
+import { Creations, type OpenedInstance, type ReplicaSpec, type WantedChild } from "./creations.ts";
 import { Forks } from "./forks.ts";
 import { Freezer, type FreezerTotals } from "./freezer.ts";
 import { Handover } from "./handover.ts";
@@ -34,6 +34,7 @@ import type { RunningCommands } from "./running-commands.ts";
 import { SandboxEvents } from "./sandbox-events.ts";
 import type { Secrets } from "./secrets.ts";
 import { Starter } from "./starter.ts";
+import { Trees } from "./trees.ts";
 import { Uses } from "./uses.ts";
 import { waitAtMost } from "./wait-at-most.ts";
 
@@ -73,7 +74,15 @@ export class Instances {
 
   constructor(options: InstancesOptions) {
     this.#options = options;
-    this.#table = new InstanceTable({ ...options, onDue: (row, what) => this.#onDue(row, what) });
+    this.#table = new InstanceTable({
+      ...options,
+      onDue: (row, what) => this.#onDue(row, what),
+      onChange: (row, before) => {
+        options.onChange(row, before);
+        if (row.hasChildren === true && !isLive(row) && before !== null && isLive(before))
+          void this.#endChildren(row.id, `its parent has ended: ${row.reason}`).catch(options.onFailure);
+      },
+    });
     this.#starter = new Starter({ ...options, table: this.#table });
     this.uses = new Uses({
       table: this.#table,
@@ -90,8 +99,9 @@ export class Instances {
       measureMs: options.freezeMeasureMs ?? MEASURE_MS,
       monotonicMs: () => performance.now(),
     });
-    this.#creations = new Creations({ ...options, table: this.#table, starter: this.#starter });
-    this.#forks = new Forks({ ...options, table: this.#table, starter: this.#starter });
+    const trees = new Trees({ ...options, table: this.#table });
+    this.#creations = new Creations({ ...options, table: this.#table, starter: this.#starter, trees });
+    this.#forks = new Forks({ ...options, table: this.#table, starter: this.#starter, trees });
   }
 
   /** An event of a start in progress. */
@@ -109,6 +119,36 @@ export class Instances {
   async createReplica(spec: ReplicaSpec): Promise<void> {
     this.#assertNotDraining();
     await this.#creations.createReplica(spec);
+  }
+
+  /** Starts a child for an episode of its parent, and waits until it runs. */
+  async openChild(parent: InstanceRow, wanted: WantedChild, signal: AbortSignal): Promise<OpenedInstance> {
+    this.#assertNotDraining();
+    const opened = await this.#creations.openChild(parent, wanted, signal);
+    const above = await this.#table.find(parent.id);
+    if (above !== null && isLive(above) && !signal.aborted) return opened;
+    await this.end(opened.row.id, "its parent had ended when it was ready");
+    throw signal.aborted ? signal.reason : new PlatformError("instance.gone", `instance '${parent.id}' has ended`);
+  }
+
+  /** The live children of an instance. */
+  async #endChildren(parentId: string, reason: string): Promise<void> {
+    const ids: string[] = [];
+    for await (const { key } of this.#table.rows.each({ index: "parent", value: parentId })) ids.push(key);
+    await Promise.all(ids.map((id) => this.end(id, reason)));
+  }
+
+  /** Ends children whose parent is not live any more: the server that ended it may have died before it ended them. */
+  async collectChildren(): Promise<void> {
+    const parents = new Map<string, boolean>();
+    for await (const { key, value } of this.#table.rows.each({ index: "isChild", value: "yes" })) {
+      const { parent = "" } = value;
+      if (!parents.has(parent)) {
+        const row = await this.#table.find(parent);
+        parents.set(parent, row !== null && isLive(row));
+      }
+      if (parents.get(parent) === false) await this.end(key, "its parent has ended");
+    }
   }
 
   /** The instance once it runs, or its current row when the time is over. A failed start is an error. */
@@ -143,14 +183,16 @@ export class Instances {
 
   /** Ends an instance. Ending one that has already ended is no error. */
   async destroy(id: string, caller: Caller): Promise<void> {
-    await this.get(id, caller);
+    assertNotChild(await this.get(id, caller), "deleted");
     await this.end(id, "deleted by its owner");
   }
 
   async renew(id: string, ttl: string, caller: Caller): Promise<InstanceRow> {
     const { now } = this.#options;
     expiryOf(ttl, now());
-    assertNotReplica(await this.get(id, caller));
+    const row = await this.get(id, caller);
+    assertNotReplica(row);
+    assertNotChild(row, "renewed");
     return this.#table.change(id, (row, at) => {
       if (isLive(row)) return { ...withEvent(row, `renewed for ${ttl}`, at), ttl, expiresAt: expiryOf(ttl, at) };
       throw new PlatformError("instance.gone", `instance '${id}' has ended: ${row.reason}`);
@@ -159,6 +201,7 @@ export class Instances {
 
   /** Begins a new episode. Aborted when the client disconnects. */
   async reset(id: string, body: ResetRequest, context: RequestContext): Promise<unknown> {
+    assertNotChild(await this.get(id, context.caller), "reset");
     const answer = await this.#request(id, "reset", body, context);
     await this.#table.change(id, (latest, now) => withEvent(latest, "reset", now));
     return answer;
@@ -173,7 +216,7 @@ export class Instances {
   async store(id: string, request: SnapshotRequest, { caller, signal }: RequestContext): Promise<SnapshotRow> {
     this.#assertNotDraining();
     const row = await this.get(id, caller);
-    assertStorable(row);
+    assertStorable(row, request);
     return this.#use(row, async () => {
       const stored = await this.#starter.track(this.#options.snapshots.take({ ...row, slot: slotOf(row) }, request, signal));
       const what = `stored as the snapshot ${stored.name} with its ${stored.fidelity}`;
@@ -198,6 +241,7 @@ export class Instances {
     this.#assertNotDraining();
     const parent = await this.get(id, context.caller);
     assertNotReplica(parent);
+    assertNotChild(parent, "forked");
     return this.#use(parent, () => this.#forks.fork(parent, count, fidelity, context));
   }
 
@@ -215,6 +259,8 @@ export class Instances {
   /** Ends a live instance for a reason and releases its slot. */
   async end(id: string, reason: string, to: "Terminated" | "Failed" = "Terminated"): Promise<void> {
     const { slots } = this.#options;
+    const above = await this.#table.find(id);
+    if (above?.hasChildren === true && isLive(above)) await this.#endChildren(id, "its parent is ending");
     let slot = null as Slot | null;
     let frozen = null as InstanceRow | null;
     try {
@@ -287,8 +333,22 @@ function assertNotReplica({ id, service }: InstanceRow): void {
   throw new PlatformError("instance.unsupported", `instance '${id}' is a replica of service '${service}'; change the service instead`);
 }
 
+/** A child belongs to an episode of its parent, and begins, goes on and ends with that. */
+function assertNotChild({ id, parent, path }: InstanceRow, what: string): void {
+  if (parent === undefined) return;
+  throw new PlatformError(
+    "instance.unsupported",
+    `instance '${id}' is the child '${path}' of another instance, and is not ${what} alone; do it with its root`,
+  );
+}
+
 /** The second container of a module is the business of its kit, which refuses what it cannot store. */
-function assertStorable({ id, slot, taskSandboxes }: InstanceRow): void {
+function assertStorable({ id, slot, taskSandboxes, hasChildren }: InstanceRow, { fidelity = "state" }: SnapshotRequest): void {
+  if (hasChildren === true && fidelity !== "state")
+    throw new PlatformError(
+      "snapshot.unsupported",
+      `instance '${id}' cannot be stored with its ${fidelity}: its children would be missing; store its state`,
+    );
   if (slot?.program === undefined || taskSandboxes?.hasSecond !== true) return;
   throw new PlatformError(
     "instance.unsupported",

@@ -12,6 +12,8 @@ export interface InstanceFilter {
   readonly owner?: string | undefined;
   /** `key=value`, each of which must match. */
   readonly label?: string | readonly string[] | undefined;
+  /** Children too, which otherwise are not listed beside their roots. */
+  readonly tree?: boolean;
   readonly limit: number;
   readonly after?: string | undefined;
 }
@@ -59,6 +61,7 @@ function matcher(filter: InstanceFilter): (row: InstanceRow) => boolean {
   const { version } = splitRef(filter.envName ?? "");
   const labels = (typeof filter.label === "string" ? [filter.label] : (filter.label ?? [])).map(parseLabel);
   return (row) => {
+    if (row.parent !== undefined && filter.tree !== true) return false;
     if (filter.status !== undefined ? row.status !== filter.status : row.status === "Terminated") return false;
     if (version !== "" && row.environment.version !== version) return false;
     return labels.every(([key, value]) => row.labels[key] === value);

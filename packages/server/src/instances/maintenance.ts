@@ -15,10 +15,14 @@ export interface MaintenanceOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
+/** Rounds between two checks of whether the parents of all children live. */
+const COLLECT_EVERY = 20;
+
 /** The background work of a server: heartbeats, taking over from dead servers, cleaning up, and the handover at shutdown. */
 export class Maintenance {
   readonly #options: MaintenanceOptions;
   #rounds: readonly Rounds[] = [];
+  #tidied = 0;
 
   constructor(options: MaintenanceOptions) {
     this.#options = options;
@@ -26,9 +30,10 @@ export class Maintenance {
 
   /** Recovers what an earlier server has left, then starts the rounds. */
   async open(): Promise<Recovered> {
-    const { peers, recovery, roundMs, onFailure } = this.#options;
+    const { peers, recovery, instances, roundMs, onFailure } = this.#options;
     await peers.heartbeat();
     const recovered = await recovery.run();
+    await instances.collectChildren();
     // Heartbeats have rounds of their own, so that slow work does not make this server seem dead.
     this.#rounds = [startRounds(() => peers.heartbeat(), roundMs, onFailure), startRounds(() => this.tidy(), roundMs, onFailure)];
     return recovered;
@@ -37,7 +42,13 @@ export class Maintenance {
   /** One round. A step that fails does not stop the others. */
   async tidy(): Promise<void> {
     const { recovery, instances, slots, onFailure } = this.#options;
-    const steps = [() => this.#takeOver(), () => recovery.settle(), () => instances.uses.touchAll(), ...slots.maintenance()];
+    const steps = [
+      () => this.#takeOver(),
+      () => recovery.settle(),
+      () => instances.uses.touchAll(),
+      () => this.#collectChildren(),
+      ...slots.maintenance(),
+    ];
     for (const step of steps) await attempt(step, onFailure);
   }
 
@@ -68,13 +79,19 @@ export class Maintenance {
     await attempt(() => slots.closePool(), onFailure);
   }
 
+  async #collectChildren(): Promise<void> {
+    if (++this.#tidied % COLLECT_EVERY === 0) await this.#options.instances.collectChildren();
+  }
+
   async #stop(): Promise<void> {
     await Promise.all(this.#rounds.map((one) => one.stop()));
   }
 
   async #takeOver(): Promise<void> {
-    const { peers, recovery, onTakeOver } = this.#options;
-    if ((await peers.claimDeadServers()).dead.length > 0) onTakeOver(await recovery.run());
+    const { peers, recovery, instances, onTakeOver } = this.#options;
+    if ((await peers.claimDeadServers()).dead.length === 0) return;
+    onTakeOver(await recovery.run());
+    await instances.collectChildren();
   }
 
   async #endAll(): Promise<void> {

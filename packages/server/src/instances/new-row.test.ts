@@ -6,7 +6,13 @@ import { newInstanceRow } from "./new-row.ts";
 
 function ttlOf(request: { ttl?: string; ttlIsFallback?: boolean }, configTtl?: string): string {
   const config = { name: "shop", version: "1.0.0", ...(configTtl !== undefined && { deployConfig: { ttl: configTtl } }) };
-  const environment = { name: "shop", version: "1.0.0", config, bundleDigest: null } as EnvironmentVersion;
+  const environment = {
+    name: "shop",
+    version: "1.0.0",
+    config,
+    bundleDigest: null,
+    children: [] as EnvironmentVersion["children"],
+  } as EnvironmentVersion;
   const options = {
     serverId: "r",
     taskLimits: { perInstance: 1, perOwner: 1, totalMemoryMb: null, memoryMb: 1, defaultMemoryMb: 1 },

@@ -19,6 +19,7 @@ import type { RuntimePolicy } from "../slots/runtimes.ts";
 import type { SnapshotRow } from "../snapshots/row.ts";
 import { type TaskSandboxLimits, taskPolicyFor } from "../task-sandboxes/policy.ts";
 import { egressFor, egressHints } from "./egress.ts";
+import { NEVER } from "./expiry.ts";
 import type { InstanceRow } from "./row.ts";
 import { sandboxOptionsOf, supportedOptions } from "./sandbox-options.ts";
 
@@ -111,6 +112,7 @@ export function newInstanceRow(
     ...(needsLink(environment, { taskSandboxes, models: models?.stored }) && { platformLink: true }),
     ...(models !== null && { models: models.stored }),
     ...(models !== null && Object.keys(models.held).length > 0 && { heldModels: models.heldId }),
+    ...(environment.children.length > 0 && { hasChildren: true }),
   };
 }
 
@@ -137,8 +139,6 @@ function freezeSecondsOf({ config }: EnvironmentVersion): number | null {
   const own = config.deployConfig?.freezeAfter;
   return own === undefined ? null : parseDuration(own) / 1_000;
 }
-
-const NEVER = "9999-12-31T23:59:59.999Z";
 
 /** A datasource that is no image name is refused here, not when an engine cannot pull it. */
 function imageFor({ config }: EnvironmentVersion, datasource: string): string | null {

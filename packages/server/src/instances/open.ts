@@ -1,6 +1,7 @@
 import type { ModelCallAnswer } from "@aenv/contract";
 import { openProcessTable } from "@aenv/sandbox";
 import { GRACE_MS, type Lifecycle } from "../lifecycle/lifecycle.ts";
+import type { Handlers, LinkTools } from "../link/link-request.ts";
 import { Links } from "../link/links.ts";
 import { LinkRequests } from "../link/requests.ts";
 import type { CallModel } from "../models/endpoint.ts";
@@ -14,6 +15,7 @@ import { Slots, type SlotsOptions } from "../slots/slots.ts";
 import { openSnapshots } from "../snapshots/open.ts";
 import { Collection } from "../stores/collection.ts";
 import type { Store } from "../stores/store.ts";
+import type { TaskPath } from "../task-sandboxes/in-sandbox.ts";
 import { SharedFolders } from "../task-sandboxes/shared-folders.ts";
 import { TaskResources } from "../task-sandboxes/task-resources.ts";
 import { Idempotency, idempotencyIndexes } from "./idempotency.ts";
@@ -30,6 +32,8 @@ export interface OpenInstancesOptions
   extends Omit<InstancesOptions, "rows" | "idempotency" | "slots" | "tasks" | "engine" | "snapshots" | "heldModels">,
     Pick<MaintenanceOptions, "roundMs" | "onTakeOver" | "onFailure">,
     Pick<SlotsOptions, "engine" | "space" | "clients" | "pool" | "runtimes" | "maxHosts" | "startTimeoutMs"> {
+  /** What answers the requests of instances that are about neither sandboxes nor models. */
+  readonly handlers: (tools: LinkTools) => Omit<Handlers, TaskPath | "/model">;
   readonly store: Store;
   readonly lifecycle: Lifecycle;
   /** The machine and folder of the sandboxes. */
@@ -112,7 +116,7 @@ export function openInstances(options: OpenInstancesOptions) {
     onCalled: options.onModelCalled,
   });
   const requests = new LinkRequests({
-    handlers: (tools) => ({ ...tasks.requests.handlers(tools), ...models.handlers(tools) }),
+    handlers: (tools) => ({ ...options.handlers(tools), ...tasks.requests.handlers(tools), ...models.handlers(tools) }),
     idleMs: options.commandTimeoutMs,
     onFailure,
   });

@@ -48,7 +48,7 @@ export interface InstanceRow {
   readonly slot: Slot | null;
   /** Id of the server that starts it and, once it runs, of the server that manages its sandbox. */
   readonly server: string;
-  /** Forks of one request: all of them start, or none. */
+  /** Instances of one request, such as forks or a tree: all of them start, or none. Decides only while one of them has never run. */
   readonly group: string | null;
   readonly events: readonly InstanceEvent[];
   /** Requested options that are ignored. */
@@ -77,6 +77,15 @@ export interface InstanceRow {
   readonly tokenId?: string;
   /** The service whose replica it is; a replica does not expire. */
   readonly service?: string;
+  /** Its environment uses others, whose instances belong to its episodes. */
+  readonly hasChildren?: true;
+  /** The instance to whose episode it belongs, and that at the top of the tree; absent for roots. */
+  readonly parent?: string;
+  readonly root?: string;
+  /** Its names below the root: `shop/user`. */
+  readonly path?: string;
+  /** The episode of its parent; absent until that episode has begun. */
+  readonly episode?: string;
 }
 
 const EVENTS_KEPT = 40;
@@ -108,6 +117,7 @@ export function instanceIndexes(row: InstanceRow): Indexes {
     owner: row.owner,
     agent: row.agentKey,
     environment: name,
+    ...(row.root !== undefined && { root: row.root }),
     ownerEnvironment: `${row.owner}\n${name}`,
     ...(isLive(row) ? liveIndexes(row) : row.slot !== null && { leaving: row.server }),
   };
@@ -117,13 +127,14 @@ export function instanceRows(store: Store): Collection<InstanceRow> {
   return new Collection(store, "instance", instanceIndexes);
 }
 
-function liveIndexes({ owner, server, slot, group, service, isFrozen }: InstanceRow): Indexes {
+function liveIndexes({ owner, server, slot, group, service, isFrozen, parent }: InstanceRow): Indexes {
   return {
     live: "yes",
     liveOwner: owner,
     liveServer: server,
     ...(slot !== null && { sandbox: slot.sandboxId }),
     ...(group !== null && { group }),
+    ...(parent !== undefined && { parent, isChild: "yes" }),
     ...(isFrozen === true && { frozen: "yes" }),
     ...(service !== undefined && { service, isReplica: "yes" }),
   };

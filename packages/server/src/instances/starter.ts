@@ -20,6 +20,10 @@ export interface BeginOptions {
   /** Values that must not be in the reason of a failure, such as secrets. */
   readonly hidden?: readonly string[];
   /** Completes what the instance starts with, from a stored snapshot that stays until the instance has a slot. */
+  /** `children` for the child of another instance, which waits for neither a place nor memory: its parent holds both. */
+  readonly kind?: "creations" | "children";
+  /** Aborts the start. */
+  readonly cancel?: AbortSignal;
   readonly from?: (initial: InitialState, occupy: (full: InitialState) => Promise<Slot>) => Promise<Slot>;
 }
 
@@ -46,19 +50,26 @@ export class Starter {
     started.catch(() => {});
   }
 
-  occupy(environment: EnvironmentVersion, owner: string, initial: InitialState): Promise<Slot> {
-    return this.admit(initial.id, owner, (signal) => this.#options.slots.occupy(environment, owner, initial, signal));
+  occupy(environment: EnvironmentVersion, owner: string, initial: InitialState, options: BeginOptions = {}): Promise<Slot> {
+    const { kind, cancel } = options;
+    return this.admit(initial.id, owner, (signal) => this.#options.slots.occupy(environment, owner, initial, signal), cancel, kind);
   }
 
   /** Occupies a slot when the scheduler lets the owner and the machine has memory. */
-  admit(id: string, owner: string, occupy: (signal: AbortSignal) => Promise<Slot>, cancel?: AbortSignal): Promise<Slot> {
+  admit(
+    id: string,
+    owner: string,
+    occupy: (signal: AbortSignal) => Promise<Slot>,
+    cancel?: AbortSignal,
+    kind: BeginOptions["kind"] = "creations",
+  ): Promise<Slot> {
     const { scheduler, memoryGate } = this.#options;
     const signal = cancel === undefined ? this.#stop.signal : AbortSignal.any([this.#stop.signal, cancel]);
     const start = async () => {
-      await memoryGate?.pass((why) => this.note(id, why), signal);
+      if (kind === "creations") await memoryGate?.pass((why) => this.note(id, why), signal);
       return occupy(signal);
     };
-    return scheduler.run({ kind: "creations", owner }, start, signal);
+    return scheduler.run({ kind, owner }, start, signal);
   }
 
   /** An event of a start, for the instance's owner. The start does not depend on it. */
@@ -109,13 +120,9 @@ export class Starter {
     });
   }
 
-  async #start(
-    environment: EnvironmentVersion,
-    row: InstanceRow,
-    initial: InitialState,
-    { hidden = [], from }: BeginOptions,
-  ): Promise<InstanceRow> {
-    const occupy = (full: InitialState) => this.occupy(environment, row.owner, full);
+  async #start(environment: EnvironmentVersion, row: InstanceRow, initial: InitialState, options: BeginOptions): Promise<InstanceRow> {
+    const { hidden = [], from } = options;
+    const occupy = (full: InitialState) => this.occupy(environment, row.owner, full, options);
     let slot: Slot;
     try {
       slot = await (from === undefined ? occupy(initial) : this.#unlessStopped(from(initial, occupy)));

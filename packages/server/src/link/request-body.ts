@@ -17,7 +17,7 @@ const ORDINARY: ParameterLimits = { maxBytes: 64 * KIBIBYTE, timeoutMs: TIMEOUT_
 const COMMAND: ParameterLimits = { maxBytes: 8 * KIBIBYTE ** 2, timeoutMs: TIMEOUT_MS };
 /** 256 destinations. */
 const EGRESS: ParameterLimits = { maxBytes: 256 * KIBIBYTE, timeoutMs: TIMEOUT_MS };
-const LARGE: Partial<Record<LinkPath, ParameterLimits>> = { "/open": COMMAND, "/run": COMMAND, "/egress": EGRESS };
+const LARGE: Partial<Record<LinkPath, ParameterLimits>> = { "/open": COMMAND, "/child/open": COMMAND, "/run": COMMAND, "/egress": EGRESS };
 
 export function parameterLimits(path: LinkPath): ParameterLimits {
   return LARGE[path] ?? ORDINARY;

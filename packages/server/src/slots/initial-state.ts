@@ -1,4 +1,12 @@
-import { type EgressPolicy, type EpisodeTask, episodeTask, type SandboxGrant, type SandboxOptions, sandboxGrant } from "@aenv/contract";
+import {
+  type ChildGrant,
+  type EgressPolicy,
+  type EpisodeTask,
+  episodeTask,
+  type SandboxGrant,
+  type SandboxOptions,
+  sandboxGrant,
+} from "@aenv/contract";
 import { z } from "zod";
 import type { StoredModels } from "../models/stored-model.ts";
 import type { TaskSandboxPolicy } from "../task-sandboxes/policy.ts";
@@ -30,6 +38,8 @@ export interface InitialState {
   readonly platformLink?: boolean | undefined;
   /** The models that its code may call, by name. The instance gets the names. */
   readonly models?: StoredModels | undefined;
+  /** What each of its episodes has instances of. */
+  readonly children?: readonly ChildGrant[] | undefined;
   /** Stored sandboxes of the parent of a fork. */
   readonly taskCopies?: SandboxGrant["copies"];
   /** What people and tools that look at its sandbox are shown. It is not sent to the instance. */
@@ -59,6 +69,7 @@ export function createBody(initial: InitialState): Record<string, unknown> {
     ...(initial.task !== null && { task: initial.task }),
     ...(initial.taskSandboxes !== undefined && { sandboxes: grantOf(initial.taskSandboxes, initial.taskCopies) }),
     ...(initial.models !== undefined && { modelNames: Object.keys(initial.models) }),
+    ...(initial.children !== undefined && initial.children.length > 0 && { children: initial.children }),
     ...(initial.snapshot !== undefined && { snapshot: initial.snapshot }),
   };
 }

@@ -14,7 +14,7 @@ interface Facts {
  * environment needs the connection for is declared in its config. A program has no kit, so it sends none.
  */
 export function needsLink(environment: EnvironmentVersion, { taskSandboxes, models }: Facts): boolean {
-  return !isProgram(environment) && (taskSandboxes !== undefined || models !== undefined);
+  return !isProgram(environment) && (taskSandboxes !== undefined || models !== undefined || environment.children.length > 0);
 }
 
 /** The same for an instance, by its row. Rows of earlier versions do not say so. */

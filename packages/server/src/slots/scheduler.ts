@@ -1,7 +1,7 @@
 import { PlatformError } from "@aenv/contract";
 
 /** Kinds of work. Each has limits and a queue of its own; a creation may include a process start. */
-export type WorkKind = "creations" | "verifications" | "process starts" | "task sandboxes" | "rollouts";
+export type WorkKind = "creations" | "children" | "verifications" | "process starts" | "task sandboxes" | "rollouts";
 
 /** `now`: a caller waits for the result. `ahead`: done before it is needed. */
 export type Urgency = "now" | "ahead";
@@ -41,6 +41,7 @@ export class Scheduler {
     const queueOf = (kind: WorkKind) => new Queue(kind, limits[kind] ?? { atOnce: Number.POSITIVE_INFINITY });
     this.#queues = {
       creations: queueOf("creations"),
+      children: queueOf("children"),
       verifications: queueOf("verifications"),
       "process starts": queueOf("process starts"),
       "task sandboxes": queueOf("task sandboxes"),

@@ -14,6 +14,9 @@ export function workLimits(
   const { startsAtOnce, poolMax } = config;
   return {
     creations: { atOnce: startsAtOnce, maxWaiting: 50_000 },
+    // A parent that starts holds a place of `creations` until its children run, so these do not wait for one: parents that fill all places
+    // would wait for children that wait for a place. The processes that children need are limited as all others.
+    children: { atOnce: Number.POSITIVE_INFINITY },
     verifications: { atOnce: config.verifications, atOncePerOwner: config.verificationsPerOwner, ...WAITING_VERIFICATIONS },
     // A rollout runs for as long as its model wants, up to a day. So each owner has some places that no other owner can hold.
     rollouts: {

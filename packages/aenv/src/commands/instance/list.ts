@@ -6,7 +6,7 @@ import { addOutputOption, type FormatOptions, printerFor } from "../../options/f
 import { collectPair } from "../../options/pairs.ts";
 import { refArgument } from "../../options/ref.ts";
 import { integer } from "../../options/values.ts";
-import { instanceTable } from "../../platform/instance-view.ts";
+import { instanceTable, instanceTreeTable } from "../../platform/instance-view.ts";
 import { addPlatformOptions, callServer, openPlatform, type Platform, type PlatformOptions } from "../../platform/platform.ts";
 import { Failure } from "../../terminal/failure.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -18,6 +18,7 @@ interface Options extends PlatformOptions, FormatOptions {
   readonly owner?: string;
   readonly label?: Record<string, string>;
   readonly limit?: number;
+  readonly tree?: boolean;
 }
 
 export function define(command: Command, terminal: Terminal): void {
@@ -33,11 +34,17 @@ export function define(command: Command, terminal: Terminal): void {
     )
     .option("--owner <owner>", "only this owner's, for administrators")
     .option("-l, --label <KEY=VALUE>", "only with this label; may be repeated", collectPair)
+    .option("--tree", "with the children of each: the instances of other environments that belong to its episode")
     .option("--limit <number>", "the maximum number of instances; all if not given", integer(1, 1_000_000));
   addPlatformOptions(addOutputOption(command))
     .addHelpText(
       "after",
-      examples("aenv instance list", "aenv instance list --name my-env --version 1.0.0", "aenv instance list --status Failed --json"),
+      examples(
+        "aenv instance list",
+        "aenv instance list --name my-env --version 1.0.0",
+        "aenv instance list --tree",
+        "aenv instance list --status Failed --json",
+      ),
     )
     .action((options: Options) => list(options, terminal));
 }
@@ -53,13 +60,19 @@ async function list(options: Options, terminal: Terminal): Promise<void> {
   printer.json(found);
   if (printer.isJson) return;
   const of = ref === undefined ? "" : ` of ${ref}`;
-  if (found.length > 0) printer.print(instanceTable(found, printer.output));
+  if (found.length > 0) printer.print((options.tree === true ? instanceTreeTable : instanceTable)(found, printer.output));
   else printer.print(`No instances${of}. Start one with: aenv instance create ${ref ?? "NAME"}`);
 }
 
 async function gather({ scheduler }: Platform, options: Options, ref: string | undefined): Promise<InstanceRecord[]> {
-  const { status, owner, label: labels, limit = Number.POSITIVE_INFINITY } = options;
-  const filter = { ...(ref && { ref }), ...(status && { status }), ...(owner && { owner }), ...(labels && { labels }) };
+  const { status, owner, label: labels, tree, limit = Number.POSITIVE_INFINITY } = options;
+  const filter = {
+    ...(ref && { ref }),
+    ...(status && { status }),
+    ...(owner && { owner }),
+    ...(labels && { labels }),
+    ...(tree && { tree }),
+  };
   const found: InstanceRecord[] = [];
   for await (const one of scheduler.eachInstance(filter)) {
     found.push(one);

@@ -16,6 +16,7 @@ import {
 } from "../versions/environment-version.ts";
 import { assertNameAllowed, assertPublisher } from "../versions/rights.ts";
 import { applyChange } from "../versions/version-change.ts";
+import { type ChildResolver, type ResolvedChild, resolveChildren, withReexported } from "./children.ts";
 import { ownVariables } from "./own-variables.ts";
 import { contentBytesOf, contentDigestOf, type Publication, parsePublication } from "./publication.ts";
 import type { Transfers } from "./transfers.ts";
@@ -34,7 +35,7 @@ export interface InspectOptions {
 /** Starts the bundle in a folder and reads what it offers. */
 export type Inspect = (folder: string, options: InspectOptions) => Promise<Metadata>;
 
-export interface PublisherOptions {
+export interface PublisherOptions extends ChildResolver {
   readonly catalog: VersionCatalog;
   readonly transfers: Transfers;
   readonly blobs: BlobStore;
@@ -42,8 +43,6 @@ export interface PublisherOptions {
   /** Rejects with the reason if the bundle does not start. */
   readonly inspect: Inspect;
   readonly maxWarm: number | undefined;
-  /** Rejects if the caller cannot resolve this dependency. */
-  readonly resolve: (ref: string, caller: Caller) => Promise<unknown>;
   readonly now: () => Date;
   /** The default visibility of a name's first version. Later versions inherit that of the previous one. */
   readonly visibility: Visibility;
@@ -80,10 +79,11 @@ export class Publisher {
 
     await this.#assertUploaded(publication, source, caller);
     for (const dependency of publication.dependencies) await this.#assertDependency(dependency, caller);
-    const metadata = await this.#inspect(publication, verify, caller, signal);
+    const children = await resolveChildren(publication, caller, this.#options);
+    const metadata = withReexported(await this.#inspect(publication, verify, caller, signal), children);
 
     const content = this.#contentOf(publication, source, metadata);
-    const fresh = await this.#rowOf(publication, digest, content, caller);
+    const fresh = await this.#rowOf(publication, digest, content, children, caller);
     const { row, isNew } = await this.#countingContent(publication, digest, caller, async () => {
       await catalog.saveContent(digest, content);
       return catalog.insert(fresh, (removed) => {
@@ -133,7 +133,9 @@ export class Publisher {
     const { catalog, now } = this.#options;
     const content = await catalog.content(digest);
     if (verify && content.metadata === null && content.bundleDigest !== null) {
-      await catalog.saveContent(digest, { ...content, metadata: await this.#inspect(publication, true, caller, signal) });
+      const children = await Promise.all((row.children ?? []).map(async (pin) => ({ pin, environment: await this.#options.pinned(pin) })));
+      const metadata = withReexported(await this.#inspect(publication, true, caller, signal), children);
+      await catalog.saveContent(digest, { ...content, metadata });
       await catalog.change(row.name, row.version, caller, (current) =>
         withEvent(current, this.#event("verified", caller), current.status === "Init" ? { status: "Verified" } : {}),
       );
@@ -193,7 +195,13 @@ export class Publisher {
     return { name, version, config, artifacts, dependencies, bundleDigest, sourceDigest, metadata, createdAt };
   }
 
-  async #rowOf(publication: Publication, contentDigest: string, content: Content, caller: Caller): Promise<VersionRow> {
+  async #rowOf(
+    publication: Publication,
+    contentDigest: string,
+    content: Content,
+    children: readonly ResolvedChild[],
+    caller: Caller,
+  ): Promise<VersionRow> {
     const { catalog, now } = this.#options;
     const { name, version, config } = publication;
     const { bundleDigest, sourceDigest, metadata, createdAt } = content;
@@ -213,6 +221,7 @@ export class Publisher {
       contentDigest,
       bundleDigest,
       sourceDigest,
+      ...(children.length > 0 && { children: children.map(({ pin }) => pin) }),
       createdAt,
       updatedAt: createdAt,
       history,

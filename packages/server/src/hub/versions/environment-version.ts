@@ -1,4 +1,12 @@
-import type { Catalogue, EnvironmentConfig, EnvironmentStatus, EpisodeAbilities, ToolDescriptor, Visibility } from "@aenv/contract";
+import type {
+  Catalogue,
+  ChildUse,
+  EnvironmentConfig,
+  EnvironmentStatus,
+  EpisodeAbilities,
+  ToolDescriptor,
+  Visibility,
+} from "@aenv/contract";
 import type { Indexes } from "../../stores/store.ts";
 
 /** What an environment offers, read from a started instance when it is published. */
@@ -44,6 +52,12 @@ export interface Content {
   readonly createdAt: string;
 }
 
+/** One entry of `deployConfig.uses`, resolved when the version was published. */
+export interface PinnedChild extends Omit<ChildUse, "env"> {
+  readonly environment: { readonly name: string; readonly version: string };
+  readonly contentDigest: string;
+}
+
 /** A version without its content. Kept short, because searches hold every version in memory. */
 export interface VersionRow {
   readonly name: string;
@@ -59,6 +73,8 @@ export interface VersionRow {
   readonly contentDigest: string;
   readonly bundleDigest: string | null;
   readonly sourceDigest: string | null;
+  /** The versions that `deployConfig.uses` was resolved to; absent if it uses none. */
+  readonly children?: readonly PinnedChild[];
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly history: readonly VersionEvent[];
@@ -67,13 +83,20 @@ export interface VersionRow {
 }
 
 /** A published environment such as `tau2@1.0.2`: row and content. */
-export type EnvironmentVersion = Omit<VersionRow, "isRemoved"> & Pick<Content, "config" | "artifacts" | "dependencies" | "metadata">;
+export type EnvironmentVersion = Omit<VersionRow, "isRemoved"> &
+  Required<Pick<VersionRow, "children">> &
+  Pick<Content, "config" | "artifacts" | "dependencies" | "metadata">;
 
 const HISTORY_KEPT = 100;
 
 /** Names contain no '@', so keys are unique. */
 export function versionKey(name: string, version: string): string {
   return `${name}@${version}`;
+}
+
+/** The index of the versions that use this one. */
+export function usedIndex(name: string, version: string): string {
+  return `uses:${versionKey(name, version)}`;
 }
 
 export function versionIndexes(row: VersionRow): Indexes {
@@ -86,12 +109,13 @@ export function versionIndexes(row: VersionRow): Indexes {
     name: row.name,
     ...(row.bundleDigest !== null && { bundle: row.bundleDigest }),
     ...(row.sourceDigest !== null && { source: row.sourceDigest }),
+    ...Object.fromEntries((row.children ?? []).map(({ environment: { name, version } }) => [usedIndex(name, version), "yes"])),
   };
 }
 
 export function environmentOf({ isRemoved: _, ...row }: VersionRow, content: Content): EnvironmentVersion {
   const { config, artifacts, dependencies, metadata } = content;
-  return { ...row, config, artifacts, dependencies, metadata };
+  return { ...row, children: row.children ?? [], config, artifacts, dependencies, metadata };
 }
 
 /** The row with a change and its event in the history. The first event is never dropped. */

@@ -3,7 +3,7 @@ import type { Caller } from "../../access/access.ts";
 import type { Versioned } from "../../stores/store.ts";
 import { type BlobOwnership, contentKey } from "../archives/ownership.ts";
 import { notFound, type VersionCatalog } from "./catalog.ts";
-import { type VersionRow, versionKey, withEvent } from "./environment-version.ts";
+import { usedIndex, type VersionRow, versionKey, withEvent } from "./environment-version.ts";
 import { assertNameAllowed, assertPublisher, isAdmin, maySee } from "./rights.ts";
 
 export interface RemovalOptions {
@@ -48,6 +48,11 @@ export class Removal {
         details: { name, version },
       });
     }
+    const [user] = await this.#options.catalog.rows.list({ where: { index: usedIndex(name, version), value: "yes" }, limit: 1 });
+    if (user === undefined) return;
+    throw new PlatformError("environment.in_use", `${user.key} uses ${name}@${version}; delete it first`, {
+      details: { name, version, usedBy: user.key },
+    });
   }
 
   /** Marks the rows as removed. If one has changed since the checks, the marks are rolled back. */
