@@ -210,6 +210,7 @@ export { type Reward, reward } from "./reward.ts";
 export {
   MAX_ROLLOUTS,
   type RolloutAgent,
+  type RolloutPlayer,
   type RolloutRequest,
   type RolloutResult,
   type RolloutState,
@@ -269,6 +270,7 @@ export {
   listedTasks,
   type ScoreSessionRequest,
   type SessionAction,
+  type SessionScore,
   type SessionStart,
   type SessionStep,
   scoreSessionRequest,
@@ -321,6 +323,7 @@ export {
   type TokenSequence,
   TRAJECTORY_FORMAT,
   type Trajectory,
+  type TrajectoryRole,
   type Turn,
   tokenSequence,
   trajectory,

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { chatMessage } from "./chat.ts";
 import { oracleAction } from "./episode.ts";
+import { MAX_ROLES, roleName } from "./episode-roles.ts";
 import { instanceModels, rolloutModel } from "./model-endpoint.ts";
 import { outcome } from "./outcome.ts";
 import { taskChoice } from "./session.ts";
@@ -27,6 +28,18 @@ export const rolloutAgent = z.discriminatedUnion("kind", [
 ]);
 export type RolloutAgent = z.infer<typeof rolloutAgent>;
 
+/** An agent that plays a role. */
+export const rolloutPlayer = z.strictObject({
+  agent: rolloutAgent.default({ kind: "openai", options: {} }),
+  model: rolloutModel.nullish(),
+  /** Whether its turns are training data. If absent: a model that is the only player of its role is trained. */
+  trainable: z.boolean().optional(),
+});
+export type RolloutPlayer = z.infer<typeof rolloutPlayer>;
+
+/** Players of one role at most. */
+const MAX_PLAYERS = 1_000;
+
 /** One episode to be played for a trainer. */
 export const rolloutRequest = z.strictObject({
   id: rolloutId,
@@ -43,6 +56,17 @@ export const rolloutRequest = z.strictObject({
   model: rolloutModel.nullish(),
   /** The models that the environment's code calls, by name, instead of those that it declares. */
   models: instanceModels.optional(),
+  /**
+   * Who plays each role of an environment with roles, instead of `agent` and `model`. Of a list, one player is drawn by the seed: frozen
+   * opponents.
+   */
+  players: z
+    .record(roleName, z.union([rolloutPlayer, z.array(rolloutPlayer).min(1).max(MAX_PLAYERS)]))
+    .refine((players) => Object.keys(players).length <= MAX_ROLES, `may name ${MAX_ROLES} roles at most`)
+    .optional(),
+  /** Players exchange their roles, by the seed. */
+  rotate: z.boolean().optional(),
+  /** If there are roles, each has these limits of its own. */
   limits: z
     .strictObject({
       turns: limit.optional(),
@@ -82,6 +106,7 @@ export const rolloutResult = trajectory
     truncated: true,
     capture: true,
     messages: true,
+    roles: true,
     usage: true,
     cost: true,
     earlier_attempts: true,

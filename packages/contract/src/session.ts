@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { chatMessage } from "./chat.ts";
+import { roleName } from "./episode-roles.ts";
 import { instanceModels } from "./model-endpoint.ts";
 import { outcome } from "./outcome.ts";
 import { environmentVariables, fieldLimits, knownFields, text } from "./request-fields.ts";
@@ -53,7 +54,10 @@ export const createSessionRequest = knownFields({
 });
 export type CreateSessionRequest = z.infer<typeof createSessionRequest>;
 
-/** The answer of `POST /sessions`. */
+/** What one role begins with, in an environment with roles. */
+export const sessionRole = z.object({ observation: z.string(), messages: z.array(chatMessage), tools: z.array(toolDescriptor) });
+
+/** The answer of `POST /sessions`. With roles, observation and messages are empty, and the tools are those of all roles. */
 export const sessionStart = z.object({
   session: z.string(),
   /** `name@version`. */
@@ -65,15 +69,23 @@ export const sessionStart = z.object({
   /** Null if the environment has no tasks. */
   task: listedTask.nullable(),
   seed: z.number().int(),
+  /** What each role begins with; absent in an environment without roles. */
+  roles: z.record(roleName, sessionRole).optional(),
+  /** The roles that may act now; absent in an environment without roles. */
+  turn: z.array(roleName).optional(),
 });
 export type SessionStart = z.infer<typeof sessionStart>;
+
+/** Who acts: needed in an environment with roles, and refused in others. */
+const actingRole = roleName.optional();
 
 /** The body of `POST /sessions/:id/step`: a tool call, or words of the agent. */
 export const sessionAction = z.union([
   knownFields({
+    role: actingRole,
     tool: knownFields({ name: text(fieldLimits.nameLength).min(1), arguments: z.record(z.string(), z.unknown()).default({}) }),
   }),
-  knownFields({ text: z.string() }),
+  knownFields({ role: actingRole, text: z.string() }),
 ]);
 export type SessionAction = z.infer<typeof sessionAction>;
 
@@ -89,6 +101,12 @@ export const sessionStep = z.object({
   done: z.boolean(),
   /** The reward of this step; null if the environment gives none. */
   reward: z.number().nullable(),
+  /** The roles that may act now; absent in an environment without roles, as the next two. */
+  turn: z.array(roleName).optional(),
+  /** What this step brought each role; null if the environment gives no step rewards. */
+  rewards: z.record(roleName, z.number().nullable()).optional(),
+  /** What roles whose turn it is now see, of those that have not been told since another role acted. */
+  observations: z.record(roleName, z.string()).optional(),
 });
 export type SessionStep = z.infer<typeof sessionStep>;
 
@@ -102,4 +120,9 @@ export const scoreSessionRequest = knownFields({
 export type ScoreSessionRequest = z.infer<typeof scoreSessionRequest>;
 
 /** The answer of `POST /sessions/:id/score`. */
-export const sessionScore = z.object({ outcome });
+export const sessionScore = z.object({
+  outcome,
+  /** How it ended for each role; absent in an environment without roles. */
+  roles: z.record(roleName, z.object({ outcome })).optional(),
+});
+export type SessionScore = z.infer<typeof sessionScore>;

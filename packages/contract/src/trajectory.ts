@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { chatMessage } from "./chat.ts";
+import { forfeitReasons, roleName } from "./episode-roles.ts";
 import { outcome } from "./outcome.ts";
 import { inlineTask } from "./task.ts";
 import { contentBlock, toolDescriptor } from "./tool.ts";
@@ -35,6 +36,8 @@ export type WeightSpan = z.infer<typeof weightSpan>;
 /** One tool call of an episode and its result. */
 export const step = z.object({
   index: count,
+  /** Which role made the call; absent in an environment without roles. `message` is then a position in the role's own messages. */
+  role: roleName.optional(),
   /** The position in `messages` of the assistant message that made the call; null for an agent without messages. */
   message: count.nullable(),
   call: z.object({ id: z.string(), name: z.string(), arguments: z.record(z.string(), z.unknown()) }),
@@ -51,6 +54,8 @@ export type Step = z.infer<typeof step>;
 /** One call of the model, in the order of arrival. Token arrays are null unless the endpoint returned them. */
 export const turn = z.object({
   node_id: z.string(),
+  /** Whose turn it is; absent in an environment without roles. `message` and `conversation` are then positions in what the role has. */
+  role: roleName.optional(),
   completion_id: z.string().nullable(),
   finish_reason: z.string().nullable(),
   /** The model as the endpoint names it, often more exactly than the request; absent where it does not say. */
@@ -78,6 +83,8 @@ export type Turn = z.infer<typeof turn>;
 
 /** Tokens that a trainer can use: each sampled token once, with mask 1. */
 export const tokenSequence = z.object({
+  /** Whose tokens these are; absent in an environment without roles. */
+  role: roleName.optional(),
   prompt_length: count,
   token_ids: z.array(count),
   loss_mask: z.array(z.union([z.literal(0), z.literal(1)])),
@@ -129,6 +136,31 @@ export type EarlierAttempts = z.infer<typeof earlierAttempts>;
 export const conversation = z.object({ messages: z.array(chatMessage), tools: z.array(toolDescriptor) });
 export type Conversation = z.infer<typeof conversation>;
 
+/** What one role of an episode saw, and how the episode ended for it. */
+export const trajectoryRole = z.object({
+  /** The name under which its player was given: another one than the role if players exchange their roles. */
+  player: z.string(),
+  agent: z.string(),
+  agent_settings: z.record(z.string(), z.unknown()).nullish(),
+  model: z.string().nullable(),
+  /** Whether its turns are training data. Those of a frozen opponent are not. */
+  trainable: z.boolean(),
+  messages: z.array(chatMessage),
+  tools: z.array(toolDescriptor),
+  /** The tools that its program offered to the model in `messages`; absent if its requests were not seen. */
+  offered_tools: z.array(toolDescriptor).optional(),
+  conversations: z.array(conversation).optional(),
+  outcome,
+  /** Why the role stopped. `done` also if it was another role that ended the episode. */
+  stop_reason: z.enum(stopReasons),
+  truncated: z.boolean(),
+  /** Set if its agent gave up, and why. */
+  forfeit: z.enum(forfeitReasons).optional(),
+  usage,
+  cost: z.number().nonnegative().nullable(),
+});
+export type TrajectoryRole = z.infer<typeof trajectoryRole>;
+
 /** One episode: what happened in it, how it ended, and what made it. */
 export const trajectory = z.object({
   format: z.literal(TRAJECTORY_FORMAT),
@@ -148,9 +180,12 @@ export const trajectory = z.object({
   /** What a fork continues: the trajectory and the number of its steps, messages and turns that come before what is stored here. */
   parent: z.object({ id: z.string(), steps: count, messages: count, turns: count }).nullable(),
   seed: z.number().int(),
+  /** Empty if the environment has roles: each of them has its own messages. */
   messages: z.array(chatMessage),
-  /** The environment's tools. */
+  /** The environment's tools. With roles, those of all of them together. */
   tools: z.array(toolDescriptor),
+  /** What each role saw, by role, if the environment has roles. Steps and turns are one list, in the order in which they happened. */
+  roles: z.record(roleName, trajectoryRole).optional(),
   /** The tools that a program offered to its model in `messages`; absent if its requests were not seen. */
   offered_tools: z.array(toolDescriptor).optional(),
   /** Conversations of a program beside `messages`: those of its helpers, and those that it went on with in other words. */

@@ -15,6 +15,7 @@ export { type ExportCounts, type ExportFormat, type ExportFormatName, exportForm
 export { datasetInfo } from "./data/llama-factory.ts";
 export { type Columns, writeParquet } from "./data/parquet.ts";
 export { type PairOptions, preferencePairs } from "./data/preference.ts";
+export { ofRole } from "./data/role-views.ts";
 export type { Row, Skipped } from "./data/row.ts";
 export { openaiRows, sftRows } from "./data/sft.ts";
 export { tokenRows } from "./data/token-rows.ts";
@@ -24,8 +25,19 @@ export { Episode, type EpisodeOptions } from "./episode/episode.ts";
 export { ForkedGroups } from "./episode/forked-groups.ts";
 export { type GradedArguments, gradeEpisode } from "./episode/grade.ts";
 export { InstancePool, type InstancePoolOptions } from "./episode/instance-pool.ts";
-export { agentDigestOf, EpisodeDeadline, type EpisodeSpec, type Lease, type PlayOptions, playEpisode } from "./episode/play.ts";
+export { Match, rolesOf } from "./episode/match.ts";
+export {
+  agentDigestOf,
+  beginEpisode,
+  EpisodeDeadline,
+  type EpisodeSpec,
+  type Lease,
+  type Played,
+  type PlayOptions,
+  playEpisode,
+} from "./episode/play.ts";
 export { playOptions } from "./episode/play-options.ts";
+export { captureOf } from "./episode/usage.ts";
 export { digestOf } from "./journal/digest.ts";
 export { readTrajectories, TrajectoryWriter } from "./journal/trajectories.ts";
 export { type CalledModel, type CallModelOptions, callModel } from "./models/call.ts";
@@ -47,6 +59,7 @@ export type {
 export { AgentError, ModelError } from "./player/failure.ts";
 export type { EpisodeInstance, EpisodeSandbox } from "./player/instance.ts";
 export { LimitReached, type Limits } from "./player/limits.ts";
+export { describePlayers, modelsOf, type Players, type RolePlayer, roleProblem } from "./player/players.ts";
 export { type RecordedAddresses, RecordingServer, type UpstreamModel } from "./recorder/server.ts";
 export { type Difference, differences } from "./replay/difference.ts";
 export { type Divergence, divergenceText, type ReplayResult, replay } from "./replay/replay.ts";
@@ -65,4 +78,4 @@ export { type RunSettings, runNameOf, withoutSecrets } from "./run/settings.ts";
 export { withEarlierAttempts } from "./stats/earlier-attempts.ts";
 export { type MeanWithInterval, meanOfGroups } from "./stats/mean.ts";
 export { passAtK, passHatK } from "./stats/pass.ts";
-export { type EpisodeScore, type RunSummary, scoreOf, summarise, type TaskSummary } from "./stats/summary.ts";
+export { type EpisodeScore, type RoleSummary, type RunSummary, scoreOf, summarise, type TaskSummary } from "./stats/summary.ts";

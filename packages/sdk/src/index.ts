@@ -29,7 +29,7 @@ export {
 } from "@aenv/contract";
 export { type Clock, systemClock } from "./async/clock.ts";
 export { type BatchItem, EnvironmentBatch } from "./environment/batch.ts";
-export type { CallToolOptions, EnvironmentInfo, ForkOptions, SnapshotOptions } from "./environment/call-options.ts";
+export type { CallToolOptions, EnvironmentInfo, ForkOptions, RoleOptions, SnapshotOptions } from "./environment/call-options.ts";
 export { Environment } from "./environment/environment.ts";
 export { EpisodeClient } from "./environment/episode.ts";
 export type { Logger } from "./environment/logger.ts";

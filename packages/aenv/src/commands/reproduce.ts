@@ -1,13 +1,13 @@
 import { relative } from "node:path";
 import type { Provenance, Trajectory } from "@aenv/contract";
 import {
+  beginEpisode,
   comparable,
   type Difference,
   type Drift,
   differences,
   digestOf,
   driftOf,
-  Episode,
   planEpisodes,
   RunFolder,
   type RunSettings,
@@ -20,7 +20,8 @@ import { examples } from "../options/examples.ts";
 import { integer } from "../options/values.ts";
 import { addPlatformOptions } from "../platform/platform.ts";
 import { agentOfRun } from "../rollout/agent-of-run.ts";
-import { chooseAgent } from "../rollout/chosen-agent.ts";
+import type { ChosenAgent } from "../rollout/chosen-agent.ts";
+import { choosePlayers } from "../rollout/chosen-players.ts";
 import { deadlineOption } from "../rollout/deadline-option.ts";
 import { provenanceOf } from "../rollout/episodes.ts";
 import { playShown } from "../rollout/played-run.ts";
@@ -91,7 +92,7 @@ async function reproduce(named: string, options: Options, terminal: Terminal): P
     ...(options.baseUrl !== undefined && { baseUrl: options.baseUrl }),
     ...(options.modelKey !== undefined && { modelKey: options.modelKey }),
   };
-  await using chosen = await chooseAgent({ ...agent, ...endpoint, runs: options.runs }, program, terminal, how.concurrency.noteBusy);
+  await using chosen = await choosePlayers({ ...agent, ...endpoint, runs: options.runs }, program, terminal, how.concurrency.noteBusy);
   const data = await dataOfRun(old, options, terminal);
   await using source = await openRunSource(old, options.environment, { ...options, ...data }, terminal);
   const { name, settings: agentSettings } = chosen.agent;
@@ -113,7 +114,7 @@ async function reproduce(named: string, options: Options, terminal: Terminal): P
   if (!isComplete) throw new Failure("stopped", { exit: "cancelled", hint: "The same command goes on." });
   const place = relative(terminal.cwd, folder.path);
   const compared = await compareRuns(run, folder);
-  const isDeterministic = DETERMINISTIC.has(settings.agent.name);
+  const isDeterministic = agentNamesOf(chosen).every((name) => DETERMINISTIC.has(name));
   printer.json({ run: run.name, drift, reproduced: folder.name, folder: folder.path, isDeterministic, ...compared, summary });
   printer.print(comparedText(compared, run.summary(), summary, printer));
   printer.print(`\n${printer.output.colors.green("✔")} The new run: ${printer.output.colors.cyan(place)}`);
@@ -123,6 +124,10 @@ async function reproduce(named: string, options: Options, terminal: Terminal): P
     code: "reproduce.different",
     hint: "The environment does not do the same each time, or something changed that is not recorded. Find the step with: aenv replay",
   });
+}
+
+function agentNamesOf({ agent, players }: Pick<ChosenAgent, "agent" | "players">): readonly string[] {
+  return players === undefined ? [agent.name] : Object.values(players.roles).flatMap((all) => all.map((one) => one.agent.name));
 }
 
 /** The first trajectory that knows its tools: one that failed at its start says little about what made it. */
@@ -149,7 +154,7 @@ async function provenanceNow(
     { ...source.options, ...(task.id !== null && { task: task.id }), seed, signal },
     async (instance) => {
       const now = () => performance.now();
-      const episode = await Episode.begin({ instance, task: task.id, seed, limits: {}, signal, recordsDigests: false, now });
+      const episode = await beginEpisode({ instance, task: task.id, seed, limits: {}, signal, recordsDigests: false, now });
       const { engine = null, isolation = null, serverVersion = null } = instance.runtime ?? {};
       return {
         ...known,

@@ -21,6 +21,8 @@ export function define(command: Command, terminal: Terminal): void {
         "aenv rollout ./my-env --agent scripted --agent-file actions.json",
         "aenv rollout ./my-env --engine oci -c 4",
         "aenv rollout shop@1.0.0 --agent command --model M -- python agent.py",
+        "aenv rollout games --player white=openai:M --player black=oracle -n 64",
+        "aenv rollout games --player white=openai:M --player black=openai:OLD --player black=openai:OLDER --rotate",
       ),
     )
     .action((environment: string, program: string[], options: RolloutOptions) => playRollout(environment, program, options, terminal));

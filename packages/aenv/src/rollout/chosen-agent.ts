@@ -7,6 +7,7 @@ import {
   ModelHttp,
   type NamedAgent,
   namedAgents,
+  type Players,
   type UpstreamModel,
 } from "@aenv/rollout";
 import { Failure } from "../terminal/failure.ts";
@@ -18,6 +19,8 @@ import { getRun } from "./run-option.ts";
 /** An agent, and the model behind it where there is one. */
 export interface ChosenAgent extends AsyncDisposable {
   readonly agent: Agent;
+  /** Who plays the roles, if players were chosen; `agent` describes them then. */
+  readonly players?: Players;
   /** The model of programs, which reach it through the recording server. */
   readonly upstream: (UpstreamModel & { readonly name: string }) | null;
   readonly modelName: string | null;

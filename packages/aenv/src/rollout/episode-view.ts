@@ -1,4 +1,4 @@
-import { type ChatMessage, type ContentBlock, nearestName, type Step, type Trajectory, textOf } from "@aenv/contract";
+import { type ChatMessage, type ContentBlock, nearestName, type Step, type Trajectory, type TrajectoryRole, textOf } from "@aenv/contract";
 import type { RunFolder } from "@aenv/rollout";
 import { Failure } from "../terminal/failure.ts";
 import { plain } from "../terminal/plain.ts";
@@ -32,10 +32,37 @@ function shortIdOf(id: string): string {
 
 /** One episode as text: what it was, what was said and done, and how it was scored. */
 export function episodeText(episode: Trajectory, output: Output): string {
-  const steps = new Map(episode.steps.map((step) => [step.call.id, step]));
-  const parts = episode.messages.flatMap((message) => messageLines(message, steps, output));
+  const parts = conversationLines(episode.messages, episode.steps, output);
   const silent = episode.steps.filter(({ message }) => message === null).flatMap((step) => callLines(step, output));
-  return `${[headText(episode, output), ...parts, ...silent, endText(episode, output)].join("\n\n")}\n`;
+  const roles = Object.entries(episode.roles ?? {}).flatMap(([name, role]) => [
+    roleText(name, role, output),
+    ...conversationLines(
+      role.messages,
+      episode.steps.filter((step) => step.role === name),
+      output,
+    ),
+  ]);
+  return `${[headText(episode, output), ...parts, ...silent, ...roles, endText(episode, output)].join("\n\n")}\n`;
+}
+
+function conversationLines(messages: readonly ChatMessage[], steps: readonly Step[], output: Output): string[] {
+  const byCall = new Map(steps.map((step) => [step.call.id, step]));
+  return messages.flatMap((message) => messageLines(message, byCall, output));
+}
+
+/** A role, who played it, and how the episode ended for it. */
+function roleText(name: string, { player, agent, model, outcome, forfeit }: TrajectoryRole, output: Output): string {
+  const by = [plain(agent), ...(model === null ? [] : [plain(model)]), ...(player === name ? [] : [`the player of ${player}`])];
+  return facts(
+    [
+      ["role", output.colors.bold(name)],
+      ["played by", by.join(", ")],
+      ["reward", outcome.kind === "scored" ? output.colors.bold(String(outcome.reward)) : null],
+      ["unscored", outcome.kind === "scored" ? null : output.colors.red(`${outcome.cause}: ${plain(outcome.message)}`)],
+      ["gave up", forfeit === undefined ? null : forfeit.replace("_", " ")],
+    ],
+    output,
+  );
 }
 
 function headText({ id, task, seed, provenance, parent }: Trajectory, output: Output): string {

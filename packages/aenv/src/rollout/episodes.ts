@@ -28,7 +28,7 @@ export interface EpisodesOptions {
 }
 
 /** What plays an episode: the agent and its model, how long it may take, and who may cancel it. */
-export interface EpisodePlayer extends Pick<ChosenAgent, "agent" | "upstream" | "modelName"> {
+export interface EpisodePlayer extends Pick<ChosenAgent, "agent" | "players" | "upstream" | "modelName"> {
   readonly deadlineMs: number;
   readonly cancel: AbortSignal;
 }
@@ -55,10 +55,11 @@ export class Episodes implements AsyncDisposable {
   }
 
   /** The options with which this player plays one of them. */
-  optionsFor({ agent, upstream, modelName, deadlineMs, cancel }: EpisodePlayer): PlayOptions {
+  optionsFor({ agent, players, upstream, modelName, deadlineMs, cancel }: EpisodePlayer): PlayOptions {
     const { source, limits, recordsDigests, rewardArgs, prices, onArtifacts } = this.#options;
     return playOptions({
       agent,
+      ...(players && { players }),
       recorder: this.#recorder,
       model: upstream,
       limits,

@@ -18,7 +18,7 @@ import type { Source } from "./source.ts";
 
 export interface RunToPlay extends Omit<RunOptions, "episodes" | "play" | "onDone" | "onProgress"> {
   readonly source: Source;
-  readonly chosen: Pick<ChosenAgent, "agent" | "upstream" | "modelName">;
+  readonly chosen: Pick<ChosenAgent, "agent" | "players" | "upstream" | "modelName">;
   readonly deadlineMs: number;
   readonly prices?: Prices | null;
   /** The arguments of the reward for an answer that exists already; without it the agent plays. */

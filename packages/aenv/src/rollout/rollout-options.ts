@@ -8,6 +8,7 @@ import { type AgentOptions, addAgentOptions } from "./agent-options.ts";
 import { deadlineOption } from "./deadline-option.ts";
 import { addEngineOption } from "./engine-option.ts";
 import { addLimitOptions, type LimitOptions } from "./limit-options.ts";
+import { addPlayerOptions, type PlayerOptions } from "./player-options.ts";
 import { addPriceOptions, type PriceOptions } from "./price-options.ts";
 import type { SourceOptions } from "./source.ts";
 
@@ -27,7 +28,7 @@ export interface RunOptions extends SourceOptions {
 }
 
 /** The options of commands that play an agent. */
-export interface RolloutOptions extends RunOptions, AgentOptions, LimitOptions, PriceOptions {
+export interface RolloutOptions extends RunOptions, AgentOptions, PlayerOptions, LimitOptions, PriceOptions {
   readonly split?: string;
   readonly samples: number;
   readonly forkAt?: number;
@@ -51,7 +52,7 @@ export function addRolloutOptions(command: Command): Command {
     .option("--reward-args <json>", "arguments of the reward, as one JSON object", jsonObject)
     .option("--digests", "record the digest of the state after every step, for aenv replay");
   addRunOptions(addLimitOptions(command), 16);
-  return addPlatformOptions(addPriceOptions(addAgentOptions(command)));
+  return addPlatformOptions(addPriceOptions(addPlayerOptions(addAgentOptions(command))));
 }
 
 /** How the episodes of a run are played, by any agent. */

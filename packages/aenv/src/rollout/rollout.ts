@@ -5,7 +5,7 @@ import { Failure } from "../terminal/failure.ts";
 import { createPrinter } from "../terminal/printer.ts";
 import { facts } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { chooseAgent } from "./chosen-agent.ts";
+import { checkPlayers, choosePlayers } from "./chosen-players.ts";
 import { limitsOf } from "./limit-options.ts";
 import { playShown, type RunToPlay } from "./played-run.ts";
 import { pricesOf } from "./price-options.ts";
@@ -40,9 +40,10 @@ export async function playRollout(
 ): Promise<void> {
   const cancel = terminal.stopSignal();
   const how = howOf(options);
-  await using chosen = await chooseAgent(options, program, terminal, how.concurrency.noteBusy);
-  const prices = pricesOf(options, chosen.modelName, terminal);
+  await using chosen = await choosePlayers(options, program, terminal, how.concurrency.noteBusy);
+  const prices = chosen.players === undefined ? pricesOf(options, chosen.modelName, terminal) : null;
   await using source = await openSource(named, options, terminal);
+  await checkPlayers(source, chosen.players, terminal);
   const tasks = await listTasks(source, options, terminal);
   await extras.prepare?.(source, tasks);
   const settings = { ...settingsOf(source, chosen.agent, chosen.modelName, tasks, options), ...extras.settings };

@@ -33,7 +33,20 @@ export function summaryText(summary: RunSummary, output: Output): string {
     summary.tasks.length > MAX_TASKS ? `\n  ${colors.dim(`and ${summary.tasks.length - MAX_TASKS} more tasks, in summary.json`)}` : "";
   const parts = componentRows(summary);
   const components = parts.length === 0 ? "" : `\n${table(["component", "mean", "episodes"], parts, output)}`;
-  return `${table(["task", "scored", "mean", "deviation", "passed"], tasks, output)}${rest}${components}\n\n${facts(rows, output)}`;
+  const roles = [roleTable("role", summary.roles, output), roleTable("player", summary.players, output)].join("");
+  return `${table(["task", "scored", "mean", "deviation", "passed"], tasks, output)}${rest}${roles}${components}\n\n${facts(rows, output)}`;
+}
+
+/** What each role or player got; nothing without roles. */
+function roleTable(title: string, roles: RunSummary["roles"], output: Output): string {
+  if (roles === undefined) return "";
+  const rows = Object.entries(roles).map(([name, { episodes, scored, forfeited, reward }]) => [
+    name,
+    `${scored}/${episodes}`,
+    reward === null ? output.colors.dim("-") : meanText(reward),
+    String(forfeited),
+  ]);
+  return `\n${table([title, "scored", "mean", "gave up"], rows, output)}`;
 }
 
 /** The parts of the reward; none if there is one part only, which is the reward itself. */

@@ -1,8 +1,9 @@
-import { type OracleAction, oracleAction, type Trajectory } from "@aenv/contract";
+import { type ChatMessage, type OracleAction, oracleAction, type Trajectory } from "@aenv/contract";
 import * as z from "zod";
 import { digestOf } from "../journal/digest.ts";
 import type { TurnAgent } from "../player/agent.ts";
 import { AgentError } from "../player/failure.ts";
+import { seedOfRole } from "../player/players.ts";
 import { replayAgent } from "./replay.ts";
 import { scriptedAgent } from "./scripted.ts";
 
@@ -38,6 +39,7 @@ export async function replayOfRun(run: RecordedRun, named: string): Promise<Turn
     const { task, seed } = trajectory;
     const written = writtenIn(trajectory);
     bySeed.set(keyOf(task.id, seed), written);
+    for (const role of written.ofRoles.keys()) bySeed.set(keyOf(task.id, seedOfRole(seed, role)), written);
     if (!byTask.has(task.id)) byTask.set(task.id, written);
   }
   return {
@@ -47,25 +49,33 @@ export async function replayOfRun(run: RecordedRun, named: string): Promise<Turn
     begin: (start) => {
       const { id } = start.task;
       const written = bySeed.get(keyOf(id, start.seed)) ?? found(byTask, id, `run '${run.name}' has no scored episode`);
-      return replayAgent(written).begin(start);
+      return replayAgent(written.ofRoles.get(start.role ?? "") ?? written).begin(start);
     },
   };
 }
 
-type Written = Pick<Trajectory, "id" | "messages" | "steps">;
+type WrittenByOne = Pick<Trajectory, "id" | "messages" | "steps">;
+
+interface Written extends WrittenByOne {
+  /** What the agent of each role wrote, if the environment has roles. */
+  readonly ofRoles: ReadonlyMap<string, WrittenByOne>;
+}
 
 /** The positions of the messages count, and of all but the agent's nothing else does. The steps are those of a program. */
-function writtenIn({ id, messages, steps }: Trajectory): Written {
+function writtenIn({ id, messages, steps, roles = {} }: Trajectory): Written {
   const isProgram = steps.some(({ message }) => message === null);
+  const ofAgent = (all: readonly ChatMessage[]) => all.map((one) => (one.role === "assistant" ? one : { role: one.role, content: "" }));
   return {
     id,
-    messages: messages.map((message) => (message.role === "assistant" ? message : { role: message.role, content: "" })),
+    messages: ofAgent(messages),
+    ofRoles: new Map(Object.entries(roles).map(([role, own]) => [role, { id, messages: ofAgent(own.messages), steps: [] }])),
     steps: isProgram ? steps.map((step) => ({ ...step, result: { content: [], is_error: false } })) : [],
   };
 }
 
-function contentOf({ id, messages, steps }: Written): unknown {
-  return [id, messages, steps.map(({ call }) => call)];
+function contentOf({ id, messages, steps, ofRoles }: Written): unknown {
+  const ofOthers = [...ofRoles].map(([role, own]) => [role, own.messages]);
+  return [id, messages, steps.map(({ call }) => call), ...(ofOthers.length > 0 ? [ofOthers] : [])];
 }
 
 function keyOf(task: string | null, seed: number): string {

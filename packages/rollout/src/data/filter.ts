@@ -1,5 +1,6 @@
 import type { Trajectory, Turn } from "@aenv/contract";
 import { digestOf } from "../journal/digest.ts";
+import { ofRole, type Sample } from "./role-views.ts";
 
 /** Which trajectories an export takes. What is left out of the options leaves nothing out of the data. */
 export interface FilterOptions {
@@ -41,10 +42,10 @@ interface Survey {
  * needs all of them first; nothing but scores is kept in memory.
  */
 export async function* filterTrajectories(
-  read: () => AsyncIterable<Trajectory>,
+  read: () => AsyncIterable<Sample>,
   options: FilterOptions,
   onEnd: (counts: Filtered) => void = () => {},
-): AsyncGenerator<Trajectory> {
+): AsyncGenerator<Sample> {
   const survey = await surveyOf(read, options);
   const dropped: Partial<Record<Dropped, number>> = {};
   const seen = new Set<string>();
@@ -62,25 +63,26 @@ export async function* filterTrajectories(
   onEnd({ kept, dropped });
 }
 
-function reasonOfItsOwn(one: Trajectory, options: FilterOptions): Dropped | null {
+function reasonOfItsOwn(one: Sample, options: FilterOptions): Dropped | null {
   const { outcome, messages } = one;
   const { minReward, maxReward, keepsUnscored = false, maxTokens, maxMessages } = options;
   if (outcome.kind === "unscored" && !keepsUnscored) return "unscored";
   if (outcome.kind === "scored" && minReward !== undefined && outcome.reward < minReward) return "reward";
   if (outcome.kind === "scored" && maxReward !== undefined && outcome.reward > maxReward) return "reward";
   if (maxTokens !== undefined && lengthOf(one) > maxTokens) return "length";
-  return maxMessages !== undefined && messages.length > maxMessages ? "length" : null;
+  const longest = Math.max(messages.length, ...Object.values(one.roles ?? {}).map((role) => role.messages.length));
+  return maxMessages !== undefined && longest > maxMessages ? "length" : null;
 }
 
-function reasonOfTask({ task, outcome }: Trajectory, { passRate }: FilterOptions, { passRates }: Survey): Dropped | null {
-  if (passRate === undefined || outcome.kind === "unscored") return null;
-  const rate = passRates.get(task.id ?? "");
+function reasonOfTask(one: Sample, { passRate }: FilterOptions, { passRates }: Survey): Dropped | null {
+  if (passRate === undefined || one.outcome.kind === "unscored") return null;
+  const rate = passRates.get(taskOf(one));
   return rate === undefined || rate < passRate[0] || rate > passRate[1] ? "pass rate" : null;
 }
 
 /** The reasons that depend on the other trajectories of the group or the task. */
 function reasonOfOthers(
-  one: Trajectory,
+  one: Sample,
   options: FilterOptions,
   seen: Set<string>,
   { best }: Survey,
@@ -88,16 +90,22 @@ function reasonOfOthers(
 ): Dropped | null {
   if (isDuplicate(one, options, seen)) return "duplicate";
   if (options.bestOfGroup !== undefined && one.outcome.kind === "scored" && !best.has(one.id)) return "not best of group";
-  const task = one.task.id ?? "";
+  const task = taskOf(one);
   const count = ofTask.get(task) ?? 0;
   if (options.perTask !== undefined && count >= options.perTask) return "task limit";
   ofTask.set(task, count + 1);
   return null;
 }
 
-function isDuplicate({ task, messages }: Trajectory, { isDeduplicated = false }: FilterOptions, seen: Set<string>): boolean {
+/** A role's part in a task is a task of its own. */
+function taskOf({ task, role }: Sample): string {
+  return role === undefined ? (task.id ?? "") : ofRole(task.id ?? "", role);
+}
+
+function isDuplicate(one: Sample, { isDeduplicated = false }: FilterOptions, seen: Set<string>): boolean {
   if (!isDeduplicated) return false;
-  const content = digestOf([task.id ?? "", messages]);
+  const { messages, roles } = one;
+  const content = digestOf([taskOf(one), messages, ...(roles ? Object.values(roles).map((role) => role.messages) : [])]);
   if (seen.has(content)) return true;
   seen.add(content);
   return false;
@@ -110,17 +118,18 @@ function lengthOf({ turns, usage }: Trajectory): number {
   return turns.length === 0 ? length(usage) : Math.max(...turns.map(length));
 }
 
-async function surveyOf(read: () => AsyncIterable<Trajectory>, options: FilterOptions): Promise<Survey> {
+async function surveyOf(read: () => AsyncIterable<Sample>, options: FilterOptions): Promise<Survey> {
   const { passRate, bestOfGroup, passReward = 1 } = options;
   const passes = new Map<string, { passed: number; of: number }>();
   const groups = new Map<string, { id: string; reward: number }[]>();
   const seen = new Set<string>();
   if (passRate === undefined && bestOfGroup === undefined) return { passRates: new Map(), best: new Set() };
   for await (const one of read()) {
-    const { id, task, group, outcome } = one;
+    const { id, group, outcome } = one;
+    const task = taskOf(one);
     if (outcome.kind === "unscored") continue;
-    const count = passes.get(task.id ?? "") ?? { passed: 0, of: 0 };
-    passes.set(task.id ?? "", { passed: count.passed + (outcome.reward >= passReward ? 1 : 0), of: count.of + 1 });
+    const count = passes.get(task) ?? { passed: 0, of: 0 };
+    passes.set(task, { passed: count.passed + (outcome.reward >= passReward ? 1 : 0), of: count.of + 1 });
     if (reasonOfItsOwn(one, options) !== null || isDuplicate(one, options, seen)) continue;
     const key = group?.id ?? id;
     groups.set(key, [...(groups.get(key) ?? []), { id, reward: outcome.reward }]);

@@ -5,6 +5,7 @@ import { llamaFactoryRows } from "./llama-factory.ts";
 import { type Columns, tableColumns, verlColumns } from "./parquet.ts";
 import { endsWith, ktoRows, type PairEnds, preferencePairs } from "./preference.ts";
 import { type PromptFormat, promptRow } from "./prompt-rows.ts";
+import { type Sample, samplesOf } from "./role-views.ts";
 import type { Row, Skipped } from "./row.ts";
 import { openaiRows, sftRows } from "./sft.ts";
 import { tableRow } from "./table-row.ts";
@@ -16,14 +17,16 @@ export interface ExportFormat {
   readonly columns: Columns | null;
   /** Whether a row says that its episode is unscored, or has a mask for it. Other formats never have unscored episodes. */
   readonly marksUnscored: boolean;
-  rows(kept: AsyncIterable<Trajectory>, context: RowContext): AsyncIterable<Row>;
+  /** Whether its rows are whole episodes. In other formats each trainable role of an episode has rows of its own. */
+  readonly keepsRoles?: boolean;
+  rows(kept: AsyncIterable<Sample>, context: RowContext): AsyncIterable<Row>;
 }
 
 export interface RowContext {
   /** A reward of at least this counts as passed. */
   readonly passReward: number;
   /** The same trajectories once more, for formats that have to know all of them first. */
-  again(): AsyncIterable<Trajectory>;
+  again(): AsyncIterable<Sample>;
   /** Called for each trajectory that has no row. */
   skip(reason: Skipped): void;
 }
@@ -41,7 +44,7 @@ export const exportFormats = {
   trl: prompts("trl"),
   table: { columns: tableColumns, marksUnscored: true, rows: each((one) => [tableRow(one)]) },
   atif: { ...jsonLines(each((one) => [toAtif(one)])), marksUnscored: true },
-  trajectories: { ...jsonLines(each((one) => [one])), marksUnscored: true },
+  trajectories: { ...jsonLines(each((one) => [{ ...one }])), marksUnscored: true, keepsRoles: true },
 } as const satisfies Record<string, ExportFormat>;
 
 export type ExportFormatName = keyof typeof exportFormats;
@@ -63,10 +66,11 @@ export async function* exportRows(
   let filtered: Filtered = { kept: 0, dropped: {} };
   const skipped: Partial<Record<Skipped, number>> = {};
   const wanted = { ...filter, keepsUnscored: filter.keepsUnscored === true && format.marksUnscored };
-  const kept = filterTrajectories(read, wanted, (counts) => {
+  const samples = format.keepsRoles === true ? read : () => samplesOf(read());
+  const kept = filterTrajectories(samples, wanted, (counts) => {
     filtered = counts;
   });
-  const again = () => filterTrajectories(read, wanted);
+  const again = () => filterTrajectories(samples, wanted);
   const skip = (reason: Skipped) => {
     skipped[reason] = (skipped[reason] ?? 0) + 1;
   };
@@ -83,7 +87,7 @@ function jsonLines(rows: ExportFormat["rows"]): ExportFormat {
 }
 
 /** A format in which every trajectory has its rows, or a reason why it has none. */
-function each(rowsOf: (one: Trajectory, passReward: number) => readonly Row[] | Skipped): ExportFormat["rows"] {
+function each(rowsOf: (one: Sample, passReward: number) => readonly Row[] | Skipped): ExportFormat["rows"] {
   return async function* (kept, { passReward, skip }) {
     for await (const one of kept) {
       const rows = rowsOf(one, passReward);
@@ -118,7 +122,7 @@ async function* pairs(kept: AsyncIterable<Trajectory>, { again, skip }: RowConte
     const isPair = chosen !== null && rejected !== null && chosen.reward > rejected.reward;
     for (let unused = count - (isPair ? 2 : 0); unused > 0; unused--) skip("no pair in its group");
   }
-  const waiting = new Map<string, Trajectory>();
+  const waiting = new Map<string, Sample>();
   for await (const one of again()) {
     const key = groupOf(one);
     const ends = groups.get(key);
@@ -130,6 +134,6 @@ async function* pairs(kept: AsyncIterable<Trajectory>, { again, skip }: RowConte
   }
 }
 
-function groupOf({ group, id }: Trajectory): string {
+function groupOf({ group, id }: Sample): string {
   return group?.id ?? id;
 }

@@ -37,6 +37,7 @@ export const tableColumns: Columns = {
   task: "text",
   split: "text",
   task_index: "integer",
+  role: "text",
   group_id: "text",
   sample: "integer",
   seed: "integer",

@@ -1,8 +1,8 @@
-import type { Trajectory } from "@aenv/contract";
+import type { Sample } from "./role-views.ts";
 import type { Row } from "./row.ts";
 
 /** A trajectory as a flat row for analysis: numbers and names first, the long texts last, as JSON. Unscored ones have a null reward. */
-export function tableRow(trajectory: Trajectory): Row {
+export function tableRow(trajectory: Sample): Row {
   const { id, run, task, group, seed, attempt, outcome, steps, turns, usage, timing, provenance, messages, tools } = trajectory;
   const isScored = outcome.kind === "scored";
   return {
@@ -14,6 +14,7 @@ export function tableRow(trajectory: Trajectory): Row {
     task: task.id,
     split: task.split,
     task_index: task.index,
+    role: trajectory.role ?? null,
     group_id: group?.id ?? null,
     sample: group?.index ?? null,
     seed,

@@ -21,7 +21,7 @@ const MOST_NAME_BYTES = 200;
 const TIMEOUT_MS = 120_000;
 
 /** Asks the environment for the files of an episode. Never throws: a score that exists stays, whatever happens to the files. */
-export async function takeArtifacts(episode: Episode, signal: AbortSignal): Promise<TakenArtifacts> {
+export async function takeArtifacts(episode: Pick<Episode, "abilities" | "instance">, signal: AbortSignal): Promise<TakenArtifacts> {
   if (episode.abilities.artifacts !== true) return noArtifacts;
   try {
     return {

@@ -7,6 +7,7 @@ import {
   isObject,
   isPlatformError,
   type Outcome,
+  type ResetResult,
   STATUS_META,
   type Step,
   type StopReason,
@@ -36,6 +37,8 @@ export interface EpisodeOptions {
   /** The id of a listed task, or a task of the caller's own. */
   readonly task: EpisodeTask | null;
   readonly seed: number;
+  /** The role that this episode is a part of, in an environment with roles. */
+  readonly role?: string;
   readonly limits: Limits;
   readonly signal: AbortSignal;
   /** Whether the digest of the state is recorded after every step, for replays. */
@@ -52,12 +55,19 @@ export interface EpisodeTiming {
   score_ms: number;
 }
 
-/** What was known of an episode when it was forked. */
-interface Beginning {
+/** What is known of an episode at its beginning. A fork and the parts of roles are given it. */
+export interface Beginning {
   readonly task: Task | null;
   readonly tools: readonly ToolDescriptor[];
   readonly abilities: EpisodeAbilities;
   readonly wasReset: boolean;
+}
+
+interface JoinedBeginning extends Omit<Beginning, "tools"> {
+  readonly observation: unknown;
+  readonly startedAt: number;
+  /** Tools that the agent is not offered. */
+  readonly hides: readonly string[];
 }
 
 /**
@@ -103,22 +113,29 @@ export class Episode {
 
   /** Resets the instance to the task and asks it for the messages that an agent begins with. */
   static async begin(options: EpisodeOptions): Promise<Episode> {
-    const { instance, task, seed, signal, limits, now } = options;
+    const { instance, signal, limits, now } = options;
     const from = now();
     const abilities = await instance.episode.abilities({ signal });
-    // The agent sees observations, never rewards.
-    const only = abilities.observation ? { observationsOnly: true } : {};
-    const reset = await instance.reset({ task, seed, ...only }, { signal, timeoutMs: NO_TIMEOUT }).catch((error: unknown) => {
-      // The original's servers have no reset and no tasks. A fresh instance of them is at the beginning of its only episode.
-      if (task === null && isPlatformError(error, "instance.unsupported")) return null;
-      throw error;
-    });
+    const reset = await resetInstance(options, abilities);
     const { task: found, observation } = reset ?? { task: null, observation: null };
     const tools = await listTools(options);
     const messages = abilities.prompt ? (await instance.episode.prompt({ signal })).messages : defaultPrompt(observation);
     const timing = { reset_ms: elapsedMs(from, now()), model_ms: 0, tools_ms: 0, score_ms: 0 };
     const beginning = { task: found, tools, abilities, wasReset: reset !== null };
     return new Episode(options, beginning, new EpisodeRecord(messages), timing, new Meter(limits), from);
+  }
+
+  /** The part of a role in an episode that has begun: its own tools, and the messages that its agent begins with. */
+  static async join(
+    options: EpisodeOptions & { readonly role: string },
+    { observation, startedAt, hides, ...known }: JoinedBeginning,
+  ): Promise<Episode> {
+    const { instance, signal, limits, role } = options;
+    const { prompt } = known.abilities;
+    const tools = (await listTools(options)).filter(({ name }) => !hides.includes(name));
+    const messages = prompt ? (await instance.episode.prompt({ signal, role })).messages : defaultPrompt(observation);
+    const timing = { reset_ms: 0, model_ms: 0, tools_ms: 0, score_ms: 0 };
+    return new Episode(options, { ...known, tools }, new EpisodeRecord(messages), timing, new Meter(limits), startedAt);
   }
 
   /**
@@ -167,6 +184,11 @@ export class Episode {
     return this.#isDone;
   }
 
+  /** Another role has ended it: calls are not made any more. */
+  end(): void {
+    this.#isDone = true;
+  }
+
   /** Plays until the environment says that the episode is done, the player stops, or a limit is reached. */
   play(player: Player): Promise<StopReason> {
     return this.within<StopReason>(null, async () => {
@@ -189,8 +211,11 @@ export class Episode {
   }
 
   /** Runs what plays the episode within the agent's time limit, and until `stop`. */
-  async within<T>(stop: AbortSignal | null, work: (signal: AbortSignal) => Promise<T>): Promise<T | StopReason> {
-    const { seconds } = this.#options.limits;
+  async within<T>(
+    stop: AbortSignal | null,
+    work: (signal: AbortSignal) => Promise<T>,
+    seconds = this.#options.limits.seconds,
+  ): Promise<T | StopReason> {
     using limit = seconds === undefined ? null : new TimeLimit(seconds * 1_000, this.#options.now);
     this.#timeLimit = limit;
     const ends = [...(limit === null ? [] : [limit.signal]), ...(stop === null ? [] : [stop])];
@@ -211,6 +236,12 @@ export class Episode {
 
   /** One message of the player and what follows from it; null if the episode goes on. */
   async #turn(player: Player): Promise<StopReason | null> {
+    const written = await this.ask(player);
+    return typeof written === "string" ? written : this.take(written.message);
+  }
+
+  /** The player's next message, which is then in the record; or why there is none. */
+  async ask(player: Player): Promise<AgentMessage | StopReason> {
     const { now } = this.#options;
     this.meter.beginTurn();
     const from = now();
@@ -220,7 +251,7 @@ export class Episode {
     if (written.seen !== undefined) this.record.show(written.seen, null);
     this.#note(written, from);
     if (!this.isCounted(written)) throw noTokenCount();
-    return isCut(written) ? "max_tokens" : this.take(written.message);
+    return isCut(written) ? "max_tokens" : written;
   }
 
   /** False if there is a limit of tokens and the model's endpoint does not say how many a message has. */
@@ -244,7 +275,7 @@ export class Episode {
   }
 
   hear(message: ChatMessage): Promise<void> {
-    return this.#options.instance.episode.hear(message, { signal: this.#signal });
+    return this.#options.instance.episode.hear(message, { signal: this.#signal, ...this.#as });
   }
 
   /** Records a message of a program that plays the episode by itself. */
@@ -303,6 +334,12 @@ export class Episode {
     });
   }
 
+  /** What names the role in requests and records. */
+  get #as(): { readonly role?: string } {
+    const { role } = this.#options;
+    return role === undefined ? {} : { role };
+  }
+
   #note({ message, turn }: AgentMessage, from: number): void {
     const duration = elapsedMs(from, this.#options.now());
     this.record.messages.push(message);
@@ -311,9 +348,11 @@ export class Episode {
     // What is not known matters only with a limit, and ends the episode then.
     this.meter.addTokens(turn.completion_tokens ?? 0);
     const { turns, messages } = this.record;
+    const { role } = this.#options;
     turns.push({
       ...turn,
-      node_id: `n${turns.length}`,
+      node_id: role === undefined ? `n${turns.length}` : `${role}-n${turns.length}`,
+      ...this.#as,
       message: messages.length - 1,
       started_ms: elapsedMs(this.#startedAt, from),
       duration_ms: duration,
@@ -324,7 +363,7 @@ export class Episode {
     if (!this.#beginning.abilities.reply) return "done";
     const { instance } = this.#options;
     const signal = this.#signal;
-    const { messages, status } = await instance.episode.reply(message, { signal, timeoutMs: NO_TIMEOUT });
+    const { messages, status } = await instance.episode.reply(message, { signal, timeoutMs: NO_TIMEOUT, ...this.#as });
     this.record.messages.push(...messages);
     this.#isDone = status.done;
     return status.done ? "done" : null;
@@ -345,6 +384,7 @@ export class Episode {
     // Recorded before the rest is asked for: an episode that fails there has made this step.
     const step: Step = {
       index: this.record.steps.length,
+      ...this.#as,
       message,
       call: { id: call.id, name: call.function.name, arguments: args.ok ? args.value : {} },
       result: recordOf(result),
@@ -354,7 +394,7 @@ export class Episode {
       state_digest: null,
     };
     this.record.steps.push(step);
-    if (this.#beginning.abilities.stepRewards) step.reward = (await instance.episode.stepReward({ signal })).reward;
+    if (this.#beginning.abilities.stepRewards) step.reward = (await instance.episode.stepReward({ signal, ...this.#as })).reward;
     if (recordsDigests) step.state_digest = await instance.episode.digest({ signal });
   }
 
@@ -364,14 +404,31 @@ export class Episode {
     if (!this.tools.some((tool) => tool.name === name)) {
       return failedResult(`there is no tool '${name}'; there are: ${this.tools.map((tool) => tool.name).join(", ")}`);
     }
-    const limits = { signal: this.#signal, timeoutMs: NO_TIMEOUT };
+    const limits = { signal: this.#signal, timeoutMs: NO_TIMEOUT, ...this.#as };
     return toStepResult(await this.#options.instance.callTool(name, asWritten(text, args.value), limits));
   }
 }
 
+/** Null if the instance cannot be reset. */
+export async function resetInstance(
+  { instance, task, seed, signal }: EpisodeOptions,
+  abilities: EpisodeAbilities,
+): Promise<ResetResult | null> {
+  // The agent sees observations, never rewards.
+  const only = abilities.observation ? { observationsOnly: true } : {};
+  return instance.reset({ task, seed, ...only }, { signal, timeoutMs: NO_TIMEOUT }).catch((error: unknown) => {
+    // The original's servers have no reset and no tasks. A fresh instance of them is at the beginning of its only episode.
+    if (task === null && isPlatformError(error, "instance.unsupported")) return null;
+    throw error;
+  });
+}
+
 /** The tools with their plain names. */
-async function listTools({ instance, signal }: EpisodeOptions): Promise<ToolDescriptor[]> {
-  return (await instance.listTools({ signal })).map((tool) => ({ ...tool, name: tool.name.slice(tool.name.indexOf("/") + 1) }));
+async function listTools({ instance, signal, role }: EpisodeOptions): Promise<ToolDescriptor[]> {
+  return (await instance.listTools({ signal, ...(role !== undefined && { role }) })).map((tool) => ({
+    ...tool,
+    name: tool.name.slice(tool.name.indexOf("/") + 1),
+  }));
 }
 
 function recordOf({ content, isError, structured }: StepResult): Step["result"] {

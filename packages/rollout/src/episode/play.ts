@@ -14,12 +14,15 @@ import { type Agent, isProgram } from "../player/agent.ts";
 import { AgentError, DeadlineError, unscoredBy } from "../player/failure.ts";
 import type { EpisodeInstance } from "../player/instance.ts";
 import type { Limits } from "../player/limits.ts";
+import { assignPlayers, describePlayers, inEveryRole, type Players, requireRoles } from "../player/players.ts";
 import type { RecordingServer } from "../recorder/server.ts";
 import { type Artifacts, noArtifacts, takeArtifacts } from "./artifacts.ts";
 import { type Capacity, isNoCapacity } from "./capacity.ts";
 import { elapsedMs } from "./elapsed.ts";
-import { Episode } from "./episode.ts";
+import { Episode, type EpisodeOptions } from "./episode.ts";
+import { Match, rolesOf } from "./match.ts";
 import { type ProgramOptions, playProgram } from "./program.ts";
+import { captureOf, usageOf } from "./usage.ts";
 
 /** An episode to be played. */
 export interface EpisodeSpec {
@@ -46,7 +49,10 @@ export interface Lease {
 }
 
 export interface PlayOptions {
+  /** Plays every role of an environment with roles for which there are no players. */
   readonly agent: Agent;
+  /** Who plays the roles of an environment with roles; `agent` is not used then. */
+  readonly players?: Players;
   /** Records the model calls of an agent that is a program; null if it is none. */
   readonly recorder: RecordingServer | null;
   readonly model: ProgramOptions["model"];
@@ -70,12 +76,15 @@ export interface PlayOptions {
   readonly date: () => Date;
 }
 
+/** An episode of one agent, or of several. */
+export type Played = Episode | Match;
+
 /** What is done in each stage of an episode: on an instance of its own, or in a fork of another episode. */
 export interface Stages {
   start(signal: AbortSignal): Promise<Lease>;
-  reset(lease: Lease, signal: AbortSignal): Promise<Episode>;
-  play(episode: Episode, lease: Lease): Promise<StopReason>;
-  score(episode: Episode): Promise<Outcome>;
+  reset(lease: Lease, signal: AbortSignal): Promise<Played>;
+  play(episode: Played, lease: Lease): Promise<StopReason>;
+  score(episode: Played): Promise<Outcome>;
 }
 
 /** The stages of an episode that is played from its task on, on an instance of its own. */
@@ -84,8 +93,8 @@ export function usualStages(spec: EpisodeSpec, options: PlayOptions): Stages {
   return {
     start: (signal) => options.acquire(spec, signal),
     reset: ({ instance, task = spec.task }, signal) =>
-      Episode.begin({ instance, task: task.inline ?? task.id, seed: spec.seed, limits, signal, recordsDigests, now }),
-    play: (episode, lease) => playTurns(episode, spec, options, lease),
+      beginEpisode({ instance, task: task.inline ?? task.id, seed: spec.seed, limits, signal, recordsDigests, now }, options.players),
+    play: (episode, lease) => (episode instanceof Match ? playMatch(episode, spec, options) : playTurns(episode, spec, options, lease)),
     score: (episode) => episode.score(rewardArgs),
   };
 }
@@ -97,6 +106,14 @@ export async function playEpisode(spec: EpisodeSpec, options: PlayOptions, stage
     if (played !== null) return played;
     await options.capacity?.wait(options.cancel);
   }
+}
+
+/** An episode of one agent, or of several if the environment has roles. Throws if the players do not fit the roles. */
+export async function beginEpisode(episodeOptions: EpisodeOptions, players?: Players): Promise<Played> {
+  const { instance, signal } = episodeOptions;
+  const roles = Object.keys(rolesOf(await instance.episode.abilities({ signal })));
+  if (players !== undefined) requireRoles(players, roles);
+  return roles.length === 0 ? Episode.begin(episodeOptions) : Match.begin(episodeOptions);
 }
 
 /** The digest is made here only, so that those of a command and those of the service can be compared. */
@@ -112,7 +129,7 @@ async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages)
   using deadline = new EpisodeDeadline(options.deadlineMs, options.cancel);
   const { signal } = deadline;
   let lease: Lease | null = null;
-  let episode: Episode | null = null;
+  let episode: Played | null = null;
   let playing: Disposable | undefined;
   let stage: EpisodeStage = "start";
   let startMs = 0;
@@ -140,11 +157,14 @@ async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages)
   await lease?.release(outcome.kind === "scored" && episode?.wasReset === true);
   playing?.[Symbol.dispose]();
   await options.onArtifacts?.(spec, artifacts.files);
-  const record = episode?.record;
   const tools = episode?.tools ?? [];
   const parent = lease?.parent ?? null;
+  const recorded = recordedOf(episode, outcome, options);
   // What came before a fork was paid for once: the first of the group counts it.
-  const ownTurns = (record?.turns ?? []).slice(spec.group?.index === 0 ? 0 : (parent?.turns ?? 0));
+  const ownTurns = recorded.turns.slice(spec.group?.index === 0 ? 0 : (parent?.turns ?? 0));
+  const report = episode instanceof Episode ? episode.record.programReport : null;
+  const timing = episode instanceof Match ? episode.sumTiming() : episode?.timing;
+  const player = options.players === undefined ? agent : describePlayers(options.players);
   return {
     format: TRAJECTORY_FORMAT,
     id: spec.id,
@@ -152,26 +172,21 @@ async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages)
     attempt: spec.attempt,
     task: namedTask(lease?.task ?? spec.task, episode),
     group: spec.group,
-    parent: record === undefined ? null : parent,
+    parent: episode === null ? null : parent,
     seed: spec.seed,
-    messages: record?.messages ?? [],
-    tools: [...tools],
-    ...(record?.offeredTools && { offered_tools: [...record.offeredTools] }),
-    ...(record !== undefined && record.conversations.length > 0 && { conversations: record.conversations }),
-    steps: record?.steps ?? [],
-    turns: record?.turns ?? [],
+    ...recorded,
     ...(options.rewardArgs && { reward_args: options.rewardArgs }),
     outcome,
     stop_reason: reason,
     truncated: isTruncated(reason),
-    capture: captureOf(record?.turns ?? []),
+    capture: captureOf(recorded.turns),
     usage: usageOf(ownTurns),
-    cost: options.costOf(ownTurns),
+    cost: recorded.roles === undefined ? options.costOf(ownTurns) : sumOfKnown(Object.values(recorded.roles).map(({ cost }) => cost)),
     timing: {
       started_at: started,
       total_ms: elapsedMs(from, now()),
       start_ms: startMs,
-      ...(episode?.timing ?? { reset_ms: 0, model_ms: 0, tools_ms: 0, score_ms: 0 }),
+      ...(timing ?? { reset_ms: 0, model_ms: 0, tools_ms: 0, score_ms: 0 }),
     },
     provenance: {
       environment: "",
@@ -181,16 +196,16 @@ async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages)
       server_version: null,
       ...options.provenance,
       ...lease?.provenance,
-      agent: agent.name,
-      agent_digest: agentDigestOf(agent, options.limits),
-      agent_settings: agent.settings,
+      agent: player.name,
+      agent_digest: agentDigestOf(player, options.limits),
+      agent_settings: player.settings,
       tools_digest: tools.length === 0 ? null : digestOf(tools),
       reward_digest: episode?.rewardDigest ?? null,
     },
     metadata: {
       ...spec.metadata,
       ...(artifacts.error !== null && { artifacts_error: artifacts.error }),
-      ...(record?.programReport && { agent_program: record.programReport }),
+      ...(report && { agent_program: report }),
     },
   };
 }
@@ -200,9 +215,42 @@ function isWorthWaiting(error: unknown, stage: EpisodeStage, { capacity, cancel,
   return isNoCapacity(error) && !capacity.isIdleFor(deadlineMs);
 }
 
+/** What happened in an episode, as a trajectory holds it. */
+function recordedOf(
+  episode: Played | null,
+  outcome: Outcome,
+  { costOf }: PlayOptions,
+): Pick<Trajectory, "messages" | "tools" | "roles" | "offered_tools" | "conversations" | "steps" | "turns"> {
+  if (episode === null) return { messages: [], tools: [], steps: [], turns: [] };
+  const tools = [...episode.tools];
+  if (episode instanceof Match) {
+    return { messages: [], tools, roles: episode.roles(outcome, costOf), steps: episode.steps, turns: episode.turns };
+  }
+  const { messages, offeredTools, conversations, steps, turns } = episode.record;
+  return {
+    messages,
+    tools,
+    ...(offeredTools && { offered_tools: [...offeredTools] }),
+    ...(conversations.length > 0 && { conversations }),
+    steps,
+    turns,
+  };
+}
+
+function sumOfKnown(costs: readonly (number | null)[]): number | null {
+  const known = costs.flatMap((cost) => (cost === null ? [] : [cost]));
+  return known.length === 0 ? null : known.reduce((sum, cost) => sum + cost, 0);
+}
+
 /** The id of a task that is not listed is the environment's choice. */
-function namedTask(task: Trajectory["task"], episode: Episode | null): Trajectory["task"] {
+function namedTask(task: Trajectory["task"], episode: Played | null): Trajectory["task"] {
   return task.inline === undefined ? task : { ...task, id: episode?.task?.id ?? null };
+}
+
+async function playMatch(match: Match, spec: EpisodeSpec, { agent, players, provenance }: PlayOptions): Promise<StopReason> {
+  const roles = match.roleNames;
+  await match.assign(assignPlayers(players ?? inEveryRole(agent, provenance.model, roles), roles, spec.seed));
+  return match.play();
 }
 
 async function playTurns(
@@ -229,23 +277,4 @@ export class EpisodeDeadline extends TimedSignal {
   constructor(ms: number, cancel: AbortSignal) {
     super(ms, cancel, () => new DeadlineError(`the episode took longer than ${ms / 1_000} s`));
   }
-}
-
-function captureOf(turns: readonly Turn[]): Trajectory["capture"] {
-  if (turns.length === 0) return "text";
-  if (turns.every(({ prompt_token_ids, completion_token_ids, logprobs }) => prompt_token_ids && completion_token_ids && logprobs))
-    return "tokens";
-  return turns.every(({ logprobs }) => logprobs !== null) ? "logprobs" : "text";
-}
-
-function usageOf(turns: readonly Turn[]): Trajectory["usage"] {
-  const sum = (value: (turn: Turn) => number | null | undefined) => turns.reduce((total, turn) => total + (value(turn) ?? 0), 0);
-  const sumOfAll = (value: (turn: Turn) => number | null) => (turns.some((turn) => value(turn) === null) ? null : sum(value));
-  const reasoning = sum((turn) => turn.reasoning_tokens);
-  return {
-    prompt_tokens: sumOfAll((turn) => turn.prompt_tokens),
-    completion_tokens: sumOfAll((turn) => turn.completion_tokens),
-    cached_tokens: sum((turn) => turn.cached_tokens),
-    ...(reasoning > 0 && { reasoning_tokens: reasoning }),
-  };
 }

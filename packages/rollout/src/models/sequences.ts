@@ -18,9 +18,14 @@ interface Growing {
 /**
  * The turns of an episode as token sequences for a trainer. While a prompt begins with exactly the tokens that are held already, its
  * new tokens are appended with mask 0 and the sampled ones with mask 1; otherwise a new sequence begins. Nothing is tokenised again,
- * and each sampled token is trained once.
+ * and each sampled token is trained once. The turns of each role have sequences of their own.
  */
 export function mergeTurns(turns: readonly Turn[]): TokenSequence[] {
+  const byRole = Map.groupBy(turns, ({ role }) => role);
+  return [...byRole].flatMap(([role, own]) => mergeTurnsOfOne(own).map((one) => ({ ...(role !== undefined && { role }), ...one })));
+}
+
+function mergeTurnsOfOne(turns: readonly Turn[]): TokenSequence[] {
   const sequences: Growing[] = [];
   for (const turn of turns) {
     if (!hasTokens(turn)) continue;

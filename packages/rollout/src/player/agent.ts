@@ -14,6 +14,8 @@ export interface AgentStart {
   readonly task: { readonly id: string | null; readonly instruction: string | null };
   readonly tools: readonly ToolDescriptor[];
   readonly seed: number;
+  /** The role that it plays; absent in an environment without roles. */
+  readonly role?: string;
   /** The environment's known solution; only the agents that play it ask for it. */
   readonly oracle: () => Promise<readonly OracleAction[] | null>;
 }

@@ -6,15 +6,22 @@ import type {
   EpisodeReply,
   EpisodeStatus,
   EpisodeTask,
+  ForfeitReason,
   OracleAction,
   ResetResult,
   Reward,
+  RoleRewards,
   ToolDescriptor,
 } from "@aenv/contract";
 
 interface Options {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
+}
+
+interface RoleOptions extends Options {
+  /** Who acts, in an environment with roles. */
+  readonly role?: string;
 }
 
 /** What a tool call gave: the tool's own result, and the status of the episode where the environment reports it. */
@@ -58,21 +65,24 @@ interface SandboxProgram extends AsyncDisposable {
 export interface EpisodeInstance {
   readonly episode: {
     abilities(options?: Options): Promise<EpisodeAbilities>;
-    prompt(options?: Options): Promise<EpisodePrompt>;
-    reply(message: ChatMessage, options?: Options): Promise<EpisodeReply>;
-    hear(message: ChatMessage, options?: Options): Promise<void>;
-    stepReward(options?: Options): Promise<Reward>;
+    prompt(options?: RoleOptions): Promise<EpisodePrompt>;
+    reply(message: ChatMessage, options?: RoleOptions): Promise<EpisodeReply>;
+    hear(message: ChatMessage, options?: RoleOptions): Promise<void>;
+    status(options?: Options): Promise<EpisodeStatus>;
+    stepReward(options?: RoleOptions): Promise<Reward>;
     digest(options?: Options): Promise<string>;
-    oracle(options?: Options): Promise<readonly OracleAction[] | null>;
+    oracle(options?: RoleOptions): Promise<readonly OracleAction[] | null>;
+    forfeit(role: string, reason: ForfeitReason, options?: Options): Promise<boolean>;
   };
   reset(
     episode: { readonly task?: EpisodeTask | null; readonly seed?: number; readonly observationsOnly?: boolean },
     options?: Options,
   ): Promise<ResetResult>;
-  listTools(options?: Options): Promise<ToolDescriptor[]>;
-  callTool(name: string, args: Readonly<Record<string, unknown>>, options?: Options): Promise<InstanceToolResult>;
+  listTools(options?: RoleOptions): Promise<ToolDescriptor[]>;
+  callTool(name: string, args: Readonly<Record<string, unknown>>, options?: RoleOptions): Promise<InstanceToolResult>;
   callFunction(name: string, args?: Readonly<Record<string, unknown>>, options?: Options): Promise<unknown>;
   score(args?: Readonly<Record<string, unknown>>, options?: Options): Promise<Reward>;
+  scoreRoles(args?: Readonly<Record<string, unknown>>, options?: Options): Promise<RoleRewards>;
   agentUrl(options?: Options): Promise<string>;
   /** Absent if the instance is not on a platform. */
   readonly sandbox?: EpisodeSandbox;

@@ -1,6 +1,8 @@
 import type { Step, Trajectory } from "@aenv/contract";
 import { isOfProgram, replayAgent } from "../agents/replay.ts";
-import { Episode } from "../episode/episode.ts";
+import type { Episode } from "../episode/episode.ts";
+import { Match } from "../episode/match.ts";
+import { beginEpisode, type Played } from "../episode/play.ts";
 import type { EpisodeInstance } from "../player/instance.ts";
 import type { Limits } from "../player/limits.ts";
 import { type Difference, differences } from "./difference.ts";
@@ -24,7 +26,7 @@ export type ReplayResult =
   | { readonly kind: "diverged"; readonly divergence: Divergence };
 
 export interface PlayedAgain {
-  readonly episode: Episode;
+  readonly episode: Played;
   readonly divergence: Divergence | null;
 }
 
@@ -40,7 +42,7 @@ export interface ReplayOptions {
  */
 export async function replay(trajectory: Trajectory, options: ReplayOptions): Promise<ReplayResult> {
   const { episode, divergence } = await playAgain(trajectory, options);
-  const found = divergence ?? compareStepRewards(trajectory.steps, episode.record.steps) ?? (await compareScore(trajectory, episode));
+  const found = divergence ?? compareStepRewards(trajectory.steps, stepsOf(episode)) ?? (await compareScore(trajectory, episode));
   return found === null ? { kind: "equal", steps: trajectory.steps.length } : { kind: "diverged", divergence: found };
 }
 
@@ -48,7 +50,7 @@ export async function replay(trajectory: Trajectory, options: ReplayOptions): Pr
 export async function playAgain(trajectory: Trajectory, options: ReplayOptions): Promise<PlayedAgain> {
   const { instance, signal, now } = options;
   const recordsDigests = trajectory.steps.some(({ state_digest }) => state_digest !== null);
-  const episode = await Episode.begin({
+  const episode = await beginEpisode({
     instance,
     task: trajectory.task.inline ?? trajectory.task.id,
     seed: trajectory.seed,
@@ -57,6 +59,7 @@ export async function playAgain(trajectory: Trajectory, options: ReplayOptions):
     recordsDigests,
     now,
   });
+  if (episode instanceof Match) return { episode, divergence: await playMatchAgain(trajectory, episode, signal) };
   const before = compareBeginning(trajectory, episode);
   if (before !== null) return { episode, divergence: before };
   // Asked for its solution, an environment may put files in place that the actions use.
@@ -68,9 +71,45 @@ export async function playAgain(trajectory: Trajectory, options: ReplayOptions):
   return { episode, divergence };
 }
 
+/** Each role does again what it did, when it is its turn. */
+async function playMatchAgain({ id, roles = {}, seed, steps }: Trajectory, match: Match, signal: AbortSignal): Promise<Divergence | null> {
+  const before = Object.entries(roles).flatMap(([role, { messages, tools }]): Divergence[] => {
+    const { record, tools: now } = match.part(role);
+    const prompt = differences(messages.slice(0, record.messages.length), record.messages);
+    if (prompt.length > 0) return [{ at: "prompt", step: null, differences: prompt }];
+    const found = differences(tools, now);
+    return found.length > 0 ? [{ at: "tools", step: null, differences: found }] : [];
+  });
+  if (before[0] !== undefined) return before[0];
+  for (const [role, { agent }] of Object.entries(roles))
+    if (agent === "oracle" && match.abilities.oracle) await match.instance.episode.oracle({ signal, role });
+  const players = Object.entries(roles).map(([role, { player, model, trainable, messages }]) => {
+    const agent = replayAgent({ id, messages, steps: [] });
+    return [role, { player, agent, model, trainable, seed }] as const;
+  });
+  await match.assign(new Map(players));
+  await match.play();
+  const conversations = () =>
+    Object.entries(roles).flatMap(([role, { messages }]): Divergence[] => {
+      const found = differences(messages, match.part(role).record.messages);
+      return found.length > 0 ? [{ at: "reply", step: null, differences: found }] : [];
+    });
+  return compareSteps(steps, match.steps) ?? conversations()[0] ?? null;
+}
+
+/** The steps of an episode of one agent or of several. */
+export function stepsOf(episode: Played): readonly Step[] {
+  return episode instanceof Match ? episode.steps : episode.record.steps;
+}
+
 /** A limit may have ended the episode in the middle of a message with several calls. */
-function limitsOf({ truncated, steps }: Trajectory): Limits {
-  return truncated ? { toolCalls: steps.length } : {};
+function limitsOf({ truncated, steps, roles }: Trajectory): Limits {
+  if (!truncated) return {};
+  // Each role counts its own calls, and one of them ended the episode.
+  const made = Object.entries(roles ?? {}).flatMap(([role, { truncated: isCut }]) =>
+    isCut ? [steps.filter((step) => step.role === role).length] : [],
+  );
+  return { toolCalls: made[0] ?? steps.length };
 }
 
 function compareBeginning({ messages, tools, steps }: Trajectory, episode: Episode): Divergence | null {
@@ -106,8 +145,11 @@ function compareMessages({ messages, steps }: Trajectory, episode: Episode): Div
   return found.length > 0 ? { at: "reply", step: null, differences: found } : null;
 }
 
-async function compareScore({ outcome, reward_args }: Trajectory, episode: Episode): Promise<Divergence | null> {
+async function compareScore({ outcome, reward_args, roles }: Trajectory, episode: Played): Promise<Divergence | null> {
   if (outcome.kind === "unscored") return null;
-  const found = differences(outcome, await episode.score(reward_args));
+  const now = await episode.score(reward_args);
+  const ofRoles = roles && Object.fromEntries(Object.entries(roles).map(([role, { outcome: own }]) => [role, own]));
+  const whole = differences(outcome, now);
+  const found = whole.length > 0 || !(episode instanceof Match) ? whole : differences(ofRoles, episode.outcomes(now));
   return found.length > 0 ? { at: "reward", step: null, differences: found } : null;
 }

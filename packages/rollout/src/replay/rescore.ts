@@ -1,10 +1,14 @@
 import type { Outcome, Step, Trajectory } from "@aenv/contract";
-import { type Divergence, playAgain, type ReplayOptions } from "./replay.ts";
+import { Match } from "../episode/match.ts";
+import type { Played } from "../episode/play.ts";
+import { type Divergence, playAgain, type ReplayOptions, stepsOf } from "./replay.ts";
 
 export type RescoreResult =
   | {
       readonly kind: "scored";
       readonly outcome: Outcome;
+      /** The same roles with their new outcomes; absent in an environment without roles. */
+      readonly roles?: NonNullable<Trajectory["roles"]>;
       /** The same steps with the new version's step rewards. */
       readonly steps: Step[];
       readonly rewardDigest: string | null;
@@ -19,8 +23,16 @@ export async function rescore(trajectory: Trajectory, options: ReplayOptions): P
   const { episode, divergence } = await playAgain(trajectory, options);
   if (divergence !== null) return { kind: "diverged", divergence };
   const outcome = await episode.score(trajectory.reward_args);
-  const steps = trajectory.steps.map((step, at) => ({ ...step, reward: episode.record.steps[at]?.reward ?? null }));
-  return { kind: "scored", outcome, steps, rewardDigest: episode.rewardDigest };
+  const played = stepsOf(episode);
+  const steps = trajectory.steps.map((step, at) => ({ ...step, reward: played[at]?.reward ?? null }));
+  const roles = rescoredRoles(trajectory, episode, outcome);
+  return { kind: "scored", outcome, steps, ...(roles && { roles }), rewardDigest: episode.rewardDigest };
+}
+
+function rescoredRoles({ roles }: Trajectory, episode: Played, outcome: Outcome): Trajectory["roles"] {
+  if (roles === undefined || !(episode instanceof Match)) return undefined;
+  const outcomes = episode.outcomes(outcome);
+  return Object.fromEntries(Object.entries(roles).map(([role, one]) => [role, { ...one, outcome: outcomes[role] ?? one.outcome }]));
 }
 
 /** Whether a trajectory holds a whole episode: it was scored, or only its score failed. */

@@ -102,8 +102,9 @@ async function rescoreOne(
       const outcome: Outcome = { kind: "unscored", cause: "environment", stage: "play", retryable: false, message };
       return { ...trajectory, provenance, outcome, metadata: noted({ divergence }) };
     }
-    const { outcome, steps, rewardDigest } = result;
-    return { ...trajectory, provenance: { ...provenance, reward_digest: rewardDigest }, outcome, steps, metadata: noted() };
+    const { outcome, steps, roles, rewardDigest } = result;
+    const scored = { outcome, steps, ...(roles && { roles }) };
+    return { ...trajectory, provenance: { ...provenance, reward_digest: rewardDigest }, ...scored, metadata: noted() };
   } catch (error) {
     return { ...trajectory, outcome: unscoredBy(deadline.isOver ? signal.reason : error, "score", cancel), metadata: noted() };
   } finally {

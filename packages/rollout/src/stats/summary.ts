@@ -11,11 +11,22 @@ export interface EpisodeScore {
   readonly cause: UnscoredCause | null;
   /** The parts of the reward, by name; empty if it is unscored. */
   readonly components: Readonly<Record<string, number>>;
+  /** How it ended for each role; absent in an environment without roles. */
+  readonly roles?: readonly RoleScore[];
   /** Cost of all attempts; null where it is not known. */
   readonly cost: number | null;
   /** Tokens that the model read and wrote, in all attempts. */
   readonly tokens: number;
   readonly totalMs: number;
+}
+
+export interface RoleScore {
+  readonly role: string;
+  /** The role for which the player was given. */
+  readonly player: string;
+  /** Null if it is unscored. */
+  readonly reward: number | null;
+  readonly hasForfeited: boolean;
 }
 
 export interface TaskSummary {
@@ -34,6 +45,10 @@ export interface RunSummary {
   readonly reward: MeanWithInterval | null;
   /** The parts of the reward, by name. Absent in summaries that earlier versions wrote. */
   readonly components?: Readonly<Record<string, ComponentSummary>>;
+  /** What each role got, if the environment has roles. */
+  readonly roles?: Readonly<Record<string, RoleSummary>>;
+  /** What each player got in whatever role it played, if players exchanged their roles. */
+  readonly players?: Readonly<Record<string, RoleSummary>>;
   /** Estimates by k: 1 to 16, powers of two, and the largest. Each is over the tasks that have at least k scored samples, whose number is given. */
   readonly passAtK: Readonly<Record<number, PassEstimate>>;
   readonly passHatK: Readonly<Record<number, PassEstimate>>;
@@ -42,6 +57,13 @@ export interface RunSummary {
   /** How long scored episodes took, from start to score; null if none was scored. */
   readonly seconds: { readonly median: number; readonly p95: number } | null;
   readonly tasks: readonly TaskSummary[];
+}
+
+export interface RoleSummary {
+  readonly episodes: number;
+  readonly scored: number;
+  readonly forfeited: number;
+  readonly reward: MeanWithInterval | null;
 }
 
 export interface ComponentSummary {
@@ -69,13 +91,23 @@ export interface SummaryOptions {
 }
 
 /** What an episode adds to a summary. */
-export function scoreOf(episode: Pick<Trajectory, "task" | "outcome" | "usage" | "cost" | "earlier_attempts" | "timing">): EpisodeScore {
-  const { task, outcome, timing } = episode;
+export function scoreOf(
+  episode: Pick<Trajectory, "task" | "outcome" | "roles" | "usage" | "cost" | "earlier_attempts" | "timing">,
+): EpisodeScore {
+  const { task, outcome, roles, timing } = episode;
   return {
     task: task.id ?? "",
     reward: outcome.kind === "scored" ? outcome.reward : null,
     cause: outcome.kind === "scored" ? null : outcome.cause,
     components: outcome.kind === "scored" ? outcome.components : {},
+    ...(roles && {
+      roles: Object.entries(roles).map(([role, { player, outcome: own, forfeit }]) => ({
+        role,
+        player,
+        reward: own.kind === "scored" ? own.reward : null,
+        hasForfeited: forfeit !== undefined,
+      })),
+    }),
     cost: costOfAttempts(episode),
     tokens: tokensOfAttempts(episode),
     totalMs: timing.total_ms,
@@ -100,6 +132,7 @@ export function summarise(scores: readonly EpisodeScore[], { passReward }: Summa
     unscored,
     reward: meanOfGroups(rewards),
     components: componentsOf(scores),
+    ...rolesOf(byTask),
     passAtK: estimates(counts, most, passAtK),
     passHatK: estimates(counts, most, passHatK),
     cost: costSummary(scores, passReward),
@@ -122,6 +155,30 @@ function componentsOf(scores: readonly EpisodeScore[]): Record<string, Component
   }
   const named = [...values].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true })).slice(0, MAX_COMPONENTS);
   return Object.fromEntries(named.map(([name, own]) => [name, { mean: sum(own) / own.length, episodes: own.length }]));
+}
+
+/** The numbers of each role, and those of each player if a player has played several roles. */
+function rolesOf(byTask: ReadonlyMap<string, readonly EpisodeScore[]>): Pick<RunSummary, "roles" | "players"> {
+  const all = [...byTask].flatMap(([task, own]) => own.flatMap(({ roles = [] }) => roles.map((one) => ({ ...one, task }))));
+  if (all.length === 0) return {};
+  const summaries = (by: "role" | "player") =>
+    Object.fromEntries(
+      [...Map.groupBy(all, (one) => one[by])].map(([name, own]): [string, RoleSummary] => [
+        name,
+        {
+          episodes: own.length,
+          scored: own.filter(({ reward }) => reward !== null).length,
+          forfeited: own.filter(({ hasForfeited }) => hasForfeited).length,
+          reward: meanOfGroups(
+            [...Map.groupBy(own, ({ task }) => task).values()].map((ofTask) =>
+              ofTask.flatMap(({ reward }) => (reward === null ? [] : [reward])).sort((a, b) => a - b),
+            ),
+          ),
+        },
+      ]),
+    );
+  const isExchanged = all.some(({ role, player }) => role !== player);
+  return { roles: summaries("role"), ...(isExchanged && { players: summaries("player") }) };
 }
 
 /** Sorts the values, because a sum of floats depends on its order. */

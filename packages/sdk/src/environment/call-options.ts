@@ -2,7 +2,13 @@ import type { EpisodeTask, ForkFidelity } from "@aenv/contract";
 import type { ToolLog, ToolProgress } from "../mcp/client.ts";
 import type { CallOptions } from "./sandbox-client.ts";
 
-export interface CallToolOptions extends CallOptions {
+/** Options of what an environment with roles has for each of them: tools, a prompt, replies, a solution. */
+export interface RoleOptions extends CallOptions {
+  /** The role that acts. Absent for an environment without roles. */
+  readonly role?: string;
+}
+
+export interface CallToolOptions extends RoleOptions {
   readonly onProgress?: (progress: ToolProgress) => void;
   readonly onLog?: (log: ToolLog) => void;
 }

@@ -1,3 +1,4 @@
+import { fillPath, instanceRoutes } from "@aenv/contract";
 import { defaultTransport } from "#transport";
 import { type Clock, systemClock } from "../async/clock.ts";
 import type { Transport } from "../http/http.ts";
@@ -17,10 +18,12 @@ import { SandboxClient } from "./sandbox-client.ts";
 import { ToolCaller } from "./tool-caller.ts";
 
 /** The clients of an open instance. */
-export interface Clients {
+export interface Clients extends AsyncDisposable {
   readonly instance: OpenInstance;
   readonly tools: ToolCaller;
   readonly sandbox: SandboxClient;
+  /** The tools as a role has them. */
+  toolsOf(role: string | undefined): ToolCaller;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -73,18 +76,37 @@ export class Connection {
 
   clientsOf(instance: OpenInstance): Clients {
     const { url, headers } = instance;
+    const tools = this.#toolsAt(instance, `${url}/mcp`);
+    const ofRoles = new Map<string, ToolCaller>();
+    const sandbox = new SandboxClient(this.#client, { envName: this.#ref, url, headers, timeoutMs: this.timeoutMs });
+    const toolsOf = (role: string | undefined): ToolCaller => {
+      if (role === undefined) return tools;
+      const own = ofRoles.get(role) ?? this.#toolsAt(instance, `${url}${fillPath(instanceRoutes.roleMcp, { role })}`);
+      ofRoles.set(role, own);
+      return own;
+    };
+    return {
+      instance,
+      tools,
+      sandbox,
+      toolsOf,
+      [Symbol.asyncDispose]: async () => {
+        await Promise.all([tools, ...ofRoles.values()].map((one) => one.close()));
+      },
+    };
+  }
+
+  #toolsAt({ record, url: instanceUrl, headers }: OpenInstance, url: string): ToolCaller {
     const mcp = new McpClient({
-      url: `${url}/mcp`,
+      url,
       headers,
       transport: this.#transport,
       clock: this.#clock,
       maxRetries: this.#maxRetries,
       refusedLimitMs: this.#refusedLimitMs,
       maxAnswerBytes: this.options.maxAnswerBytes,
-      maxRequestBytes: requestLimit(this.options, this.addresses.mode === "remote" && agentUrlOf(instance.record) === null),
+      maxRequestBytes: requestLimit(this.options, this.addresses.mode === "remote" && agentUrlOf(record) === null),
     });
-    const tools = new ToolCaller({ envName: this.#ref, url, mcp, clock: this.#clock, logger: this.#logger });
-    const sandbox = new SandboxClient(this.#client, { envName: this.#ref, url, headers, timeoutMs: this.timeoutMs });
-    return { instance, tools, sandbox };
+    return new ToolCaller({ envName: this.#ref, url: instanceUrl, mcp, clock: this.#clock, logger: this.#logger });
   }
 }

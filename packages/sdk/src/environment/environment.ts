@@ -5,6 +5,7 @@ import {
   type Json,
   type ResetResult,
   type Reward,
+  type RoleRewards,
   type SnapshotRecord,
   type StartedFrom,
   type Task,
@@ -15,14 +16,14 @@ import type { ToolResult } from "../mcp/tool-result.ts";
 import type { ToolSource } from "../mcp/tool-source.ts";
 import { InstanceSandbox } from "../sandbox/sandbox.ts";
 import { EnvironmentBatch } from "./batch.ts";
-import type { CallToolOptions, EnvironmentInfo, ForkOptions, NewEpisode, SnapshotOptions } from "./call-options.ts";
+import type { CallToolOptions, EnvironmentInfo, ForkOptions, NewEpisode, RoleOptions, SnapshotOptions } from "./call-options.ts";
 import { type Clients, Connection } from "./connection.ts";
 import { EpisodeClient } from "./episode.ts";
 import { InstanceLifecycle } from "./instance-lifecycle.ts";
 import { agentUrlOf, type InstanceRuntime, runtimeOf, warningsOf } from "./open-instance.ts";
 import type { EnvironmentOptions, InstanceOptions } from "./options.ts";
 import type { CallOptions } from "./sandbox-client.ts";
-import { toReward } from "./score.ts";
+import { toReward, toRoleRewards } from "./score.ts";
 import { checkArguments, plainToolName } from "./tool-caller.ts";
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -123,10 +124,10 @@ export class Environment implements ToolSource {
   }
 
   /** The tools with full names, `weather-demo@1.0.0/get_weather`. */
-  async listTools(options: CallOptions = {}): Promise<ToolDescriptor[]> {
-    const { tools } = await this.#open("listTools", options);
-    const { timeoutMs = this.#connection.timeoutMs } = options;
-    return tools.list({ timeoutMs, signal: this.#signal(options) });
+  async listTools(options: RoleOptions = {}): Promise<ToolDescriptor[]> {
+    const { toolsOf } = await this.#open("listTools", options);
+    const { timeoutMs = this.#connection.timeoutMs, role } = options;
+    return toolsOf(role).list({ timeoutMs, signal: this.#signal(options) });
   }
 
   /**
@@ -139,9 +140,9 @@ export class Environment implements ToolSource {
   async callTool(name: string, args: Arguments = {}, options: CallToolOptions = {}): Promise<ToolResult> {
     const toolName = plainToolName(this.name, name);
     checkArguments(toolName, args);
-    const { tools } = this.#clients ?? (await this.#open("callTool", options));
-    const { timeoutMs = this.#connection.timeoutMs, onProgress, onLog } = options;
-    return tools.call(toolName, args, { timeoutMs, signal: this.#signal(options), onProgress, onLog });
+    const { toolsOf } = this.#clients ?? (await this.#open("callTool", options));
+    const { timeoutMs = this.#connection.timeoutMs, onProgress, onLog, role } = options;
+    return toolsOf(role).call(toolName, args, { timeoutMs, signal: this.#signal(options), onProgress, onLog });
   }
 
   /** Functions, rewards and health checks, with the path and the method of each. */
@@ -165,6 +166,17 @@ export class Environment implements ToolSource {
   /** The reward as a number, with its components. Throws if the environment's answer is not a reward; it never counts as 0. */
   async score(args: Arguments = {}, options: CallOptions = {}): Promise<Reward> {
     return toReward(await this.callReward(args, options), this.name);
+  }
+
+  /**
+   * The rewards of an environment with roles: that of each role, scored or not, and that of the whole episode.
+   *
+   * @example
+   * const { roles } = await env.scoreRoles();
+   * if (roles.white?.outcome.kind === "scored") console.log(roles.white.outcome.reward);
+   */
+  async scoreRoles(args: Arguments = {}, options: CallOptions = {}): Promise<RoleRewards> {
+    return toRoleRewards(await this.callReward(args, options), this.name);
   }
 
   /** The health check's whole response, also when it is unhealthy. */
@@ -336,7 +348,7 @@ export class Environment implements ToolSource {
   async release(): Promise<void> {
     const clients = this.#clients;
     this.#clients = null;
-    await clients?.tools.close();
+    await clients?.[Symbol.asyncDispose]();
     await this.#lifecycle.release();
   }
 

@@ -9,6 +9,9 @@ import {
   episodePrompt,
   episodeReply,
   episodeStatus,
+  type ForfeitReason,
+  fillPath,
+  forfeitAnswer,
   instanceRoutes,
   isPlatformError,
   noAbilities,
@@ -17,7 +20,9 @@ import {
   type Reward,
 } from "@aenv/contract";
 import type { z } from "zod";
+import { withQuery } from "../http/json-client.ts";
 import { readAnswer } from "../http/read-answer.ts";
+import type { RoleOptions } from "./call-options.ts";
 import type { CallOptions, SandboxClient } from "./sandbox-client.ts";
 import { toReward } from "./score.ts";
 
@@ -51,19 +56,19 @@ export class EpisodeClient {
   }
 
   /** The messages that an agent begins with. */
-  prompt(options: CallOptions = {}): Promise<EpisodePrompt> {
+  prompt(options: RoleOptions = {}): Promise<EpisodePrompt> {
     return this.#ask("prompt", "get the prompt", episodePrompt, undefined, options);
   }
 
   /** What the other side says when the agent speaks without calling a tool. Never sent twice. */
-  reply(message: ChatMessage, options: CallOptions = {}): Promise<EpisodeReply> {
-    return this.#ask("reply", "get a reply", episodeReply, { message }, options);
+  reply(message: ChatMessage, { role, ...options }: RoleOptions = {}): Promise<EpisodeReply> {
+    return this.#ask("reply", "get a reply", episodeReply, withRole({ message }, role), options);
   }
 
   /** Tells the environment what the agent writes beside tool calls, before they are made. */
-  async hear(message: ChatMessage, options: CallOptions = {}): Promise<void> {
+  async hear(message: ChatMessage, { role, ...options }: RoleOptions = {}): Promise<void> {
     const { sandbox, options: own } = await this.#open("episode.hear", options);
-    await sandbox.callEpisode(instanceRoutes.hear, "pass on the agent's words", { message }, own);
+    await sandbox.callEpisode(instanceRoutes.hear, "pass on the agent's words", withRole({ message }, role), own);
   }
 
   /** Whether the episode is over. It is also in the result of every tool call. */
@@ -72,9 +77,22 @@ export class EpisodeClient {
   }
 
   /** The reward of the last step. */
-  async stepReward(options: CallOptions = {}): Promise<Reward> {
+  async stepReward({ role, ...options }: RoleOptions = {}): Promise<Reward> {
     const { sandbox, options: own } = await this.#open("episode.stepReward", options);
-    return toReward(await sandbox.callEpisode(instanceRoutes.stepReward, "get the step reward", {}, own), this.#envName);
+    const body = withRole({}, role);
+    return toReward(await sandbox.callEpisode(instanceRoutes.stepReward, "get the step reward", body, own), this.#envName);
+  }
+
+  /**
+   * Ends the play of a role whose agent exceeded its time or its invalid moves, or has left. True if the environment defines what the role
+   * loses by it; else the role has no score.
+   */
+  async forfeit(role: string, reason: ForfeitReason, options: CallOptions = {}): Promise<boolean> {
+    const { sandbox, options: own } = await this.#open("episode.forfeit", options);
+    const route = { ...instanceRoutes.forfeit, path: fillPath(instanceRoutes.forfeit, { role }) };
+    const doing = `end the play of the role '${role}'`;
+    const data = await sandbox.callEpisode(route, doing, { reason }, own);
+    return readAnswer(forfeitAnswer, data, `could not ${doing} of '${this.#envName}': the answer`).forfeited;
   }
 
   /** The digest of the state: equal for equal states. */
@@ -83,7 +101,7 @@ export class EpisodeClient {
   }
 
   /** The actions that solve the task; null if the environment does not know them. */
-  async oracle(options: CallOptions = {}): Promise<readonly OracleAction[] | null> {
+  async oracle(options: RoleOptions = {}): Promise<readonly OracleAction[] | null> {
     return (await this.#ask("oracle", "get the solution", oracleAnswer, undefined, options)).actions;
   }
 
@@ -92,10 +110,16 @@ export class EpisodeClient {
     doing: string,
     schema: S,
     body: unknown,
-    options: CallOptions,
+    { role, ...options }: RoleOptions,
   ): Promise<z.infer<S>> {
     const { sandbox, options: own } = await this.#open(`episode.${name}`, options);
-    const data = await sandbox.callEpisode(instanceRoutes[name], doing, body, own);
+    const route = instanceRoutes[name];
+    const path = route.method === "GET" ? withQuery(route.path, { role }) : route.path;
+    const data = await sandbox.callEpisode({ ...route, path }, doing, body, own);
     return readAnswer(schema, data, `could not ${doing} of '${this.#envName}': the answer`);
   }
+}
+
+function withRole<T extends object>(body: T, role: string | undefined): T & { role?: string } {
+  return role === undefined ? body : { ...body, role };
 }

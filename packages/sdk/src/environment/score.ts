@@ -1,4 +1,4 @@
-import { isObject, type Reward, reward } from "@aenv/contract";
+import { isObject, problemsOf, type Reward, type RoleRewards, reward, roleRewards } from "@aenv/contract";
 import { EnvironmentError } from "../errors/errors.ts";
 
 // Made once: to make a schema takes a hundred times as long as to use it.
@@ -21,4 +21,15 @@ export function toReward(data: unknown, envName: string): Reward {
     `the reward of '${envName}' is ${shown.length > 100 ? `${shown.slice(0, 97)}...` : shown}; it must be a number, a boolean, {reward, components}, {reward} or {score}`,
     { code: "reward.failed", envName },
   );
+}
+
+/** The rewards of the roles of an environment. It is an error if the environment gives none: it has no roles then. */
+export function toRoleRewards(data: unknown, envName: string): RoleRewards {
+  const parsed = roleRewards.safeParse(data);
+  if (parsed.success) return parsed.data;
+  const problem = isObject(data) && "roles" in data ? problemsOf(parsed.error, "the reward") : "it has no rewards of roles";
+  throw new EnvironmentError(`the reward of '${envName}' is not that of an environment with roles: ${problem}`, {
+    code: "reward.failed",
+    envName,
+  });
 }

@@ -156,6 +156,14 @@ export class OpenEnvSession {
       caller,
       this.#closing.signal,
     );
+    if (start.roles !== undefined) {
+      await sessions.end(start.session, caller).catch(() => {});
+      const roles = Object.keys(start.roles).join(", ");
+      throw new PlatformError(
+        "instance.unsupported",
+        `${this.ref} has the roles ${roles}, and this protocol is for one agent; use POST /sessions`,
+      );
+    }
     this.#episodes++;
     const tools = this.#keepTools(start.session, start);
     this.#playing = {
@@ -275,7 +283,7 @@ export class OpenEnvSession {
     const { rewardArguments } = playing;
     const asked = { ...(answer !== undefined && { text: answer }), ...(rewardArguments && { arguments: { ...rewardArguments } }) };
     try {
-      playing.outcome = await sessions.score(playing.session, asked, this.caller);
+      playing.outcome = (await sessions.score(playing.session, asked, this.caller)).outcome as Scored;
     } catch (error) {
       const { code, message } = lossOf(playing, error);
       throw new PlatformError(code, `the episode is unscored: ${message}`, { cause: error });

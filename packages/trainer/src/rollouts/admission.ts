@@ -1,4 +1,4 @@
-import { PlatformError, type RolloutModel, type RolloutRequest } from "@aenv/contract";
+import { PlatformError, type RolloutAgent, type RolloutModel, type RolloutPlayer, type RolloutRequest } from "@aenv/contract";
 import type { ModelPolicy } from "@aenv/server/trainer-services";
 
 /** Sampling settings that change the distribution which log-probabilities are of, and the values that leave it unchanged. */
@@ -14,14 +14,27 @@ const NEUTRAL: Readonly<Record<string, readonly unknown[]>> = {
 
 /** Throws if the service cannot play what is asked. The schema has checked the form before. */
 export function assertPlayable(request: RolloutRequest, policy: ModelPolicy): void {
-  const { id, agent, model } = request;
+  const { id, agent, model, players, rotate } = request;
   const refuse = (why: string) => new PlatformError("request.invalid", `rollout '${id}': ${why}`);
+  if (players === undefined) {
+    if (rotate === true) throw refuse("rotate is for players; give players");
+    assertPlayer(request, policy, refuse);
+    return;
+  }
+  // `openai` without a model is what a request without an agent is parsed to.
+  if (model || agent.kind !== "openai") throw refuse("give either players, or agent and model");
+  for (const [role, given] of Object.entries(players)) {
+    for (const player of [given].flat()) assertPlayer(player, policy, (why) => refuse(`players.${role}: ${why}`));
+  }
+}
+
+function assertPlayer({ agent, model }: RolloutPlayer, policy: ModelPolicy, refuse: (why: string) => PlatformError): void {
   const needsModel = agent.kind === "openai" || agent.kind === "anthropic";
   if (!model) {
     if (needsModel) throw refuse(`the agent '${agent.kind}' needs a model; give model.base_url`);
     return;
   }
-  const api = apiOf(request, model);
+  const api = apiOf(agent, model);
   if (agent.kind === "anthropic" && model.api === "responses")
     throw refuse("model.api is 'responses', but the agent 'anthropic' uses 'messages'");
   if (model.tokens === "service" && api !== "chat") {
@@ -32,7 +45,7 @@ export function assertPlayable(request: RolloutRequest, policy: ModelPolicy): vo
   if (problem !== null) throw refuse(`model.base_url ${problem}`);
 }
 
-export function apiOf({ agent }: Pick<RolloutRequest, "agent">, { api }: RolloutModel): RolloutModel["api"] {
+export function apiOf(agent: RolloutAgent, { api }: RolloutModel): RolloutModel["api"] {
   return agent.kind === "anthropic" ? "messages" : api;
 }
 

@@ -1,5 +1,16 @@
-import type { RolloutModel, RolloutRequest } from "@aenv/contract";
-import { ModelError, type ModelHttp, modelAgent, noopAgent, oracleAgent, randomAgent, scriptedAgent, type TurnAgent } from "@aenv/rollout";
+import type { RolloutAgent, RolloutModel, RolloutPlayer, RolloutRequest } from "@aenv/contract";
+import {
+  ModelError,
+  type ModelHttp,
+  modelAgent,
+  noopAgent,
+  oracleAgent,
+  type Players,
+  type RolePlayer,
+  randomAgent,
+  scriptedAgent,
+  type TurnAgent,
+} from "@aenv/rollout";
 import type { ModelPolicy } from "@aenv/server/trainer-services";
 import { apiOf } from "./admission.ts";
 import { TokenSupports } from "./token-supports.ts";
@@ -15,8 +26,24 @@ export class RolloutAgents {
     this.#policy = policy;
   }
 
-  agentOf(request: RolloutRequest, owner: string): TurnAgent {
-    const { agent, model } = request;
+  /** The players of a request; absent if it has one agent. */
+  playersOf({ players, rotate: rotates = false }: RolloutRequest, owner: string): Players | undefined {
+    if (players === undefined) return undefined;
+    const roles = Object.entries(players).map(([role, given]): [string, RolePlayer[]] => {
+      const all = [given].flat();
+      return [
+        role,
+        all.map((one) => ({
+          agent: this.agentOf(one, owner),
+          model: one.model?.name ?? null,
+          trainable: one.trainable ?? (all.length === 1 && Boolean(one.model)),
+        })),
+      ];
+    });
+    return { roles: Object.fromEntries(roles), rotates };
+  }
+
+  agentOf({ agent, model }: RolloutPlayer, owner: string): TurnAgent {
     switch (agent.kind) {
       case "oracle":
         return oracleAgent();
@@ -28,17 +55,17 @@ export class RolloutAgents {
         return scriptedAgent(agent.options.actions);
       case "openai":
       case "anthropic":
-        if (!model) throw new TypeError(`rollout '${request.id}' has no model`);
-        return this.#modelAgent(request, model, owner);
+        if (!model) throw new TypeError(`the agent '${agent.kind}' has no model`);
+        return this.#modelAgent(agent, model, owner);
     }
   }
 
-  #modelAgent(request: RolloutRequest, model: RolloutModel, owner: string): TurnAgent {
+  #modelAgent(kind: RolloutAgent, model: RolloutModel, owner: string): TurnAgent {
     const { base_url: baseUrl, api_key: apiKey, name, sampling, extra_body: extraBody, headers, tokens } = model;
     const wantsTokens = tokens !== "trainer";
     const agent = modelAgent(
       {
-        api: apiOf(request, model),
+        api: apiOf(kind, model),
         baseUrl,
         apiKey,
         name,

@@ -32,7 +32,7 @@ function roomForOne() {
 
 it("lets rollouts wait for which the server has no memory, and all of them are scored", { timeout: 30_000 }, async () => {
   const room = roomForOne();
-  const agents = { agentOf: noopAgent } as unknown as ConstructorParameters<typeof RolloutPlayer>[0]["agents"];
+  const agents = { agentOf: noopAgent, playersOf: () => undefined } as unknown as ConstructorParameters<typeof RolloutPlayer>[0]["agents"];
   const player = new RolloutPlayer({ pools: room.pools, agents, version: "0", now: () => new Date() });
   const play = (id: string) => {
     const request = rolloutRequest.parse({ id, environment: "e", agent: { kind: "noop" }, retries: 0 });

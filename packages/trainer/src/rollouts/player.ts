@@ -1,5 +1,5 @@
 import type { Trajectory } from "@aenv/contract";
-import { type EpisodeSpec, playAttempts, playEpisode, playOptions } from "@aenv/rollout";
+import { type EpisodeSpec, modelsOf, noopAgent, playAttempts, playEpisode, playOptions } from "@aenv/rollout";
 import type { RolloutAgents } from "./agents.ts";
 import { Capacities } from "./capacities.ts";
 import type { InstancePools } from "./instance-pools.ts";
@@ -51,8 +51,11 @@ export class RolloutPlayer {
       seed: request.seed,
       metadata: request.metadata,
     };
+    const { agents } = this.#options;
+    const players = agents.playersOf(request, row.owner);
     const options = playOptions({
-      agent: this.#options.agents.agentOf(request, row.owner),
+      agent: players === undefined ? agents.agentOf(request, row.owner) : noopAgent(),
+      ...(players && { players }),
       limits: { ...limits, toolCalls },
       deadlineMs,
       rewardArgs: request.reward_args,
@@ -61,7 +64,7 @@ export class RolloutPlayer {
         environment,
         environment_digest: environmentDigest,
         ...(configDigest !== undefined && { config_digest: configDigest }),
-        model: model?.name ?? null,
+        model: players === undefined ? (model?.name ?? null) : modelsOf(players),
         client_version: this.#options.version,
         ...(model && { sampling: model.sampling }),
       },

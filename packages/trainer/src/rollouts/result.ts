@@ -1,25 +1,51 @@
-import { PlatformError, type RolloutRequest, type RolloutResult, rolloutResult, TRAJECTORY_FORMAT, type Trajectory } from "@aenv/contract";
-import { mergeTurns } from "@aenv/rollout";
+import {
+  type Outcome,
+  PlatformError,
+  type RolloutRequest,
+  type RolloutResult,
+  rolloutResult,
+  TRAJECTORY_FORMAT,
+  type Trajectory,
+  type Turn,
+} from "@aenv/contract";
+import { captureOf, mergeTurns } from "@aenv/rollout";
 import type { RolloutRow, RolloutWork } from "./row.ts";
 
 /** A trajectory in the form that trainers read. A result without tokens never looks trainable: it has no token arrays at all. */
-export function resultOf(trajectory: Trajectory, { model }: RolloutRequest): RolloutResult {
-  const { format: _, parent: __, steps, turns, outcome, ...rest } = trajectory;
-  const capture = model?.tokens === "trainer" ? "text" : trajectory.capture;
+export function resultOf(trajectory: Trajectory, { model, players = {} }: RolloutRequest): RolloutResult {
+  const { format: _, parent: __, steps, turns, outcome, roles, ...rest } = trajectory;
+  const modelsOf = (given: (typeof players)[string] | undefined) => (given === undefined ? [] : [given].flat().map((one) => one.model));
+  const models = [model, ...Object.values(players).flatMap(modelsOf)];
+  const clean = (one: Outcome): Outcome =>
+    one.kind === "unscored" ? { ...one, message: models.reduce((text, known) => withoutSecrets(text, known), one.message) } : one;
+  // Only what is trained counts: a frozen opponent may be any endpoint.
+  const isTrained = ({ role }: Turn) => role === undefined || roles?.[role]?.trainable === true;
+  const trained = turns.filter(isTrained);
+  const ofTrained =
+    roles === undefined ? [model] : Object.values(roles).flatMap((one) => (one.trainable ? modelsOf(players[one.player]) : []));
+  const isTrainers = ofTrained.some((known) => known?.tokens === "trainer");
+  const capture = isTrainers ? "text" : roles === undefined ? trajectory.capture : captureOf(trained);
   const hasTokens = capture === "tokens";
   return {
     ...rest,
-    outcome: outcome.kind === "unscored" ? { ...outcome, message: withoutSecrets(outcome.message, model) } : outcome,
+    ...(roles && {
+      roles: Object.fromEntries(Object.entries(roles).map(([name, role]) => [name, { ...role, outcome: clean(role.outcome) }])),
+    }),
+    outcome: clean(outcome),
     capture,
     num_turns: turns.length,
     tool_calls: steps.length,
-    turns: turns.map((turn) => ({
-      ...turn,
-      ...(!hasTokens && { prompt_token_ids: null, completion_token_ids: null, logprobs: null, weight_versions: [] }),
-      message: turn.message === null ? null : (trajectory.messages[turn.message] ?? null),
-      reward: sumOf(steps.flatMap(({ message, reward }) => (message === turn.message && reward !== null ? [reward] : []))),
-    })),
-    sequences: hasTokens ? mergeTurns(turns) : [],
+    turns: turns.map((turn) => {
+      const messages = turn.role === undefined ? trajectory.messages : (roles?.[turn.role]?.messages ?? []);
+      const own = steps.filter(({ role, message }) => role === turn.role && message === turn.message);
+      return {
+        ...turn,
+        ...(!(hasTokens && isTrained(turn)) && { prompt_token_ids: null, completion_token_ids: null, logprobs: null, weight_versions: [] }),
+        message: turn.message === null ? null : (messages[turn.message] ?? null),
+        reward: sumOf(own.flatMap(({ reward }) => (reward === null ? [] : [reward]))),
+      };
+    }),
+    sequences: hasTokens ? mergeTurns(trained) : [],
   };
 }
 
@@ -52,7 +78,7 @@ export function unplayedResult(row: RolloutRow, work: RolloutWork, outcome: Roll
       environment_digest: environmentDigest,
       tools_digest: null,
       ...(work.configDigest !== undefined && { config_digest: work.configDigest }),
-      agent: request.agent.kind,
+      agent: request.players === undefined ? request.agent.kind : "players",
       agent_digest: null,
       model: request.model?.name ?? null,
       engine: null,

@@ -1,5 +1,5 @@
 import { type EpisodeTask, instancePrefix, PlatformError } from "@aenv/contract";
-import { Episode, type EpisodeOptions } from "@aenv/rollout";
+import { Episode, type EpisodeOptions, Match, type Played, rolesOf } from "@aenv/rollout";
 import { Environment } from "@aenv/sdk";
 import type { Caller } from "@aenv/server/trainer-services";
 import type { CallerAccess, Loopback } from "../loopback/loopback.ts";
@@ -7,7 +7,7 @@ import { hasExpired, type SessionRow } from "./row.ts";
 
 /** What this server keeps of a session that it has used. Another server can make it again from the row. */
 interface OpenEpisode {
-  readonly episode: Episode;
+  readonly episode: Played;
   readonly access: CallerAccess;
   readonly tokenId: string | null;
   readonly ending: AbortController;
@@ -39,7 +39,7 @@ export class OpenEpisodes {
   }
 
   /** The one in memory, or a new one on the same instance. */
-  async get(row: SessionRow, caller: Caller): Promise<Episode> {
+  async get(row: SessionRow, caller: Caller): Promise<Played> {
     const known = this.#open.get(row.id);
     if (known !== undefined && known.tokenId === caller.tokenId) return known.episode;
     if (known !== undefined) this.forget(row.id);
@@ -57,7 +57,8 @@ export class OpenEpisodes {
       const task = row.task === null ? null : { id: row.task.id };
       const signal = AbortSignal.any([this.#closing, ending.signal]);
       const options = episodeOptions(environment, task?.id ?? null, row.seed, signal);
-      const episode = await Episode.resume(options, { task, isDone: row.isDone });
+      const hasRoles = Object.keys(rolesOf(await environment.episode.abilities({ signal }))).length > 0;
+      const episode = hasRoles ? await Match.resume(options, task) : await Episode.resume(options, { task, isDone: row.isDone });
       this.add(row.id, { episode, access, tokenId: caller.tokenId, ending, expiresAt: row.expiresAt });
       return episode;
     } catch (error) {

@@ -62,7 +62,7 @@ export function sessionRoutes({ sessions, tasks }: SessionRouteOptions): ApiRout
       body: scoreSessionRequest,
       maxBodyBytes: bodyLimits.config,
       isBare: true,
-      handle: async ({ params, body, caller }) => ({ outcome: await sessions.score(params.id, body, caller) }),
+      handle: ({ params, body, caller }) => sessions.score(params.id, body, caller),
     }),
     route({
       ...endpointOf(table.deleteSession),

@@ -1,4 +1,4 @@
-import { type ListedTask, PlatformError, type Scored } from "@aenv/contract";
+import { type ListedTask, PlatformError, type SessionScore } from "@aenv/contract";
 import type { Caller, Store } from "@aenv/server/trainer-services";
 import { Collection, isInScope } from "@aenv/server/trainer-services";
 
@@ -15,7 +15,9 @@ export interface SessionRow {
   readonly seed: number;
   readonly isDone: boolean;
   /** Null until the episode is scored; then the instance has ended. */
-  readonly outcome: Scored | null;
+  readonly outcome: SessionScore["outcome"] | null;
+  /** Set with the outcome, in an environment with roles. */
+  readonly roles?: SessionScore["roles"];
   readonly ttlSeconds: number;
   /** The instance ends at the same time. */
   readonly expiresAt: string;

@@ -5,14 +5,14 @@ import {
   type ListedTask,
   newKey,
   PlatformError,
-  type Scored,
   type ScoreSessionRequest,
   type SessionAction,
+  type SessionScore,
   type SessionStart,
   type SessionStep,
   type Task,
 } from "@aenv/contract";
-import { Episode } from "@aenv/rollout";
+import { beginEpisode, type Episode, Match, type Played } from "@aenv/rollout";
 import { Environment, SchedulerClient } from "@aenv/sdk";
 import type { Caller, Collection, Hub } from "@aenv/server/trainer-services";
 import type { Loopback } from "../loopback/loopback.ts";
@@ -44,7 +44,7 @@ export class Sessions {
   }
 
   /** Creates an instance and begins the episode. */
-  async begin(request: CreateSessionRequest, caller: Caller, signal: AbortSignal): Promise<SessionStart & Pick<Episode, "abilities">> {
+  async begin(request: CreateSessionRequest, caller: Caller, signal: AbortSignal): Promise<SessionStart & Pick<Played, "abilities">> {
     const { hub, loopback, rows, now } = this.#options;
     this.#closing.signal.throwIfAborted();
     const version = await hub.resolve(request.environment, caller);
@@ -73,9 +73,7 @@ export class Sessions {
           : choose(await this.#options.tasks.of(version, variables, () => environment.tasks({ signal }), signal), chosen);
       const ending = new AbortController();
       const played = isInline ? chosen.inline : (listed?.id ?? null);
-      const episode = await Episode.begin(
-        episodeOptions(environment, played, seed, AbortSignal.any([this.#closing.signal, ending.signal])),
-      );
+      const episode = await beginEpisode(episodeOptions(environment, played, seed, AbortSignal.any([this.#closing.signal, ending.signal])));
       const task = listed ?? toListed(episode.task);
       const { instanceId } = await environment.getEnvInfo();
       const at = now();
@@ -95,16 +93,7 @@ export class Sessions {
       signal.throwIfAborted();
       await rows.insert(id, row);
       this.#episodes.add(id, { episode, access, tokenId: caller.tokenId, ending, expiresAt: row.expiresAt });
-      const { messages } = episode.record;
-      const start = {
-        session: id,
-        environment: ref,
-        observation: observationOf(messages),
-        messages: [...messages],
-        tools: [...episode.tools],
-        task,
-        seed,
-      };
+      const start = { session: id, environment: ref, ...beginningOf(episode), task, seed };
       return { ...start, abilities: episode.abilities };
     } catch (error) {
       await environment.release();
@@ -114,7 +103,7 @@ export class Sessions {
   }
 
   /** The tools of a session's episode, and what its environment defines. */
-  describe(id: string, caller: Caller): Promise<Pick<Episode, "tools" | "abilities">> {
+  describe(id: string, caller: Caller): Promise<Pick<Played, "tools" | "abilities">> {
     return this.#inTurn(id, caller, (row) => this.#episodes.get(row, caller));
   }
 
@@ -126,19 +115,19 @@ export class Sessions {
   }
 
   /** The environment's score. It is computed once; asked again, it is the same. The instance ends with it. */
-  score(id: string, { text, arguments: args }: ScoreSessionRequest, caller: Caller): Promise<Scored> {
+  score(id: string, { text, arguments: args }: ScoreSessionRequest, caller: Caller): Promise<SessionScore> {
     return this.#inTurn(id, caller, async (row) => {
-      if (row.outcome !== null) return row.outcome;
+      if (row.outcome !== null) return scoreIn(row, row.outcome);
       const episode = await this.#episodes.get(row, caller);
       if (text !== undefined && !row.isDone) await this.#step(row, episode, { text });
-      const outcome = (await episode.score(args)) as Scored;
+      const score = await scoreOf(episode, args);
       // Another server may have scored it at the same time: the first score is the session's.
       const scored = await this.#options.rows.update(id, (latest) =>
-        latest.outcome === null ? { ...latest, isDone: true, outcome } : latest,
+        latest.outcome === null ? { ...latest, isDone: true, ...score } : latest,
       );
       // If this fails, the instance ends by its ttl.
       await this.#endInstance(row, caller).catch(() => {});
-      return scored?.outcome ?? outcome;
+      return scored?.outcome ? scoreIn(scored, scored.outcome) : score;
     });
   }
 
@@ -164,7 +153,7 @@ export class Sessions {
     this.#episodes.forgetAll();
   }
 
-  async #step(row: SessionRow, episode: Episode, action: SessionAction): Promise<SessionStep> {
+  async #step(row: SessionRow, episode: Played, action: SessionAction): Promise<SessionStep> {
     const step = await takeStep(episode, action);
     if (step.done) await this.#options.rows.update(row.id, (latest) => (latest.isDone ? null : { ...latest, isDone: true }));
     return step;
@@ -224,6 +213,29 @@ export class Sessions {
     if (this.#closing.signal.aborted) return this.#closing.signal.reason;
     return asLost(error);
   }
+}
+
+/** What the agents of an episode begin with. */
+function beginningOf(episode: Played): Pick<SessionStart, "observation" | "messages" | "tools" | "roles" | "turn"> {
+  const ofOne = ({ record: { messages }, tools }: Episode) => ({
+    observation: observationOf(messages),
+    messages: [...messages],
+    tools: [...tools],
+  });
+  if (!(episode instanceof Match)) return ofOne(episode);
+  const roles = Object.fromEntries(episode.roleNames.map((name) => [name, ofOne(episode.part(name))]));
+  return { observation: "", messages: [], tools: [...episode.tools], roles, turn: [...episode.turn] };
+}
+
+async function scoreOf(episode: Played, args: ScoreSessionRequest["arguments"]): Promise<SessionScore> {
+  const outcome = await episode.score(args);
+  if (!(episode instanceof Match)) return { outcome };
+  const roles = Object.entries(episode.outcomes(outcome)).map(([name, own]) => [name, { outcome: own }]);
+  return { outcome, roles: Object.fromEntries(roles) };
+}
+
+function scoreIn({ roles }: SessionRow, outcome: SessionScore["outcome"]): SessionScore {
+  return { outcome, ...(roles && { roles }) };
 }
 
 /** An environment that does not list its tasks may know the id all the same. */

@@ -1,5 +1,5 @@
-import { type ChatMessage, type SessionAction, type SessionStep, textOf } from "@aenv/contract";
-import type { Episode } from "@aenv/rollout";
+import { type ChatMessage, PlatformError, type SessionAction, type SessionStep, textOf } from "@aenv/contract";
+import { type Episode, Match, type Played } from "@aenv/rollout";
 
 /** The answer to a step of an episode that is over. */
 const OVER_TEXT = "not run: the episode is over";
@@ -11,8 +11,35 @@ export const OVER: SessionStep = {
   reward: null,
 };
 
-/** Calls a tool, or says something. */
-export async function takeStep(episode: Episode, action: SessionAction): Promise<SessionStep> {
+/** Calls a tool, or says something, in an episode of one agent or of several. */
+export function takeStep(episode: Played, action: SessionAction): Promise<SessionStep> {
+  if (episode instanceof Match) return takeRoleStep(episode, action);
+  if (action.role === undefined) return takeOwnStep(episode, action);
+  throw new PlatformError("request.invalid", `the environment has no roles; leave out 'role', which is '${action.role}'`);
+}
+
+/** A step of one role. The others are told what they see when it is their turn. */
+async function takeRoleStep(match: Match, action: SessionAction): Promise<SessionStep> {
+  const { role } = action;
+  if (role === undefined) {
+    throw new PlatformError("request.invalid", `name the 'role' that acts; the roles are ${match.roleNames.join(", ")}`);
+  }
+  const step = await takeOwnStep(match.part(role), action);
+  await match.acted(role);
+  const rewards: Record<string, number | null> = {};
+  for (const name of match.roleNames) {
+    if (name === role) rewards[name] = step.reward;
+    else rewards[name] = match.abilities.stepRewards ? (await match.instance.episode.stepReward({ role: name })).reward : null;
+  }
+  const observations: Record<string, string> = {};
+  for (const name of match.turn) {
+    const seen = await match.news(name);
+    if (seen !== null) observations[name] = seen;
+  }
+  return { ...step, done: match.isDone, turn: [...match.turn], rewards, observations };
+}
+
+async function takeOwnStep(episode: Episode, action: SessionAction): Promise<SessionStep> {
   const { messages, steps } = episode.record;
   const before = { messages: messages.length + 1, steps: steps.length };
   const message = messageOf(action, messages.length);

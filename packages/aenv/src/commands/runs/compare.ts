@@ -64,6 +64,13 @@ async function compare(one: string, other: string, options: Options, terminal: T
   if (rows.length > 0) printer.print(table(["task", one, other, "difference"], rows, output));
   if (changed.length > MAX_ROWS) printer.print(`  ${output.colors.dim(`and ${changed.length - MAX_ROWS} more tasks; all with --json`)}`);
   printer.print(table(["", one, other], numbersOf(first, second), output));
+  const roles = rolesOf(first.summary, second.summary).map(([name, a, b]) => [
+    name,
+    a?.toFixed(3) ?? "-",
+    b?.toFixed(3) ?? "-",
+    a === undefined || b === undefined ? "" : colored(b - a),
+  ]);
+  if (roles.length > 0) printer.print(table(["role", one, other, "difference"], roles, output));
   if (options.components) {
     const parts = componentsOf(first.summary, second.summary).map(([name, a, b]) => [
       plain(name),
@@ -118,6 +125,12 @@ function numbersOf(first: ReadRun, second: ReadRun): string[][] {
     row("median time", ({ seconds }) => seconds && `${seconds.median.toFixed(2)} s`),
   ];
   return rows.filter(([, ...values]) => values.some((value) => value !== "-"));
+}
+
+/** The mean reward of each role in either run; none without roles. */
+function rolesOf(first: ReadRun["summary"], second: ReadRun["summary"]): [name: string, number | undefined, number | undefined][] {
+  const names = [...new Set([first, second].flatMap(({ roles = {} }) => Object.keys(roles)))];
+  return names.map((name) => [name, first.roles?.[name]?.reward?.mean, second.roles?.[name]?.reward?.mean]);
 }
 
 /** The mean of each part of the reward in either run. */
