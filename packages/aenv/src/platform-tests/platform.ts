@@ -67,6 +67,8 @@ export const projects = {
   advisor: fileURLToPath(new URL("fixtures/advisor", import.meta.url)),
   /** Draws random numbers. */
   dice: fileURLToPath(new URL("fixtures/dice", import.meta.url)),
+  /** A game of two roles, one after the other. */
+  kuhn: fileURLToPath(new URL("fixtures/kuhn", import.meta.url)),
   /** Tools that run commands in the sandbox of the task. */
   repair: fileURLToPath(new URL("fixtures/repair", import.meta.url)),
   /** The tools of the kit in the sandbox of the task. */
