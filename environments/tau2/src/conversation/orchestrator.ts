@@ -1,4 +1,5 @@
 import { PyError, valueError } from "@aenv/benchmark";
+import type { UserSimulator } from "@aenv/kit";
 import type { Environment } from "../core/environment.ts";
 import { isParticipant, isToolMessage, type Message, type ParticipantMessage, textOf } from "../core/messages/messages.ts";
 import { setState } from "../core/state.ts";
@@ -7,10 +8,8 @@ import { checkHistory, checkMessage, isUserStop, isVisibleToAgent, isVisibleToUs
 
 export type TerminationReason = "user_stop" | "agent_stop" | "max_steps" | "timeout" | "too_many_errors" | "agent_error" | "user_error";
 
-/** An agent or a user. `history` has the messages that the participant sent and received. */
-export interface Participant {
-  reply(history: readonly Message[], signal?: AbortSignal): Promise<ParticipantMessage>;
-}
+/** An agent or a user. The history has the messages that the participant sent and received. */
+export type Participant = UserSimulator<Message, ParticipantMessage>;
 
 export interface OrchestratorOptions {
   readonly environment: Environment;

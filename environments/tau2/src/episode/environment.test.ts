@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { type Served, serve } from "@aenv/kit";
+import { type ModelCalls, PlatformError, type Served, serve } from "@aenv/kit";
+import { callModel, ModelHttp } from "@aenv/rollout";
 import { scriptedOpenAi, temporaryTree } from "@aenv/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { library, openLibrary } from "../fixtures/library.ts";
@@ -18,13 +19,19 @@ afterEach(async () => {
 type Json = Record<string, unknown>;
 
 /** A sandbox with the library domain, and clients of its instances. */
-async function open(variables: Record<string, string> = {}) {
+async function open(variables: Record<string, string> = {}, models?: ModelCalls) {
   const definition = tau2Environment({
     domains: new Map([["library", library]]),
     open: openLibrary,
     variables: { TAU2_DATA_DIR, TAU2_DOMAIN: "library" },
   });
-  const sandbox = await serve(definition, { name: "tau2", version: "1.0.0", port: 0 });
+  const sandbox = await serve(definition, {
+    name: "tau2",
+    version: "1.0.0",
+    port: 0,
+    writeLog: () => {},
+    ...(models !== undefined && { models }),
+  });
   served = sandbox;
   const post = async (path: string, body: Json = {}): Promise<Json> => {
     const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
@@ -281,6 +288,65 @@ describe("a conversation through a sandbox", () => {
       error: expect.stringContaining("TAU2_USER_LLM"),
     });
     expect(await first.tool("lend", LEND)).toMatchObject({ done: false, step: 1 });
+  });
+});
+
+describe("a user and a judge that are declared models", () => {
+  const declared = { TAU2_TASK_ID: "kindly", TAU2_SOLO_MODE: "false", TAU2_USER_LLM: "user", TAU2_JUDGE_LLM: "judge" };
+  const verdict = JSON.stringify({ results: [{ expectedOutcome: "x", metExpectation: true, reasoning: "y" }] });
+  const script = ["Tides, please", "Thanks ###STOP###", verdict];
+
+  it("get the same requests through the platform as at an endpoint of their own, apart from the name of the model", async () => {
+    const requests = async (variables: Record<string, string>, models?: ModelCalls) => {
+      await using model = await scriptedOpenAi(script);
+      const own = (prefix: string) => ({ [prefix]: "scripted", [`${prefix}_API_BASE`]: model.baseUrl, [`${prefix}_API_KEY`]: "k" });
+      const endpoints = models === undefined ? { ...own("TAU2_USER_LLM"), ...own("TAU2_JUDGE_LLM") } : {};
+      const http = new ModelHttp({ retries: 0, timeoutMs: 10_000 });
+      const at = {
+        api: "chat",
+        baseUrl: model.baseUrl,
+        apiKey: "k",
+        sampling: {},
+        extraBody: {},
+        headers: {},
+        wantsTokens: false,
+      } as const;
+      const platform: ModelCalls = {
+        call: (_, name, call, signal) => callModel({ ...at, name }, call, http, { signal: signal ?? AbortSignal.timeout(10_000) }),
+      };
+      const { first } = await open({ ...variables, ...endpoints }, models === undefined ? undefined : platform);
+      await first.fn("tau2_send_message", { message: "Hello" });
+      const reward = await first.post("/task/reward");
+      await served?.close();
+      await http.close();
+      const bodies = model.requests.map(({ body }) => Object.fromEntries(Object.entries(body).filter(([key]) => key !== "model")));
+      return { bodies, reward };
+    };
+    const direct = await requests(declared);
+    const routed = await requests(declared, { call: () => Promise.reject(new Error("replaced")) });
+    expect(direct.bodies).toHaveLength(3);
+    expect(routed).toEqual(direct);
+    // The order of members too.
+    for (const [at, body] of direct.bodies.entries()) {
+      expect(JSON.stringify(routed.bodies[at]?.messages)).toBe(JSON.stringify(body.messages));
+    }
+  });
+
+  it("leave the episode unscored with model.failed if they fail, also in a copy of it", async () => {
+    const failing: ModelCalls = { call: () => Promise.reject(new PlatformError("model.failed", "the endpoint is gone")) };
+    const { first, post, at } = await open(declared, failing);
+    const failed = { error: expect.stringContaining("the endpoint is gone"), errorInfo: { code: "model.failed" } };
+    expect(await first.post("/task/reward")).toMatchObject(failed);
+    const { data: snapshot } = await first.post("/state/snapshot");
+    const { data } = await post("/env-instance", { environment_variables: declared, snapshot });
+    expect(await at(String((data as Json).id)).post("/task/reward")).toMatchObject(failed);
+  });
+
+  it("are those of an endpoint if a base or a key is given", () => {
+    const read = (more: Record<string, string>) => readSettings({ TAU2_DATA_DIR, TAU2_USER_LLM: "openai/x", ...more }).user;
+    expect(read({})).toMatchObject({ model: "openai/x", isDeclared: true });
+    expect(read({ TAU2_USER_LLM_API_KEY: "k" })).toMatchObject({ model: "x", baseUrl: "https://api.openai.com/v1" });
+    expect(read({ TAU2_USER_LLM_API_BASE: "http://h/v1" })).toMatchObject({ model: "x", baseUrl: "http://h/v1" });
   });
 });
 

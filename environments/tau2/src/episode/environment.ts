@@ -4,7 +4,7 @@ import { agentCall } from "../core/messages/messages.ts";
 import { type ActionResult, Episode } from "./episode.ts";
 import { observationOf, promptOf, solutionOf, statusOf } from "./parts.ts";
 import type { EpisodeRecord } from "./record.ts";
-import { checkNames, DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables } from "./settings.ts";
+import { checkNames, DEFAULT_DOMAIN, readSettings, readSolo, shownVariables, type Variables, withDeclared } from "./settings.ts";
 import { toolsOfDomain, toolsOfEpisode } from "./tools.ts";
 
 export interface Tau2Options {
@@ -50,8 +50,8 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
   };
 
   return defineEnvironment({
-    setup: ({ task, variables, signal }) => {
-      const settings = settingsOf(variables, task?.domain, task?.id);
+    setup: ({ task, variables, model, signal }) => {
+      const settings = withDeclared(settingsOf(variables, task?.domain, task?.id), model);
       return Episode.open(open(settings.domain, settings.dataPath), settings, signal);
     },
     observe: ({ state }) => state.firstObservation,
@@ -63,7 +63,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
     hear: (text, { state }) => state.hear(text),
     status: ({ state }) => statusOf(state),
     stepReward: ({ state }) => {
-      if (state.unscored !== null) throw new Error(`this episode is unscored: ${state.unscored}`);
+      if (state.failure !== null) throw state.failure;
       return state.rewards.at(-1) ?? 0;
     },
     digest: ({ domain, task, stateHashes, steps, terminationReason }) => ({
@@ -78,9 +78,9 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
     tasks: () => tasksOf(defaultDomain.name, {}),
     tasksOf: ({ variables }) => tasksOf(settingsOf(variables).domain, variables),
     snapshot: (episode) => episode.record(),
-    restore: (snapshot, { variables, signal }) => {
+    restore: (snapshot, { variables, model, signal }) => {
       const record = snapshot as EpisodeRecord;
-      const settings = settingsOf(variables, record.domain);
+      const settings = withDeclared(settingsOf(variables, record.domain), model);
       return Episode.restore(open(record.domain, settings.dataPath), settings, record, signal);
     },
     tools: toolsOfDomain(defaultDomain, readSolo(base)),
@@ -138,7 +138,7 @@ export function tau2Environment({ domains, open, variables: base }: Tau2Options)
         name: "tau2_reward",
         description: "The reward of the episode; 0 until it ends.",
         score: ({ state }) => {
-          if (state.unscored !== null) throw new Error(`this episode is unscored: ${state.unscored}`);
+          if (state.failure !== null) throw state.failure;
           return { reward: state.totalReward, ...scoreOf(state), done: state.isDone, steps: state.steps };
         },
       },

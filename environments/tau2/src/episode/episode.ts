@@ -1,4 +1,5 @@
 import { isBlank, strip } from "@aenv/benchmark";
+import { isPlatformError, PlatformError } from "@aenv/kit";
 import { type AgentAction, Gym } from "../conversation/gym.ts";
 import { STOP_TOKEN } from "../conversation/history.ts";
 import type { Participant } from "../conversation/orchestrator.ts";
@@ -36,6 +37,7 @@ export class Episode {
   readonly #actions: AgentAction[] = [];
   readonly #rewards: (number | null)[] = [];
   #unscored: string | null = null;
+  #isModelFailure = false;
   #lastObservation = "";
   /** What the agent wrote beside the call that comes next. */
   #words: string | null = null;
@@ -81,6 +83,7 @@ export class Episode {
     episode.#actions.push(...actions);
     episode.#rewards.push(...record.rewards);
     episode.#unscored = record.unscored;
+    episode.#isModelFailure = record.isModelFailure === true;
     return episode;
   }
 
@@ -95,6 +98,7 @@ export class Episode {
       replies: this.#user === null ? null : [...this.#user.replies],
       rewards: [...this.#rewards],
       unscored: this.#unscored,
+      ...(this.#isModelFailure && { isModelFailure: true }),
     }));
   }
 
@@ -118,6 +122,13 @@ export class Episode {
 
   get unscored(): string | null {
     return this.#unscored;
+  }
+
+  /** The error of a reward that cannot be computed; null if it can. */
+  get failure(): Error | null {
+    if (this.#unscored === null) return null;
+    const message = `this episode is unscored: ${this.#unscored}`;
+    return this.#isModelFailure ? new PlatformError("model.failed", message) : new Error(message);
   }
 
   /** The agent's last observation, without the sender's name. */
@@ -196,6 +207,7 @@ export class Episode {
   async #undo(replies: number): Promise<void> {
     this.#user?.rewind(replies);
     this.#unscored = null;
+    this.#isModelFailure = false;
     await this.#replay(this.#actions);
   }
 
@@ -216,16 +228,21 @@ export class Episode {
   /** 0 until the end. An episode has no reward if it or its scoring failed: that says nothing about the agent. */
   async #score(signal: AbortSignal | undefined): Promise<number | null> {
     const { crash } = this.#gym;
-    if (crash !== null) this.#unscored = `the episode failed: ${crash.message}`;
+    if (crash !== null) this.#fail("the episode failed", crash);
     if (this.#unscored !== null) return null;
     try {
       const outcome = await this.#gym.evaluate(signal);
       if (outcome?.reward === null) this.#unscored = outcome.reason;
       return outcome === null ? 0 : outcome.reward;
     } catch (error) {
-      this.#unscored = `scoring failed: ${error instanceof Error ? error.message : String(error)}`;
+      this.#fail("scoring failed", error);
       return null;
     }
+  }
+
+  #fail(what: string, error: unknown): void {
+    this.#unscored = `${what}: ${error instanceof Error ? error.message : String(error)}`;
+    this.#isModelFailure = isPlatformError(error, "model.failed");
   }
 
   #result(reward: number | null): ActionResult {

@@ -16,6 +16,8 @@ export interface EpisodeRecord {
   readonly replies: readonly RecordedReply[] | null;
   readonly rewards: readonly (number | null)[];
   readonly unscored: string | null;
+  /** Set if it is unscored because a model failed. */
+  readonly isModelFailure?: true;
 }
 
 /** The text of an action, words, or a call; its arguments are JSON text, which keeps ints and floats apart. */

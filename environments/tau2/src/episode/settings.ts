@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { nearestName } from "@aenv/kit";
+import { type ModelHandle, nearestName } from "@aenv/kit";
 import type { ModelSettings } from "../llm/chat.ts";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -84,11 +84,23 @@ export function shownVariables(variables: Variables): Record<string, string> {
   return shown;
 }
 
-/** A model is configured if its name or its URL is set. The name may have a provider prefix, as in `openai/gpt-4.1`. */
+/** The settings in which a model without an endpoint of its own is one that the environment, or the request for its instance, declares. */
+export function withDeclared(settings: Settings, model: (name: string) => ModelHandle): Settings {
+  const resolve = (one: ModelSettings | null) => (one?.isDeclared === true ? { ...one, declared: model(one.model) } : one);
+  return { ...settings, user: resolve(settings.user), judge: resolve(settings.judge) };
+}
+
+/**
+ * A model is configured if its name or its URL is set. With neither a URL nor a key, the name is that of a declared model. Otherwise it may
+ * have a provider prefix, as in `openai/gpt-4.1`.
+ */
 function readModel(variables: Variables, prefix: string): ModelSettings | null {
   const model = variables[prefix] ?? "";
   const baseUrl = variables[`${prefix}_API_BASE`] ?? "";
   if (model === "" && baseUrl === "") return null;
+  if (baseUrl === "" && (variables[`${prefix}_API_KEY`] ?? "") === "") {
+    return { model, baseUrl: "", apiKey: "", temperature: readNumber(variables, `${prefix}_TEMPERATURE`, 0), isDeclared: true };
+  }
   return {
     model: model.replace(/^openai\//, "") || DEFAULT_MODEL,
     baseUrl: (baseUrl || DEFAULT_BASE_URL).replace(/\/+$/, ""),

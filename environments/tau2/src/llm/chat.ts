@@ -1,4 +1,5 @@
 import { valueError } from "@aenv/benchmark";
+import type { ChatMessage, CompletionRequest, ModelHandle } from "@aenv/kit";
 import { isParticipant, isToolMessage, type Message, type ParticipantMessage } from "../core/messages/messages.ts";
 import type { JsonSchema } from "../core/tools/parameters.ts";
 import { type ModelSettings, modelError, type SendOptions, send } from "./endpoint.ts";
@@ -13,6 +14,7 @@ export interface ChatOptions extends SendOptions {
 /** Requests the next message of a conversation from a model. The requestor of its calls is the assistant, even if it plays the user. */
 export async function chat(settings: ModelSettings, messages: readonly Message[], options: ChatOptions = {}): Promise<ParticipantMessage> {
   const { tools = [] } = options;
+  if (settings.declared !== undefined) return chatDeclared(settings, settings.declared, messages, options);
   const body = {
     model: settings.model,
     messages: messages.map(toWire),
@@ -24,6 +26,33 @@ export async function chat(settings: ModelSettings, messages: readonly Message[]
   const message = fromWire(text);
   if ("problem" in message) throw modelError(settings, message.problem, text);
   return message;
+}
+
+/** The same request, sent by the platform. */
+async function chatDeclared(
+  settings: ModelSettings,
+  model: ModelHandle,
+  messages: readonly Message[],
+  { tools = [], signal }: ChatOptions,
+): Promise<ParticipantMessage> {
+  const { message } = await model.complete({
+    messages: messages.map(toWire) as ChatMessage[],
+    temperature: settings.temperature,
+    ...(settings.seed === undefined ? {} : { seed: settings.seed }),
+    ...(tools.length === 0 ? {} : { tools: tools.map(describe), toolChoice: "auto" as const }),
+    signal,
+  });
+  const text = JSON.stringify({ choices: [{ message }] });
+  const read = fromWire(text);
+  if ("problem" in read) throw modelError(settings, read.problem, text);
+  return read;
+}
+
+type ToolDescriptor = NonNullable<CompletionRequest["tools"]>[number];
+
+function describe({ function: declared }: JsonSchema): ToolDescriptor {
+  const { name, description, parameters } = declared as { name: string; description?: string; parameters: ToolDescriptor["inputSchema"] };
+  return { name, ...(description === undefined ? {} : { description }), inputSchema: parameters };
 }
 
 /** A user's history for the model that plays the user: the user's messages become the assistant's, the agent's become the user's. */

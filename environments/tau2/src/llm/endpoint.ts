@@ -1,9 +1,13 @@
 import { setTimeout } from "node:timers/promises";
-import { readBoundedText } from "@aenv/kit";
+import { type ModelHandle, PlatformError, readBoundedText } from "@aenv/kit";
 
-/** A model behind an OpenAI-compatible endpoint. */
+/** A model behind an OpenAI-compatible endpoint, or one that the environment declares. */
 export interface ModelSettings {
   readonly model: string;
+  /** Set if the environment, or the request for its instance, declares the model; the endpoint below is then not used. */
+  readonly isDeclared?: boolean;
+  /** Calls the declared model; set while an episode runs. */
+  readonly declared?: ModelHandle;
   /** Without a trailing slash: `https://host/v1`. */
   readonly baseUrl: string;
   readonly apiKey: string;
@@ -30,15 +34,16 @@ export async function send(settings: ModelSettings, body: string, { signal, paus
   for (let attempt = 0; ; attempt++) {
     const outcome = await post(settings, body, signal);
     if (outcome.ok) return outcome.text;
-    if (!outcome.isTransient || attempt === RETRIES) throw new Error(outcome.problem);
+    if (!outcome.isTransient || attempt === RETRIES)
+      throw new PlatformError("model.failed", outcome.problem, { retryable: outcome.isTransient });
     await pause(Math.min(outcome.pauseMs ?? 500 * 2 ** attempt, LONGEST_PAUSE_MS), signal);
     signal?.throwIfAborted();
   }
 }
 
 /** An error about a model's answer. It names the model and quotes the start of the answer without the key. */
-export function modelError(settings: ModelSettings, problem: string, quoted: string): Error {
-  return new Error(`${nameOf(settings)} ${problem}: ${withoutKey(quoted, settings).slice(0, 500)}`);
+export function modelError(settings: ModelSettings, problem: string, quoted: string): PlatformError {
+  return new PlatformError("model.failed", `${nameOf(settings)} ${problem}: ${withoutKey(quoted, settings).slice(0, 500)}`);
 }
 
 type Outcome =

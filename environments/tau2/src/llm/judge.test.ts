@@ -12,7 +12,7 @@ describe("the judge", () => {
   const ask = async (answer: string) => {
     await using model = await scriptedOpenAi([answer]);
     const judge = new ModelJudge({ model: "scripted", baseUrl: model.baseUrl, apiKey: "k", temperature: 0 }, "Judge.");
-    const checks = await judge.judge(["The agent is kind.", "It's short."], talk);
+    const checks = await judge.judge({ assertions: ["The agent is kind.", "It's short."], trajectory: talk });
     return { checks, question: model.requests[0]?.messages[1]?.text };
   };
 
@@ -28,7 +28,9 @@ describe("the judge", () => {
   it("sends no request when its signal has fired", async () => {
     await using model = await scriptedOpenAi(["{}"]);
     const judge = new ModelJudge({ model: "scripted", baseUrl: model.baseUrl, apiKey: "k", temperature: 0 }, "Judge.");
-    await expect(judge.judge(["The agent is kind."], talk, AbortSignal.abort(new Error("not needed")))).rejects.toThrow("not needed");
+    await expect(
+      judge.judge({ assertions: ["The agent is kind."], trajectory: talk }, AbortSignal.abort(new Error("not needed"))),
+    ).rejects.toThrow("not needed");
     expect(model.requests).toEqual([]);
   });
 
@@ -38,5 +40,6 @@ describe("the judge", () => {
     ["has no list of results", '{"results": 3}', "not a list"],
   ])("gives an error, not a verdict, when the answer %s", async (_, answer, problem) => {
     await expect(ask(answer)).rejects.toThrow(problem);
+    await expect(ask(answer)).rejects.toMatchObject({ code: "model.failed", retryable: true });
   });
 });

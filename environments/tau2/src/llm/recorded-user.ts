@@ -1,3 +1,4 @@
+import { isPlatformError, PlatformError } from "@aenv/kit";
 import type { Participant } from "../conversation/orchestrator.ts";
 import type { Message, ParticipantMessage } from "../core/messages/messages.ts";
 import { parseMessage } from "../core/messages/stored.ts";
@@ -6,7 +7,7 @@ import { writeJson } from "../python/json/writer.ts";
 import { Dict, type PyValue } from "../python/values/values.ts";
 
 /** A reply of the user, or its error. JSON text keeps ints and floats apart. */
-export type RecordedReply = { readonly message: string } | { readonly failure: string };
+export type RecordedReply = { readonly message: string } | { readonly failure: string; readonly isOfModel?: true };
 
 /** A user whose replies are recorded: recorded replies are repeated, then the live user continues. */
 export class RecordedUser implements Participant {
@@ -39,14 +40,15 @@ export class RecordedUser implements Participant {
     } catch (error) {
       // A cancelled request is not recorded: it is sent again later.
       if (signal?.aborted) throw error;
-      this.#replies.push({ failure: error instanceof Error ? error.message : String(error) });
+      const failure = error instanceof Error ? error.message : String(error);
+      this.#replies.push({ failure, ...(isPlatformError(error, "model.failed") && { isOfModel: true }) });
       throw error;
     }
   }
 }
 
 function repeat(reply: RecordedReply): ParticipantMessage {
-  if ("failure" in reply) throw new Error(reply.failure);
+  if ("failure" in reply) throw reply.isOfModel === true ? new PlatformError("model.failed", reply.failure) : new Error(reply.failure);
   const message = parseMessage(readJson(reply.message));
   if (message.role !== "user") throw new Error(`a recorded user message has the role '${message.role}'`);
   return message;

@@ -86,7 +86,7 @@ describe("a task that needs a judge", () => {
   });
 
   it.each([true, false])("gets the judge's verdict: %s", async (met) => {
-    const judge: Judge = { judge: async (assertions) => assertions.map((nl_assertion) => ({ nl_assertion, met, justification: "" })) };
+    const judge: Judge = { judge: async ({ assertions }) => assertions.map((nl_assertion) => ({ nl_assertion, met, justification: "" })) };
     expect(await grade(task, [], judge)).toMatchObject({ reward: met ? 1 : 0, reward_breakdown: { DB: 1, NL_ASSERTION: met ? 1 : 0 } });
   });
 });

@@ -1,11 +1,16 @@
+import type { Judge as JudgeOf } from "@aenv/kit";
 import type { Message } from "../messages/messages.ts";
 import type { Task } from "../tasks.ts";
 import { asReward, type NlCheck, type RewardInfo } from "./reward.ts";
 
-/** Decides whether statements about a conversation are true, usually with a model. */
-export interface Judge {
-  judge(assertions: readonly string[], trajectory: readonly Message[], signal?: AbortSignal): Promise<readonly NlCheck[]>;
+/** Statements about a conversation. */
+export interface Assertions {
+  readonly assertions: readonly string[];
+  readonly trajectory: readonly Message[];
 }
+
+/** Decides whether statements about a conversation are true, usually with a model. */
+export type Judge = JudgeOf<Assertions, readonly NlCheck[]>;
 
 export function needsJudge(task: Task): boolean {
   return (task.evaluation_criteria?.nl_assertions ?? []).length > 0;
@@ -22,7 +27,7 @@ export async function evaluateNlAssertions(
     return { reward: 1, nl_assertions: [], reward_breakdown: { NL_ASSERTION: 1 }, info: { note: "No nl_assertions to evaluate" } };
   }
   if (judge === null) throw new Error("natural-language assertions need a judge: check needsJudge() first");
-  const nl_assertions = await judge.judge(assertions, trajectory, signal);
+  const nl_assertions = await judge.judge({ assertions, trajectory }, signal);
   const reward = asReward(nl_assertions.every(({ met }) => met));
   return { reward, nl_assertions, reward_breakdown: { NL_ASSERTION: reward } };
 }
