@@ -5,6 +5,7 @@ refuseOldNode("aenvironment");
 
 export const {
   Host,
+  PlatformError,
   ReadLimitExceeded,
   agentEnvironment,
   assertUninterrupted,
@@ -18,6 +19,7 @@ export const {
   exactAnswer,
   findEntries,
   fn,
+  isPlatformError,
   jsonAnswer,
   judgedAnswer,
   loadEnvironment,
