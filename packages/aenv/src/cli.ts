@@ -41,7 +41,7 @@ const commands: Readonly<Record<string, { summary: string; alias?: string; isHid
   instances: { summary: "the same as: instance list", isHidden: true, load: () => import("./commands/instance/list.ts") },
   bench: { summary: "evaluate agents and answers on benchmarks", load: () => import("./commands/bench/index.ts") },
   import: { summary: "make an environment of tasks in another format", load: () => import("./commands/import/index.ts") },
-  mount: { summary: "make an environment of an MCP server", load: () => import("./commands/mount/index.ts") },
+  mount: { summary: "make an environment of an MCP server or an agent", load: () => import("./commands/mount/index.ts") },
   snapshot: { summary: "store instances, and start others from them", load: () => import("./commands/snapshot/index.ts") },
   service: { summary: "run replicas of an environment behind one address", load: () => import("./commands/service/index.ts") },
   token: { summary: "create and revoke a server's tokens", load: () => import("./commands/token/index.ts") },

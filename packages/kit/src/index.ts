@@ -106,6 +106,8 @@ export {
 export type { McpCall, McpState } from "./mount/mounted.ts";
 export type { WorkspaceFiles } from "./mount/program.ts";
 export { type PinnedTools, pinTools } from "./mount/tool-list.ts";
+export { describeRemoteAgent, type RemoteCard } from "./remote-agent/card.ts";
+export { type RemoteAgentOptions, type RemoteMemory, remoteAgent } from "./remote-agent/remote-agent.ts";
 export type { AnswerOptions, AnswerPlace } from "./rubrics/answer.ts";
 export { type ChoiceAnswerOptions, choiceAnswer } from "./rubrics/choice.ts";
 export { type ExactAnswerOptions, exactAnswer, type Ignorable } from "./rubrics/exact.ts";

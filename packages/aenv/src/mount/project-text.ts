@@ -1,4 +1,3 @@
-import type { EgressPolicy } from "@aenv/contract";
 import type { McpCommandOptions, McpOffer, McpUrlOptions } from "@aenv/kit";
 
 /** A mounted server, as the files of its project describe it. */
@@ -18,8 +17,8 @@ export interface MountedProject {
 /** The files of the project that say what the environment is. */
 export function mountedFiles(project: MountedProject): Map<string, string> {
   return new Map([
-    ["config.json", json(configFor(project))],
-    ["tools.json", json(project.offer.pinned)],
+    ["config.json", toJson(configFor(project))],
+    ["tools.json", toJson(project.offer.pinned)],
     ["src/index.ts", codeFor(project)],
     ["README.md", readmeFor(project)],
   ]);
@@ -37,17 +36,17 @@ function configFor({ name, version, description, options, data, secrets }: Mount
       isolation: "shared",
       // The server of each episode is in a sandbox of its own, on engines that have them.
       ...("command" in options && { taskSandboxes: { images: options.image === undefined ? [] : [options.image] } }),
-      ...(egress !== null && { egress }),
+      ...(egress !== null && { egress: { allow: [egress] } }),
       ...(secrets.length > 0 && { secrets: Object.fromEntries(secrets.map((one) => [one, one])) }),
     },
   };
 }
 
-/** Null for an address of the machine itself, which no sandbox reaches. */
-function egressFor({ hostname, protocol, port }: URL): EgressPolicy | null {
+/** The entry of `deployConfig.egress` for a URL; null for an address of the machine itself, which no sandbox reaches. */
+export function egressFor({ hostname, protocol, port }: URL): string | null {
   if (hostname === "localhost" || hostname.startsWith("127.") || hostname.startsWith("[")) return null;
   const isAddress = /^\d+\.\d+\.\d+\.\d+$/.test(hostname);
-  return { allow: [`${hostname}${isAddress ? "/32" : ""}:${port === "" ? (protocol === "https:" ? "443" : "80") : port}`] };
+  return `${hostname}${isAddress ? "/32" : ""}:${port === "" ? (protocol === "https:" ? "443" : "80") : port}`;
 }
 
 function codeFor({ options, offer }: MountedProject): string {
@@ -112,6 +111,6 @@ function readmeFor({ name, source, offer, options, form, secrets }: MountedProje
   ].join("\n");
 }
 
-function json(value: object): string {
+export function toJson(value: object): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }

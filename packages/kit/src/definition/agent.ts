@@ -74,6 +74,8 @@ export interface AgentContext<State = unknown> extends CallContext<State> {
  * counts when it has ended without an exception.
  */
 export interface AgentPart<Memory = unknown> {
+  /** Why conversations with it can be neither stored nor forked, if they cannot: a part of its memory is elsewhere. */
+  readonly notStored?: string;
   /** The memory of a new conversation. */
   begin(context: EpisodeContext): Memory | Promise<Memory>;
   /** Answers a message. The turns of one conversation run one after the other. */

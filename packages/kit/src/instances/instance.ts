@@ -389,11 +389,20 @@ export class Instance implements ToolSurface {
         "snapshot.unsupported",
         `instance '${this.id}' has open sandboxes, whose files are no part of a snapshot of the state; fork the instance instead`,
       );
+    this.#assertStored();
     return this.#takeSnapshot(signal);
+  }
+
+  /** A conversation may be with an agent elsewhere, which no copy can continue. */
+  #assertStored(): void {
+    const why = this.#host.environment.definition.agent?.notStored;
+    if (why === undefined || (this.#conversations?.isEmpty ?? true)) return;
+    throw new PlatformError("snapshot.unsupported", `instance '${this.id}' has conversations: ${why}`);
   }
 
   /** The state and the stored files of the open sandboxes. Call `forget` when all forks have been made. */
   async store(signal?: AbortSignal): Promise<{ readonly snapshot: Snapshot; readonly copies: StoredCopies }> {
+    this.#assertStored();
     const copies = await this.#sandboxes.store(signal);
     try {
       return { snapshot: await this.#takeSnapshot(signal), copies };

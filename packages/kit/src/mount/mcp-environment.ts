@@ -8,6 +8,7 @@ import type {
   ToolDefinition,
 } from "../definition/definition.ts";
 import { rememberLocation } from "../definition/source-location.ts";
+import { expandVariables } from "../outgoing/variables.ts";
 import { openChildPlace, rootUrlOf } from "./child-place.ts";
 import { httpConnector, type McpState, Mounted, type ServerConnector } from "./mounted.ts";
 import type { ProgramOptions, ServerPlace } from "./program.ts";
@@ -79,7 +80,7 @@ export interface McpUrlOptions extends McpOptions {
 }
 
 const TIMEOUT_MS = 60_000;
-const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+const SERVER = "the MCP server";
 
 /**
  * An MCP server as an environment: its tools, with instances, traces and the rewards that you add.
@@ -245,11 +246,11 @@ async function connectorFor(
   isRestored: boolean,
 ): Promise<ServerConnector> {
   if ("url" in options) {
-    const headers = expanded(options.headers ?? {}, context);
+    const headers = expandVariables(options.headers ?? {}, context.variables, SERVER);
     return httpConnector({ url: new URL(options.url), headers, policy: { allowPrivate: options.allowPrivate } });
   }
   const { command, env = {}, files = ["vendor"], workspace, image } = options;
-  const program = { command, env: expanded(env, context), files, workspace, image };
+  const program = { command, env: expandVariables(env, context.variables, SERVER), files, workspace, image };
   const place = await placeFor(program, context, isRestored);
   return {
     files: place.files,
@@ -272,15 +273,4 @@ async function placeFor(program: ProgramOptions, context: PlaceContext, isRestor
     if (isPlatformError(error, "instance.unsupported")) return openChildPlace(program);
     throw error;
   }
-}
-
-function expanded(values: Readonly<Record<string, string>>, { variables }: PlaceContext): Record<string, string> {
-  const variable = (name: string) => {
-    const value = variables[name] ?? process.env[name];
-    if (value !== undefined) return value;
-    throw new Error(`the MCP server needs the variable ${name}, which the instance does not have`);
-  };
-  return Object.fromEntries(
-    Object.entries(values).map(([key, text]) => [key, text.replace(VARIABLE, (_, name: string) => variable(name))]),
-  );
 }

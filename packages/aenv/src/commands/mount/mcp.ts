@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { assertMountable, finishMount, type MountFolder, nameFrom, openFolder } from "../../mount/folder.ts";
 import { prepareServer } from "../../mount/prepare-server.ts";
 import { type MountedProject, mountedFiles } from "../../mount/project-text.ts";
+import { readSecrets, reference, refusalHint } from "../../mount/secrets.ts";
 import { parseServerCommand } from "../../mount/server-command.ts";
 import { examples } from "../../options/examples.ts";
 import { collect, collectPair } from "../../options/pairs.ts";
@@ -146,26 +147,9 @@ async function readUrl(
     ...(options.allowPrivate === true && { allowPrivate: [host] }),
   };
   const offer = await step(`Asking ${host} for its tools`, () => describeMcpServer(connection, variables, signal)).catch((error: Error) => {
-    const isPrivate = /which is refused/.test(error.message);
-    throw new Failure(error.message, { hint: isPrivate ? "Allow it with --allow-private, if it is meant." : undefined, cause: error });
+    throw new Failure(error.message, { hint: refusalHint(error), cause: error });
   });
   assertMountable(offer);
   const name = offer.pinned.server?.name || hostname;
   return { name, title: host, offer, options: connection, data: [], form: "reached by its URL", source: url };
-}
-
-/** The values that the server is started with now. The project has only the names. */
-function readSecrets(names: readonly string[], terminal: Terminal): Record<string, string> {
-  const missing = names.find((name) => terminal.env[name] === undefined);
-  if (missing !== undefined)
-    throw new Failure(`the variable ${missing} is not set`, {
-      exit: "usage",
-      hint: `Set it for this command: ${missing}=... aenv mount mcp ...`,
-    });
-  return Object.fromEntries(names.map((name) => [name, terminal.env[name] as string]));
-}
-
-/** How `mcpEnvironment` refers to a variable of the instance. */
-function reference(name: string): string {
-  return `\${${name}}`;
 }

@@ -47,7 +47,7 @@ describe("aenv mount mcp with a file", { timeout: 120_000 }, () => {
     const env = await Environment.create(ref, { systemUrl: platform.controlUrl });
     expect((await env.callTool("note", { text: "milk" })).text).toBe("noted");
     expect((await env.callTool("notes")).text).toBe("milk\n");
-    expect(await env.callReward()).toMatchObject({ reward: 1 });
+    expect(await env.callReward()).toBe(1);
     await env.reset();
     expect((await env.callTool("notes")).text).toBe("none");
     await expect(env.callTool("crash")).rejects.toMatchObject({ code: "sandbox.lost" });
@@ -156,6 +156,49 @@ describe("aenv mount mcp with a URL", { timeout: 120_000 }, () => {
       const code = read("far-away/src/index.ts");
       expect(code).toContain(`headers: {"authorization":"Bearer ${"$"}{TOKEN}"}`);
       expect(code).toContain(`allowPrivate: ["127.0.0.1:`);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+});
+
+describe("aenv mount a2a", { timeout: 120_000 }, () => {
+  it("writes a project that talks to the agent, and names a card that leads to a private address", async () => {
+    const heard: unknown[] = [];
+    const server = createServer(async (request, response) => {
+      const { port } = server.address() as AddressInfo;
+      const path = request.url ?? "";
+      const away = path.startsWith("/away/");
+      if (path.endsWith("agent-card.json")) {
+        const url = away ? "http://169.254.169.254/a2a" : `http://127.0.0.1:${port}/a2a`;
+        const supportedInterfaces = [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }];
+        const skills = [{ id: "sell", name: "Sell", description: "Sells things.", tags: ["shop"] }];
+        response.end(JSON.stringify({ name: "The Shop", description: "Sells.", version: "1", capabilities: {}, skills, supportedInterfaces }));
+        return;
+      }
+      const { id, params } = JSON.parse(await readBoundedText(request, { maxBytes: 10_000 }));
+      heard.push(params.message.parts);
+      const message = { messageId: "m", role: "ROLE_AGENT", contextId: "c", parts: [{ text: `You said ${params.message.parts[0].text}.` }] };
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ jsonrpc: "2.0", id, result: { message } }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const run = (...argv: string[]) => aenv(["mount", "a2a", ...argv], { cwd: tree.path, env: { PATH: process.env.PATH } });
+    try {
+      const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      expect(await run(`${base}/shop/`)).toMatchObject({ code: 1, stderr: expect.stringMatching(/which is refused[\s\S]*--allow-private/) });
+      expect(await run(`${base}/away/`, "--allow-private")).toMatchObject({ code: 1, stderr: expect.stringMatching(/leads elsewhere: 169\.254/) });
+      expect(await run("shop")).toMatchObject({ code: 2, stderr: expect.stringContaining("is no URL") });
+      const { code, stdout, stderr } = await run(`${base}/shop/`, "--allow-private", "--json");
+      expect(code, stderr).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({ name: "the-shop", agent: "The Shop", protocol: "1.0", binding: "JSONRPC", skills: ["sell"] });
+      expect(JSON.parse(read("the-shop/card.json"))).toMatchObject({ digest: expect.stringMatching(/^sha256:/), card: { name: "The Shop" } });
+      await using platform = await startPlatform();
+      const env = await Environment.create(await publish(platform, join(tree.path, "the-shop")), { systemUrl: platform.controlUrl });
+      expect((await env.callTool("chat", { message: "hello" })).text).toBe("You said hello.");
+      expect(await env.callReward()).toBe(1);
+      await env.release();
+      expect(heard).toHaveLength(1);
     } finally {
       server.closeAllConnections();
       server.close();
