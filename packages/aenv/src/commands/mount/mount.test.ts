@@ -174,25 +174,47 @@ describe("aenv mount a2a", { timeout: 120_000 }, () => {
         const url = away ? "http://169.254.169.254/a2a" : `http://127.0.0.1:${port}/a2a`;
         const supportedInterfaces = [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }];
         const skills = [{ id: "sell", name: "Sell", description: "Sells things.", tags: ["shop"] }];
-        response.end(JSON.stringify({ name: "The Shop", description: "Sells.", version: "1", capabilities: {}, skills, supportedInterfaces }));
+        response.end(
+          JSON.stringify({ name: "The Shop", description: "Sells.", version: "1", capabilities: {}, skills, supportedInterfaces }),
+        );
         return;
       }
       const { id, params } = JSON.parse(await readBoundedText(request, { maxBytes: 10_000 }));
       heard.push(params.message.parts);
-      const message = { messageId: "m", role: "ROLE_AGENT", contextId: "c", parts: [{ text: `You said ${params.message.parts[0].text}.` }] };
+      const message = {
+        messageId: "m",
+        role: "ROLE_AGENT",
+        contextId: "c",
+        parts: [{ text: `You said ${params.message.parts[0].text}.` }],
+      };
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ jsonrpc: "2.0", id, result: { message } }));
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const run = (...argv: string[]) => aenv(["mount", "a2a", ...argv], { cwd: tree.path, env: { PATH: process.env.PATH } });
     try {
       const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      expect(await run(`${base}/shop/`)).toMatchObject({ code: 1, stderr: expect.stringMatching(/which is refused[\s\S]*--allow-private/) });
-      expect(await run(`${base}/away/`, "--allow-private")).toMatchObject({ code: 1, stderr: expect.stringMatching(/leads elsewhere: 169\.254/) });
+      expect(await run(`${base}/shop/`)).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/which is refused[\s\S]*--allow-private/),
+      });
+      expect(await run(`${base}/away/`, "--allow-private")).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/leads elsewhere: 169\.254/),
+      });
       expect(await run("shop")).toMatchObject({ code: 2, stderr: expect.stringContaining("is no URL") });
       const { code, stdout, stderr } = await run(`${base}/shop/`, "--allow-private", "--json");
       expect(code, stderr).toBe(0);
-      expect(JSON.parse(stdout)).toMatchObject({ name: "the-shop", agent: "The Shop", protocol: "1.0", binding: "JSONRPC", skills: ["sell"] });
-      expect(JSON.parse(read("the-shop/card.json"))).toMatchObject({ digest: expect.stringMatching(/^sha256:/), card: { name: "The Shop" } });
+      expect(JSON.parse(stdout)).toMatchObject({
+        name: "the-shop",
+        agent: "The Shop",
+        protocol: "1.0",
+        binding: "JSONRPC",
+        skills: ["sell"],
+      });
+      expect(JSON.parse(read("the-shop/card.json"))).toMatchObject({
+        digest: expect.stringMatching(/^sha256:/),
+        card: { name: "The Shop" },
+      });
       await using platform = await startPlatform();
       const env = await Environment.create(await publish(platform, join(tree.path, "the-shop")), { systemUrl: platform.controlUrl });
       expect((await env.callTool("chat", { message: "hello" })).text).toBe("You said hello.");
