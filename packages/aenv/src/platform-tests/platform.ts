@@ -59,6 +59,8 @@ const runner = createRequire(import.meta.url).resolve("@aenv/kit/runner");
 /** Projects that tests publish. */
 export const projects = {
   echo: join(root, "environments/echo"),
+  /** Has the roles white and black. */
+  games: join(root, "environments/games"),
   /** Tools that wait, print, crash, count bytes and return their variables. */
   probe: fileURLToPath(new URL("fixtures/probe", import.meta.url)),
   /** The one-file style: its state is in its module. */

@@ -34,6 +34,7 @@ export function instanceFacts(one: InstanceRecord, output: Output): string {
       ["Updated", timeText(one.updated_at)],
       ["Expires", ends],
       ["For agents", linked(textOf(one.agent_url), "tools only", output)],
+      ...Object.entries(one.role_urls ?? {}).map(([role, url]) => [`For ${role}`, linked(url, "tools of the role only", output)] as const),
       ["For trainers", linked(trainerUrl(one) ?? "", "everything", output)],
     ],
     output,
@@ -58,24 +59,37 @@ function inTreeOrder(records: readonly InstanceRecord[]): InstanceRecord[] {
   return [...records].sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
 }
 
-/** How to use an instance: from an MCP client and from the shell. */
+/** How to use an instance: from an MCP client, or that of each role, and from the shell. */
 export function usageLines(one: InstanceRecord, { colors }: Output): string[] {
   const agentUrl = textOf(one.agent_url);
-  if (agentUrl === "") return [];
   const [name = "environment"] = environmentOf(one).split("@");
-  const snippet = JSON.stringify({ mcpServers: { [name]: { type: "http", url: agentUrl } } }, null, 2);
+  const servers: (readonly [string, string])[] = agentUrl === "" ? [] : [[name, agentUrl]];
+  for (const [role, url] of Object.entries(one.role_urls ?? {})) servers.push([`${name}-${role}`, url]);
+  if (servers.length === 0) return [];
+  const about =
+    servers.length > 1
+      ? "For the configuration of MCP clients; the agent of a role gets its own only:"
+      : "For the configuration of an MCP client:";
+  const mcpServers = Object.fromEntries(servers.map(([key, url]) => [key, { type: "http", url }]));
+  const shell =
+    agentUrl === "" ? `aenv call --list --url ${servers[0]?.[1].replace(/\/mcp$/, "")}` : `aenv call --list --url ${trainerUrl(one)}`;
   return [
-    colors.dim("  For the configuration of an MCP client:"),
-    snippet.replace(/^/gm, "  "),
+    colors.dim(`  ${about}`),
+    JSON.stringify({ mcpServers }, null, 2).replace(/^/gm, "  "),
     "",
-    `  ${colors.dim("From the shell:")} aenv call --list --url ${trainerUrl(one)}`,
+    `  ${colors.dim("From the shell:")} ${shell}`,
   ];
 }
 
 /** The URL of all the instance's routes; null if the server does not return its address. */
 export function trainerUrl(one: InstanceRecord): string | null {
-  const agentUrl = textOf(one.agent_url);
+  const [agentUrl = ""] = agentUrls(one);
   return agentUrl === "" ? null : agentUrl.replace(/\/agent\/[^/]+\/mcp$/, instancePrefix(one.id));
+}
+
+/** The links of its agents: one, or one for each role. */
+function agentUrls(one: InstanceRecord): string[] {
+  return [textOf(one.agent_url), ...Object.values(one.role_urls ?? {})].filter((url) => url !== "");
 }
 
 export function environmentOf(one: InstanceRecord | ServiceRecord): string {

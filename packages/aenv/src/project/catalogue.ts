@@ -11,15 +11,23 @@ export interface Catalogue {
 }
 
 export async function fetchCatalogue(environment: Environment): Promise<Catalogue> {
-  const [tools, { functions, reward }] = await Promise.all([environment.listTools(), environment.listFunctions()]);
+  const [tools, { functions, reward }] = await Promise.all([listTools(environment), environment.listFunctions()]);
   return { tools: tools.map(withPlainName), functions, rewards: reward };
 }
 
 /** The same of any server, which may have no tools or no functions. */
 export async function fetchOffer(environment: Environment): Promise<Catalogue> {
-  const tools = await environment.listTools().catch(() => []);
+  const tools = await listTools(environment).catch(() => []);
   const { functions, reward } = await environment.listFunctions().catch(() => ({ functions: [], reward: [] }));
   return { tools: tools.map(withPlainName), functions, rewards: reward };
+}
+
+/** The tools of all roles, where there are roles. */
+async function listTools(environment: Environment): Promise<readonly ToolDescriptor[]> {
+  const { roles } = await environment.episode.abilities();
+  if (roles == null) return environment.listTools();
+  const lists = await Promise.all(Object.keys(roles).map((role) => environment.listTools({ role })));
+  return [...new Map(lists.flat().map((tool) => [tool.name, tool])).values()];
 }
 
 function withPlainName(tool: ToolDescriptor): ToolDescriptor {

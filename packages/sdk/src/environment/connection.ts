@@ -12,7 +12,7 @@ import { localTransport } from "../transport/local.ts";
 import { tracedTransport } from "../transport/traced.ts";
 import { InstanceLifecycle, REFUSED_LIMIT_MS } from "./instance-lifecycle.ts";
 import { type Logger, silentLogger } from "./logger.ts";
-import { agentUrlOf, type OpenInstance } from "./open-instance.ts";
+import { isOnPlatform, type OpenInstance } from "./open-instance.ts";
 import { type EnvironmentOptions, requestLimit } from "./options.ts";
 import { SandboxClient } from "./sandbox-client.ts";
 import { ToolCaller } from "./tool-caller.ts";
@@ -105,7 +105,7 @@ export class Connection {
       maxRetries: this.#maxRetries,
       refusedLimitMs: this.#refusedLimitMs,
       maxAnswerBytes: this.options.maxAnswerBytes,
-      maxRequestBytes: requestLimit(this.options, this.addresses.mode === "remote" && agentUrlOf(record) === null),
+      maxRequestBytes: requestLimit(this.options, this.addresses.mode === "remote" && !isOnPlatform(record)),
     });
     return new ToolCaller({ envName: this.#ref, url: instanceUrl, mcp, clock: this.#clock, logger: this.#logger });
   }

@@ -20,7 +20,7 @@ import type { CallToolOptions, EnvironmentInfo, ForkOptions, NewEpisode, RoleOpt
 import { type Clients, Connection } from "./connection.ts";
 import { EpisodeClient } from "./episode.ts";
 import { InstanceLifecycle } from "./instance-lifecycle.ts";
-import { agentUrlOf, type InstanceRuntime, runtimeOf, warningsOf } from "./open-instance.ts";
+import { agentUrlOf, type InstanceRuntime, roleUrlsOf, runtimeOf, warningsOf } from "./open-instance.ts";
 import type { EnvironmentOptions, InstanceOptions } from "./options.ts";
 import type { CallOptions } from "./sandbox-client.ts";
 import { toReward, toRoleRewards } from "./score.ts";
@@ -192,6 +192,18 @@ export class Environment implements ToolSource {
   }
 
   /**
+   * The URLs for the MCP clients of several agents, by role: each gives access to the tools of its role and nothing else. Null if the
+   * environment has no roles.
+   *
+   * @example
+   * const { white, black } = (await env.roleUrls()) ?? {};
+   */
+  async roleUrls(options: Pick<CallOptions, "signal"> = {}): Promise<Readonly<Record<string, string>> | null> {
+    const { record } = await this.#lifecycle.open(this.#signal(options));
+    return roleUrlsOf(record);
+  }
+
+  /**
    * The URL for an agent's MCP client: it gives access to this instance's tools and nothing else. Only a platform provides one.
    *
    * @example
@@ -201,6 +213,11 @@ export class Environment implements ToolSource {
     const { record, url } = await this.#lifecycle.open(this.#signal(options));
     const link = agentUrlOf(record);
     if (link !== null) return link;
+    const roles = roleUrlsOf(record);
+    if (roles !== null) {
+      const message = `'${this.name}' has the roles ${Object.keys(roles).join(", ")}; each has a link of its own: use roleUrls()`;
+      throw new EnvironmentError(message, { code: "instance.unsupported", envName: this.name });
+    }
     throw new EnvironmentError(
       `'${this.name}' has no agent URL, because it does not run behind an AEnv platform; its tools are at ${url}/mcp, together with its trainer API`,
       { code: "instance.unsupported", envName: this.name },

@@ -17,7 +17,7 @@ import type { SchedulerClient } from "../platform/scheduler-client.ts";
 import type { SandboxTarget } from "../sandbox/target.ts";
 import { waitUntilHealthy } from "./health.ts";
 import type { Logger } from "./logger.ts";
-import { agentUrlOf, createdInstance, existingInstance, isTokenWithheld, type OpenInstance, warningsOf } from "./open-instance.ts";
+import { createdInstance, existingInstance, isOnPlatform, isTokenWithheld, type OpenInstance, warningsOf } from "./open-instance.ts";
 import { type EnvironmentOptions, pollInterval, toCreateRequest } from "./options.ts";
 
 export interface LifecycleOptions {
@@ -194,7 +194,7 @@ export class InstanceLifecycle {
         addresses.mode === "local" ? existingInstance(addresses, new Date(), token) : await this.#create(addresses, signal, requested);
       if (options.dataPlane !== false && isTokenWithheld(addresses, instance)) throw this.#withheld(instance);
       // An AEnv platform reports `Running` only after the health check passed.
-      if (options.dataPlane !== false && options.skipHealthCheck !== true && agentUrlOf(instance.record) === null) {
+      if (options.dataPlane !== false && options.skipHealthCheck !== true && !isOnPlatform(instance.record)) {
         const { healthTimeoutMs = HEALTH_TIMEOUT_MS[addresses.mode] } = options;
         // A caller that sets healthTimeoutMs may be waiting for a server that is still starting.
         const givesUpEarly = addresses.mode === "local" && options.healthTimeoutMs === undefined;

@@ -44,7 +44,17 @@ export function isTokenWithheld(addresses: Addresses, { record, url }: OpenInsta
   return addresses.mode === "remote" && needsToken(record) && !mayHaveToken(addresses, url);
 }
 
-/** The URL that gives access to the instance's tools only. Null means that the server is not an AEnv platform. */
+/** Whether an AEnv platform runs the instance: only that gives links for agents. */
+export function isOnPlatform(record: InstanceRecord): boolean {
+  return agentUrlOf(record) !== null || roleUrlsOf(record) !== null;
+}
+
+/** The URLs that give access to the tools of each role only; null for an environment without roles. */
+export function roleUrlsOf({ role_urls: urls }: InstanceRecord): Readonly<Record<string, string>> | null {
+  return urls ?? null;
+}
+
+/** The URL that gives access to the instance's tools only. Null if it has roles, or the server is not an AEnv platform. */
 export function agentUrlOf({ agent_url: url }: InstanceRecord): string | null {
   return typeof url === "string" && url !== "" ? url : null;
 }

@@ -21,6 +21,7 @@ import type { Instances } from "../instances/instances.ts";
 import type { InstanceList } from "../instances/list.ts";
 import type { InstanceLogs } from "../instances/logs.ts";
 import type { RequestContext } from "../instances/request-context.ts";
+import { roleKeysOf } from "../instances/role-links.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import { sandboxOptionsOf } from "../instances/sandbox-options.ts";
 import * as answers from "./answers.ts";
@@ -314,13 +315,21 @@ export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceReco
     ...(row.isFrozen === true && { frozen: true }),
     ...(row.warnings !== undefined && { warnings: [...row.warnings] }),
     ...(row.datasource !== "" && { datasource: row.datasource, image: row.image }),
-    agent_url: `${dataPort.url}/agent/${row.agentKey}/mcp`,
+    ...agentLinksOf(row, dataPort),
     data_url: dataPort.url,
     engine: dataPort.runtime.engine,
     isolated: dataPort.runtime.isolated,
     server_version: dataPort.runtime.version,
     ...(dataPort.access !== null && { data_access: dataPort.access }),
   };
+}
+
+/** One link for the agent of the instance, or one for that of each role. */
+function agentLinksOf(row: InstanceRow, { url }: DataPort): Pick<InstanceRecord, "role_urls"> & { readonly agent_url: string | null } {
+  const link = (key: string) => `${url}/agent/${key}/mcp`;
+  const keys = roleKeysOf(row);
+  if (keys === null) return { agent_url: link(row.agentKey) };
+  return { agent_url: null, role_urls: Object.fromEntries(Object.entries(keys).map(([role, key]) => [role, link(key)])) };
 }
 
 /** The fields of an environment that are known without a lookup. */

@@ -5,6 +5,7 @@ import { asksForWebSocket } from "../http/upgrade.ts";
 import type { Container } from "../instances/containers.ts";
 import { maySee } from "../instances/instances.ts";
 import type { RewardPhases } from "../instances/reward-phases.ts";
+import { isRoleKey } from "../instances/role-links.ts";
 import type { InstanceRow } from "../instances/row.ts";
 import type { Targets } from "../instances/targets.ts";
 import { maySee as maySeeService, notFound } from "../services/services.ts";
@@ -191,6 +192,7 @@ export class Admission {
       this.#checkRole(caller, destination);
       if (target.kind !== "unknown" && !maySee(target.row, caller)) throw refusalOf({ kind: "unknown" }, destination);
     } else if (target.kind === "ready") await this.#assertOpen(target.row);
+    if (destination.api === "agent" && target.kind !== "unknown") checkRoleLink(target.row, destination);
     if (target.kind === "ready") return target;
     throw refusalOf(target, destination);
   }
@@ -251,6 +253,19 @@ export class Admission {
   #checkRole(caller: Caller, { path }: Destination): void {
     this.#options.access.assertRole(caller, "trainer", "publisher", ...(isAgentPath(path) ? (["agent"] as const) : []));
   }
+}
+
+/** A link is that of one role, or of an instance without roles. A wrong key is as unknown as that of no instance. */
+function checkRoleLink(row: InstanceRow, destination: Extract<Destination, { api: "agent" }>): void {
+  const { role } = destination;
+  if (role === null) {
+    if (row.slot?.roles === undefined) return;
+    throw new PlatformError(
+      "access.denied",
+      "the environment has roles; the agent of each has a link of its own, in role_urls of the instance",
+    );
+  }
+  if (!isRoleKey(row, role)) throw refusalOf({ kind: "unknown" }, destination);
 }
 
 const REWARD_PATHS: readonly string[] = [instanceRoutes.reward.path, instanceRoutes.stepReward.path];

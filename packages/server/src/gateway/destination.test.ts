@@ -38,7 +38,13 @@ describe("the destination of a call", () => {
   });
 
   it("of an agent link is /mcp only", () => {
-    expect(readDestination("/agent/key/mcp", {})).toEqual({ api: "agent", agentKey: "key", path: "/mcp" });
+    expect(readDestination("/agent/key/mcp", {})).toEqual({ api: "agent", agentKey: "key", role: null, path: "/mcp" });
+    expect(readDestination("/agent/key.white.abc/mcp", {})).toEqual({
+      api: "agent",
+      agentKey: "key",
+      role: { role: "white", mac: "abc" },
+      path: "/role/white/mcp",
+    });
     for (const path of [
       "/agent/key/task/reward",
       "/agent/key/functions/list",

@@ -1,11 +1,13 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { PlatformError } from "@aenv/contract";
+import { fillPath, instanceRoutes, PlatformError } from "@aenv/contract";
+import { type RoleKey, readAgentKey } from "../instances/role-links.ts";
 import { decodeSegment, type RouteRule, routeNotFound, routeRuleFor } from "./route-rule.ts";
 
 /** The instance, service or port that a request on the data port is for, and the API it uses. */
 export type Destination =
   | { readonly api: "trainer"; readonly instanceId: string; readonly path: string }
-  | { readonly api: "agent"; readonly agentKey: string; readonly path: string }
+  /** `role`: what the link says about a role of the instance; it has yet to be checked. */
+  | { readonly api: "agent"; readonly agentKey: string; readonly role: RoleKey | null; readonly path: string }
   | { readonly api: "service"; readonly serviceId: string; readonly path: string }
   | {
       readonly api: "port";
@@ -54,7 +56,12 @@ export function readDestination(path: string, headers: IncomingHttpHeaders, rule
     case "agent": {
       const tools = below.endsWith("/") ? below.slice(0, -1) : below;
       if (!rule.isAgentPath(tools)) throw new PlatformError("access.denied", "an agent link opens the tools at /mcp and nothing else");
-      return { api: "agent", agentKey: decodeSegment(second), path: tools };
+      const { agentKey, role } = readAgentKey(decodeSegment(second));
+      if (role === null) return { api: "agent", agentKey, role, path: tools };
+      // The gateway chooses the path of the role: no request of an agent names one.
+      if (tools !== instanceRoutes.mcp.path)
+        throw new PlatformError("access.denied", "the link of a role opens its tools at /mcp and nothing else");
+      return { api: "agent", agentKey, role, path: fillPath(instanceRoutes.roleMcp, { role: role.role }) };
     }
     case "port":
       // The path below a link is read by the program in the sandbox only, so it is passed on unchanged.

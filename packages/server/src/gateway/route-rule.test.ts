@@ -54,7 +54,7 @@ describe("the route rule of the gateway", () => {
 
   it("opens a new route of the agent API to agent links and agents' tokens", () => {
     const rule = routeRuleFor({ ...instanceRoutes, a2a: { method: "POST", path: "/a2a", api: "agent", does } });
-    expect(readDestination("/agent/key/a2a", {}, rule)).toEqual({ api: "agent", agentKey: "key", path: "/a2a" });
+    expect(readDestination("/agent/key/a2a", {}, rule)).toEqual({ api: "agent", agentKey: "key", role: null, path: "/a2a" });
     expect(rule.isAgentPath("/a2a")).toBe(true);
     expect(rule.isAgentPath("/health")).toBe(false);
   });

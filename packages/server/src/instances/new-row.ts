@@ -78,6 +78,7 @@ export function newInstanceRow(
   return {
     id: newInstanceId(environment.name),
     agentKey: newKey(),
+    linkSecret: newKey() + newKey(),
     owner,
     environment: { name: environment.name, version: environment.version },
     digest: environment.bundleDigest ?? "",
@@ -163,6 +164,7 @@ export function newForkRow(
     ...common,
     id,
     agentKey: newKey(),
+    linkSecret: newKey() + newKey(),
     status: "Creating",
     createdAt: since,
     updatedAt: since,

@@ -19,6 +19,8 @@ export interface InstanceRow {
   readonly id: string;
   /** Gives access to the agent API only. */
   readonly agentKey: string;
+  /** The secret of the links of its roles; absent in rows of earlier versions. */
+  readonly linkSecret?: string;
   readonly owner: string;
   readonly environment: { readonly name: string; readonly version: string };
   /** Digest of the bundle. */

@@ -14,6 +14,8 @@ const SECRETS = [
   "arguments",
   "agentKey",
   "agent_url",
+  "linkSecret",
+  "role_urls",
 ];
 
 /** One JSON line per event. Bodies are not logged, and possible secrets are redacted. */

@@ -10,6 +10,8 @@ export interface Slot {
   readonly isOwnSandbox: boolean;
   /** What the instances of a shared sandbox have in common, so that others of the kind can share it too. */
   readonly group?: string;
+  /** The roles of its environment, in order; absent if it has none. */
+  readonly roles?: readonly string[];
   /** Set if the instance is a program that has only some of the routes of an instance, or none. */
   readonly program?: SlotProgram;
 }

@@ -1,4 +1,14 @@
-import { type EgressPolicy, fillPath, hostRoutes, instancePrefix, instanceRoutes, isPlatformError, TASK_SANDBOX } from "@aenv/contract";
+import {
+  type EgressPolicy,
+  fillPath,
+  hostRoutes,
+  instancePrefix,
+  instanceRoutes,
+  isPlatformError,
+  MAX_ROLES,
+  roleName,
+  TASK_SANDBOX,
+} from "@aenv/contract";
 import type { Sandbox, SandboxEngine, SandboxExit } from "@aenv/sandbox";
 import { z } from "zod";
 import type { EnvironmentVersion } from "../hub/hub.ts";
@@ -59,6 +69,7 @@ const RELEASE_MS = 5_000;
 const IDLE_HOST_MS = 60_000;
 const IDLE_CONNECTION_MS = 10 * 60_000;
 
+const begunInstance = z.object({ roles: z.array(roleName).min(1).max(MAX_ROLES).optional() });
 const instanceList = z.object({ items: z.array(z.object({ id: z.string() })) });
 
 /** Requests of the control API to an instance. */
@@ -197,15 +208,15 @@ export class Slots {
     return this.#begin(sandbox, slot, initial.id, async () => {
       const { method, path } = hostRoutes.create;
       if (initial.platformLink === true) await this.#options.links.open(sandbox);
-      await this.#request(slot, { method, path, maxBytes: responseLimits.instance, body: createBody(initial), signal });
+      return this.#request(slot, { method, path, maxBytes: responseLimits.instance, body: createBody(initial), signal });
     });
   }
 
-  /** Begins the instance in its slot, which is released if that fails. */
-  async #begin(sandbox: Sandbox, slot: Slot, id: string, begin: () => Promise<void>): Promise<Slot> {
+  /** Begins the instance in its slot, which is released if that fails. The record that its process answers names its roles. */
+  async #begin(sandbox: Sandbox, slot: Slot, id: string, begin: () => Promise<unknown>): Promise<Slot> {
     try {
-      await begin();
-      return slot;
+      const { roles } = begunInstance.catch({}).parse(await begin());
+      return roles === undefined ? slot : { ...slot, roles };
     } catch (error) {
       const cause = await exitCauseOf(sandbox, error);
       await this.release(slot, id);
@@ -286,7 +297,7 @@ export class Slots {
     const slot: Slot = { sandboxId: sandbox.id, address: sandbox.address, prefix: instancePrefix(id), isOwnSandbox: true };
     return this.#begin(sandbox, slot, id, async () => {
       const path = fillPath(hostRoutes.rename, { id: parentId });
-      await this.#request(slot, { method: hostRoutes.rename.method, path, maxBytes: responseLimits.instance, body: { id }, signal });
+      return this.#request(slot, { method: hostRoutes.rename.method, path, maxBytes: responseLimits.instance, body: { id }, signal });
     });
   }
 
