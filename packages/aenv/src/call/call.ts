@@ -15,6 +15,8 @@ export interface CallOptions {
   readonly reset?: boolean;
   readonly snapshot?: boolean;
   readonly args?: string;
+  /** The role that calls the tool. */
+  readonly role?: string;
 }
 
 /** Calls the environment, and returns a function that prints the answer. */
@@ -27,6 +29,8 @@ export function chooseCall(words: readonly string[], options: CallOptions, print
   const chosen = kinds.filter((name) => options[name]);
   if (chosen.length > 1) throw new Failure(`--${chosen[0]} and --${chosen[1]} exclude each other`, { exit: "usage" });
   const [kind = "tool"] = chosen;
+  if (options.role !== undefined && kind !== "tool")
+    throw new Failure(`--role is for calls of tools, not for --${kind}`, { exit: "usage" });
   switch (kind) {
     case "function":
     case "tool": {
@@ -40,7 +44,8 @@ export function chooseCall(words: readonly string[], options: CallOptions, print
       const args = parseArguments(rest, options.args);
       if (kind === "tool")
         return callAndPrint(
-          (environment) => environment.callTool(name, args).catch((error: unknown) => explainUnknownTool(error, name, environment)),
+          (environment) =>
+            environment.callTool(name, args, withRole(options)).catch((error: unknown) => explainUnknownTool(error, name, environment)),
           (result) => printResult(result, printer),
         );
       return callAndPrint(
@@ -127,6 +132,10 @@ function readArguments(words: readonly string[], options: CallOptions, known: re
     });
   }
   return args;
+}
+
+function withRole({ role }: CallOptions): { readonly role?: string } {
+  return role === undefined ? {} : { role };
 }
 
 /** A task's id is a string, even if it looks like a number; null starts an episode without a task. */

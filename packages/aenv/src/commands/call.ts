@@ -30,6 +30,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option("--reset", "start a new episode and print its task and observation; takes task=ID and seed=NUMBER")
     .option("--snapshot", "print the state as JSON")
     .option("-a, --args <json>", "arguments as one JSON object; key=value overrides it")
+    .option("--role <role>", "the role that calls the tool, in an environment with roles")
     .option("-u, --url <url>", `the environment's address; $DUMMY_INSTANCE_IP or ${DEFAULT_URL} if not given`)
     .option("-i, --instance <id>", "one of its instances; the first if not given")
     .option("-s, --service <name>", "a service of the server, instead of --url")
@@ -46,6 +47,7 @@ export function define(command: Command, terminal: Terminal): void {
         "aenv call --list",
         "aenv call add n=3",
         `aenv call search query="red tea" --args '{"limit": 5}'`,
+        "aenv call move column=4 --role white",
         "aenv call --function clear",
         "aenv call --reward goal=3",
         "aenv call --reset task=refund-1 seed=7",

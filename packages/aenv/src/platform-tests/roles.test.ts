@@ -97,7 +97,12 @@ describe.each([
   });
 
   it("are those of a service's replicas too, for trainers", async () => {
-    const { id } = (await platform.demand("POST", "/env-service", { envName: ref, service_name: `table-${isolation}`, replicas: 1 }, ada)) as {
+    const { id } = (await platform.demand(
+      "POST",
+      "/env-service",
+      { envName: ref, service_name: `table-${isolation}`, replicas: 1 },
+      ada,
+    )) as {
       id: string;
     };
     await expect
