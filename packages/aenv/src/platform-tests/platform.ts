@@ -63,6 +63,8 @@ export const projects = {
   games: join(root, "environments/games"),
   /** Tools that wait, print, crash, count bytes and return their variables. */
   probe: fileURLToPath(new URL("fixtures/probe", import.meta.url)),
+  /** Counts with its children, which its config names. */
+  nest: fileURLToPath(new URL("fixtures/nest", import.meta.url)),
   /** The one-file style: its state is in its module. */
   tally: fileURLToPath(new URL("fixtures/tally", import.meta.url)),
   /** Asks models. */

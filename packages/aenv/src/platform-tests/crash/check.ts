@@ -61,10 +61,16 @@ async function checkTruth(servers: readonly ServerProcess[], world: World, home:
 
 async function findProblem(servers: readonly ServerProcess[], world: World, home: string): Promise<string | null> {
   const [server] = servers as [ServerProcess];
-  const { items } = (await server.demand("GET", "/env-instance/list?limit=1000")) as { items: { id: string; status: string }[] };
-  const live = items.filter(({ status }) => status === "Running" || status === "Creating").map(({ id }) => id);
-  const unknown = live.find((id) => world.find(id) === undefined);
-  if (unknown !== undefined) return `${unknown} is live, but no response named it`;
+  const { items } = (await server.demand("GET", "/env-instance/list?limit=1000&tree=true")) as { items: Listed[] };
+  const listed = items.filter(({ status }) => status === "Running" || status === "Creating");
+  const live = listed.map(({ id }) => id);
+  const unknown = listed.find(({ id, root }) => world.find(root ?? id) === undefined);
+  if (unknown !== undefined) return `${unknown.id} is live, but no response named it or its root`;
+  const orphan = listed.find(({ parent }) => parent !== undefined && !live.includes(parent));
+  if (orphan !== undefined) return `${orphan.id} is the child '${orphan.path}' of ${orphan.parent}, which has ended`;
+  const places = listed.flatMap(({ root, path }) => (root === undefined ? [] : `${root}/${path}`));
+  const doubled = places.find((place, at) => places.indexOf(place) !== at);
+  if (doubled !== undefined) return `there are two children ${doubled}`;
   const { sandboxes, unfinished, processes, slots } = await lookAt(home);
   if (unfinished.length > 0) return `folders are left unfinished: ${unfinished}`;
   if (!isSame(sandboxes, processes)) return `there are the sandboxes ${sandboxes} and processes of ${processes}`;
@@ -73,6 +79,14 @@ async function findProblem(servers: readonly ServerProcess[], world: World, home
   const waiting = [...slots.values()].filter((one) => one.length === 0).length;
   const wanted = (await Promise.all(servers.map(waitingProcesses))).reduce((sum, count) => sum + count, 0);
   return waiting <= wanted ? null : `${waiting} sandboxes are empty, but only ${wanted} may be`;
+}
+
+interface Listed {
+  readonly id: string;
+  readonly status: string;
+  readonly parent?: string;
+  readonly root?: string;
+  readonly path?: string;
 }
 
 /** Processes without an instance: in the pool, or as hosts between two episodes. */

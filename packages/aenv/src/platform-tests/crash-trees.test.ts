@@ -1,0 +1,80 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { Random } from "@aenv/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { check } from "./crash/check.ts";
+import { Load } from "./crash/load.ts";
+import { lookAt } from "./crash/sandboxes.ts";
+import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
+import { World } from "./crash/world.ts";
+import { projects, publish } from "./platform.ts";
+import { removeHome } from "./processes.ts";
+
+const SEEDS = Number(process.env.AENV_CRASH_SEEDS ?? 5);
+const FIRST = Number(process.env.AENV_CRASH_FIRST ?? 1);
+const FLAGS = { poolMin: 0, poolMax: 1, round: "200ms", startTimeout: "20s", maxHosts: 2 };
+
+describe("a server with trees of three levels that is killed at any moment", () => {
+  const home = mkdtempSync(join(tmpdir(), "aenv-crash-trees-"));
+  const world = new World();
+  let server: ServerProcess;
+  let refs: readonly [string, string];
+
+  beforeAll(async () => {
+    server = await startServerProcess(home, { flags: FLAGS }).ready;
+    const leaf = await publish(server, projects.probe, { isolation: "shared" });
+    const below = (uses: object[]) => ({ deployConfig: { uses } });
+    const mid = await publish(server, projects.nest, { isolation: "shared", ...below([{ name: "leaf", env: leaf }]) });
+    const top = await publish(server, projects.nest, {
+      isolation: "instance",
+      ...below([
+        { name: "mid", env: mid },
+        { name: "side", env: leaf },
+      ]),
+    });
+    refs = [top, mid];
+  });
+
+  afterAll(async () => {
+    await server?.kill();
+    await removeHome(home);
+  });
+
+  async function live(seed: number): Promise<void> {
+    const random = new Random(seed);
+    if (!random.isOneIn(3)) await server.dieAfter(1 + random.below(2_000));
+    await new Load([server], world, random, refs).run(5 + random.below(60), async () => {
+      await pause(random.next() * 20);
+      await server.kill();
+      world.counts.kills++;
+    });
+    while (random.isOneIn(4)) {
+      const starting = startServerProcess(home, { flags: FLAGS, moments: random.below(2) * (1 + random.below(80)) });
+      await Promise.race([starting.ready.catch(() => {}), pause(random.next() * 1_000)]);
+      await starting.kill();
+      world.counts.kills++;
+    }
+    server = await startServerProcess(home, { flags: FLAGS }).ready;
+    await check([server], world, home);
+  }
+
+  it(
+    `leaves no orphan, no doubled child and nothing in the quota over ${SEEDS} runs`,
+    async () => {
+      for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
+        await live(seed).catch((cause: unknown) => {
+          throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
+        });
+      }
+      console.log(`${SEEDS} runs: ${JSON.stringify(world.counts)}`);
+    },
+    60_000 + SEEDS * 30_000,
+  );
+
+  it("leaves nothing when it is stopped", async () => {
+    await server.stop();
+    expect(await lookAt(home)).toEqual({ sandboxes: [], unfinished: [], processes: [], slots: new Map() });
+  });
+});
