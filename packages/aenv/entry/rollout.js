@@ -42,6 +42,7 @@ export const {
   gradeEpisode,
   insideAgent,
   listRuns,
+  localModels,
   meanOfGroups,
   mergeTurns,
   modelAgent,

@@ -19,6 +19,8 @@ export {
   type SandboxFile,
 } from "@aenv/contract";
 export { agentEnvironment } from "./agent/agent-environment.ts";
+export { type ChatAgentOptions, type ChatMemory, chatAgent } from "./agent/chat-agent.ts";
+export { type CustomAnswer, type CustomMemory, type CustomTurn, customAgent } from "./agent/custom-agent.ts";
 export type {
   AgentContext,
   AgentEvent,
@@ -95,6 +97,7 @@ export { type JudgedAnswerOptions, judgedAnswer } from "./judges/judged-answer.t
 export { type ModelUserOptions, modelUser, type UserReply, type UserSimulator } from "./judges/user.ts";
 export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load/load.ts";
 export type { Completion, CompletionRequest, ModelCalls, ModelHandle, TokenUsage } from "./models/model.ts";
+export { modelFetch } from "./models/model-fetch.ts";
 export {
   describeMcpServer,
   type McpCommandOptions,

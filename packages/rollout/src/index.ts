@@ -43,6 +43,7 @@ export { readTrajectories, TrajectoryWriter } from "./journal/trajectories.ts";
 export { type CalledModel, type CallModelOptions, callModel } from "./models/call.ts";
 export { type ModelApi, modelApis } from "./models/dialect.ts";
 export { ModelHttp, type ModelHttpOptions } from "./models/http.ts";
+export { type LocalModel, type LocalModels, localModels } from "./models/local.ts";
 export { costOfTurns, type Prices, prices } from "./models/prices.ts";
 export { mergeTurns } from "./models/sequences.ts";
 export type {

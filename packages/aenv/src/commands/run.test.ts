@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { Environment } from "@aenv/sdk";
-import { type Files, type Tree, temporaryTree } from "@aenv/testing";
+import { type Files, scriptedOpenAi, type Tree, temporaryTree } from "@aenv/testing";
 import { describe, expect, it } from "vitest";
 import { aenv, installedTree, launcher } from "../testing/cli.ts";
 import { RunningCommand } from "../testing/command.ts";
@@ -34,6 +34,25 @@ describe("run", { timeout: 60_000 }, () => {
     expect(ready.mcpUrl).toBe(`${ready.url}/mcp`);
     expect(await ask(ready.url)).toBe("one");
     expect(await running.stop("SIGINT")).toBe(0);
+  });
+
+  it("calls the models that the project declares, with the keys of its variables", async () => {
+    await using model = await scriptedOpenAi(["go north"]);
+    const models = { main: { baseUrl: model.baseUrl, name: "m", secret: "model-key" } };
+    const asks = `import { defineEnvironment } from "aenvironment/kit";
+const messages = [{ role: "user", content: "Where to?" }];
+export default defineEnvironment({
+  tools: [{ name: "ask", run: async (_, { model }) => (await model("main").complete({ messages })).message.content }],
+});
+`;
+    using tree = project(asks, { "config.json": { name: "my-env", version: "1.0.0", deployConfig: { models } } });
+    for (const env of [{ ...plainEnv(), MODEL_KEY: "key-of-the-test" }, plainEnv()]) {
+      await using running = new EventProcess(process.execPath, [launcher, "run", "--port", "0", "--json"], { cwd: tree.path, env });
+      const { url } = await running.next("ready");
+      if ("MODEL_KEY" in env) expect(await ask(url)).toBe("go north");
+      else await expect(ask(url)).rejects.toThrow("set the variable MODEL_KEY");
+    }
+    expect(model.requests[0]).toMatchObject({ headers: { authorization: "Bearer key-of-the-test" } });
   });
 
   it("serves the new version after a change, and keeps serving the old one while the new one does not load", async () => {

@@ -1,6 +1,8 @@
 import { Socket } from "node:net";
 import { loadEnvironment, runSandbox } from "@aenv/kit";
 import { UNSETTLED_AWAIT } from "../project/load-exit-code.ts";
+import { readProject } from "../project/project.ts";
+import { declaredModels } from "./declared-models.ts";
 import { answerPage } from "./page/answer.ts";
 
 // The process that `aenv run` starts for the environment's code: node sandbox.ts <project> --socket <path> --host <host>
@@ -12,5 +14,7 @@ if (process.stdin instanceof Socket) process.stdin.unref();
 // The event loop is empty and the environment is not served: a top-level await never settles.
 const onIdle = () => process.exit(UNSETTLED_AWAIT);
 process.once("beforeExit", onIdle);
-const options = { checksTasks: true, homePage: answerPage };
-runSandbox(() => loadEnvironment(process.argv[2] ?? "."), process.argv.slice(3), options).then(() => process.off("beforeExit", onIdle));
+const root = process.argv[2] ?? ".";
+const models = declaredModels(readProject(root, root), process.env);
+const options = { checksTasks: true, homePage: answerPage, ...(models !== undefined && { models }) };
+runSandbox(() => loadEnvironment(root), process.argv.slice(3), options).then(() => process.off("beforeExit", onIdle));

@@ -13,7 +13,7 @@ export interface Runnable {
   readonly root?: string;
 }
 
-export interface RunOptions extends Pick<ServeOptions, "homePage"> {
+export interface RunOptions extends Pick<ServeOptions, "homePage" | "models"> {
   /** Refuses an environment with invalid tasks, such as two with one id, before it is served; for development. */
   readonly checksTasks?: boolean;
 }
