@@ -4,8 +4,15 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { longFiles } from "./testing/src/long-files.ts";
 import { LongestFirst } from "./testing/src/longest-first.ts";
 
-/** Packages whose tests leave nothing in their process that another file could notice: their files share processes, and start faster. */
-const sharing = "packages/{benchmark,contract,kit,rollout,sdk,server,trainer}/**/*.test.ts";
+/** Tests that leave nothing in their process that another file could notice: their files share processes, and start faster. */
+const sharing = [
+  "packages/{benchmark,contract,kit,rollout,sdk,server,trainer}/**/*.test.ts",
+  "packages/sandbox/src/{spec,pool,lifecycle}/**/*.test.ts",
+  "packages/sandbox/src/kubernetes/{api,events,pod,service}/**/*.test.ts",
+  "packages/aenv/src/{bundle,options,platform,project,terminal}/**/*.test.ts",
+  "environments/{swebench,tau2,terminal-bench}/src/!(platform-tests)/**/*.test.ts",
+  "scripts/check/*.test.ts",
+];
 
 /** `npm run test:fast` sets the variable. */
 const leftOut = process.env.AENV_TEST_FAST === "1" ? longFiles : [];
@@ -35,10 +42,10 @@ export default defineConfig({
         test: {
           name: "alone",
           include: ["{packages,environments,examples,bench,testing,scripts,interop}/**/*.test.ts"],
-          exclude: [sharing],
+          exclude: sharing,
         },
       },
-      { extends: true, test: { name: "shared", include: [sharing], isolate: false } },
+      { extends: true, test: { name: "shared", include: sharing, isolate: false } },
     ],
   },
 });
