@@ -333,6 +333,7 @@ export {
   type WeightSpan,
   weightSpan,
 } from "./trajectory.ts";
+export { untilAborted } from "./until-aborted.ts";
 export {
   assertVariables,
   type VariableKind,

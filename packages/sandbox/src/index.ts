@@ -63,7 +63,7 @@ export {
 export { InitError, isInitError } from "./init/error.ts";
 export type { Bytes, ExactFileInfo, FileChange, FileInfo, InitFiles, Place } from "./init/files.ts";
 export { initKeyArgument, openInitKey } from "./init/key.ts";
-export type { ProcessEnding, ProcessOutput, RemoteProcess, SpawnOptions, TerminalSize } from "./init/process.ts";
+export type { ProcessOutput, RemoteProcess, SpawnOptions, TerminalSize } from "./init/process.ts";
 export { type InitProgramOptions, initProgram } from "./init/program.ts";
 export { connectStartingInit } from "./init/ready.ts";
 export { accessInCluster, type ClusterAccess, parseKubeconfig, readKubeconfig } from "./kubernetes/api/access.ts";

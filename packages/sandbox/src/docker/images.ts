@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, untilAborted } from "@aenv/contract";
 import type { BaseRoot } from "../base-root/base-root.ts";
-import { abortable } from "../host/abortable.ts";
 import { type ImageConfig, parseConfig } from "../images/layout.ts";
 import { formatReference, type ImageReference, parseReference } from "../images/reference.ts";
 import { credentialsFor } from "../registry/credentials.ts";
@@ -54,7 +53,7 @@ export class DockerImages {
       pulling = this.#pull(name, reference).finally(() => this.#pulls.delete(name));
       this.#pulls.set(name, pulling);
     }
-    await abortable(pulling, signal);
+    await untilAborted(pulling, signal);
     const pulled = await this.find(name);
     if (pulled === null) throw new PlatformError("sandbox.start_failed", `the image '${name}' was removed while it was needed`);
     return pulled;

@@ -1,7 +1,7 @@
 import { type KeyObject, sign } from "node:crypto";
 import { createConnection, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { boundedLines, messageOf, PlatformError } from "@aenv/contract";
+import { boundedLines, type CommandEnding, messageOf, PlatformError } from "@aenv/contract";
 import type { SandboxAddress } from "../engine/engine.ts";
 import { IncomingBytes, StreamDuplex } from "./bytes.ts";
 import { InitFiles, type SendRequest } from "./files.ts";
@@ -9,7 +9,6 @@ import { encodeFrame, type Frame, FrameDecoder, frameKind } from "./frame.ts";
 import { fieldsOf, listIn, numberIn, optionalNumberIn, parseFields, textIn } from "./json.ts";
 import {
   endingOf,
-  type ProcessEnding,
   type ProcessOutput,
   ProcessOutputs,
   RemoteProcess,
@@ -86,7 +85,7 @@ export interface ListedProcess {
   /** Whether it is the program of the sandbox, and not a command in it; null from an init that does not say so. */
   readonly isMain: boolean | null;
   /** Null while it runs. */
-  readonly ending: ProcessEnding | null;
+  readonly ending: CommandEnding | null;
 }
 
 /** A port of the sandbox's loopback interface on which the init listens for this client. */

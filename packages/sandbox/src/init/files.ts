@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { boundedLines, decodePath, PlatformError, readBoundedBytes } from "@aenv/contract";
+import { boundedLines, decodePath, PlatformError, readBoundedBytes, type SandboxFile } from "@aenv/contract";
 import { IncomingBytes } from "./bytes.ts";
 import { type Fields, fieldsOf, numberIn, parseFields, textIn } from "./json.ts";
 import type { InitStream, Receiver } from "./stream.ts";
@@ -12,17 +12,8 @@ export interface Place {
   readonly abort?: AbortSignal;
 }
 
-export interface FileInfo {
-  /** As it was asked for; in a list relative to the listed folder. */
-  readonly path: string;
-  readonly type: "file" | "directory" | "link" | "other";
-  readonly size: number;
-  readonly mode: number;
-  readonly uid: number;
-  readonly gid: number;
+export interface FileInfo extends Omit<SandboxFile, "modifiedAt"> {
   readonly modifiedMs: number;
-  /** Where a link leads. */
-  readonly target?: string;
 }
 
 /** A file of an exact list, whose mode has all its bits. */

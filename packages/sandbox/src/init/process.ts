@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import { PlatformError, ReadLimitExceeded, readBoundedBytes } from "@aenv/contract";
+import { type CommandEnding, PlatformError, ReadLimitExceeded, readBoundedBytes } from "@aenv/contract";
 import { IncomingBytes, OutgoingBytes } from "./bytes.ts";
 import { type Fields, fieldsOf, numberIn } from "./json.ts";
 import type { InitStream, Receiver } from "./stream.ts";
@@ -30,19 +30,7 @@ export interface SpawnOptions {
   readonly outputPath?: string;
 }
 
-export interface ProcessEnding {
-  /** Null if a signal ended the process. */
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  readonly timedOut: boolean;
-  readonly outOfMemory: boolean;
-  /** Why processes of the sandbox were ended by something outside of it while this one ran; null if none were. */
-  readonly interruption: string | null;
-  readonly durationMs: number;
-  readonly droppedBytes: number;
-}
-
-export interface ProcessOutput extends ProcessEnding {
+export interface ProcessOutput extends CommandEnding {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
 }
@@ -55,7 +43,7 @@ export class RemoteProcess {
   readonly stdout: Readable;
   readonly stderr: Readable;
   /** How it ended. The end comes after the output: read the output, or destroy the two streams to drop it. */
-  readonly exited: Promise<ProcessEnding>;
+  readonly exited: Promise<CommandEnding>;
   readonly #stream: InitStream;
 
   constructor(answer: unknown, stream: InitStream, outputs: ProcessOutputs) {
@@ -119,7 +107,7 @@ export function spawnParameters(options: SpawnOptions): object {
   };
 }
 
-export function endingOf(fields: Fields): ProcessEnding {
+export function endingOf(fields: Fields): CommandEnding {
   return {
     exitCode: typeof fields.exit_code === "number" ? fields.exit_code : null,
     signal: typeof fields.signal === "string" ? fields.signal : null,

@@ -1,12 +1,12 @@
+import type { CommandEnding } from "@aenv/contract";
 import { describeExit } from "../host/exit-reason.ts";
-import type { ProcessEnding } from "../init/process.ts";
 import type { KnownLimits } from "../spec/limits.ts";
 import type { GroupUsage } from "./cgroups/group.ts";
 
 /** What is known when a sandbox has ended. */
 export interface EndingFacts {
   /** How the main program ended; null if the whole sandbox ended with it, or there was no program. */
-  readonly ending: ProcessEnding | null;
+  readonly ending: CommandEnding | null;
   /** Whether the process that serves the files of the sandbox ended first. */
   readonly hasLostFiles: boolean;
   readonly usage: GroupUsage;
@@ -43,7 +43,7 @@ function withProcessLimit({ usage, limits }: EndingFacts, cause: string): string
 }
 
 /** Whether the system killed it: with SIGKILL, or together with the whole sandbox. */
-function wasKilled(ending: ProcessEnding | null): boolean {
+function wasKilled(ending: CommandEnding | null): boolean {
   return ending === null || ending.signal === "SIGKILL" || ending.signal === "SIGXCPU";
 }
 

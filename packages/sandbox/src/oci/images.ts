@@ -4,9 +4,8 @@ import { mkdirSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { PlatformError } from "@aenv/contract";
+import { PlatformError, untilAborted } from "@aenv/contract";
 import type { Architecture } from "../engine/architecture.ts";
-import { abortable } from "../host/abortable.ts";
 import type { DevicePolicy } from "../images/layer-tar.ts";
 import type { AddedLayer, LayerId, LayerStore } from "../images/layers.ts";
 import { GO_ARCHITECTURES, type ImageConfig, type LayoutImage, readLayout } from "../images/layout.ts";
@@ -104,7 +103,7 @@ export class Images {
       pulling = this.#pull(reference, key).finally(() => this.#pulls.delete(key));
       this.#pulls.set(key, pulling);
     }
-    return abortable(pulling, signal);
+    return untilAborted(pulling, signal);
   }
 
   /** Whether `get` with `missing` finds the image without reading it again. */
@@ -116,7 +115,7 @@ export class Images {
   /** Takes an image from another place, such as an archive, under a name by which `get` finds it. */
   async load(text: string, source: string, signal: AbortSignal): Promise<Image> {
     const key = formatReference(parseReference(text));
-    return abortable(this.#pull(parseReference(source), key), signal);
+    return untilAborted(this.#pull(parseReference(source), key), signal);
   }
 
   /** Takes the image that `write` puts into a layout. It need not write the layers that are there, whose files in the layout are empty. */

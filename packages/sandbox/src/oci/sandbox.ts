@@ -1,5 +1,6 @@
 import { appendFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
+import type { CommandEnding } from "@aenv/contract";
 import type {
   Sandbox,
   SandboxAddress,
@@ -17,7 +18,7 @@ import type { ProcessIdentity } from "../host/process-table.ts";
 import { SandboxLog } from "../host/sandbox-log.ts";
 import { isInitError } from "../init/error.ts";
 import { sendFolder } from "../init/folder.ts";
-import type { ProcessEnding, RemoteProcess } from "../init/process.ts";
+import type { RemoteProcess } from "../init/process.ts";
 import { type LimitUse, measuredUse } from "../lifecycle/limit-watch.ts";
 import { portClosed } from "../lifecycle/ports.ts";
 import type { KnownLimits } from "../spec/limits.ts";
@@ -256,7 +257,7 @@ export class OciSandbox implements Sandbox {
     return taking;
   }
 
-  #change(event: SandboxEvent, ending: ProcessEnding | null = null): void {
+  #change(event: SandboxEvent, ending: CommandEnding | null = null): void {
     const before = this.#state.kind;
     this.#state = nextState(this.#state, event);
     if (this.#state.kind === before) return;
@@ -277,7 +278,7 @@ export class OciSandbox implements Sandbox {
   }
 
   /** Called at the end of the main program, or of the whole sandbox. */
-  async #end(ending: ProcessEnding | null): Promise<void> {
+  async #end(ending: CommandEnding | null): Promise<void> {
     if (!this.isKept) return this.markExited("the sandbox has ended; another server process keeps the reason");
     const usage = await this.container.group.usage();
     // Children that outlive the program are ended too.

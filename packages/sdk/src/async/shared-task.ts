@@ -1,4 +1,4 @@
-import { untilAborted } from "./until-aborted.ts";
+import { untilAborted } from "@aenv/contract";
 
 /** One task with many waiters. It is aborted when the last waiter aborts. */
 export class SharedTask<T> {

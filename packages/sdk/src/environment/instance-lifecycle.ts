@@ -5,10 +5,10 @@ import {
   messageOf,
   type SnapshotRecord,
   type SnapshotRequest,
+  untilAborted,
 } from "@aenv/contract";
 import type { Clock } from "../async/clock.ts";
 import { SharedTask } from "../async/shared-task.ts";
-import { untilAborted } from "../async/until-aborted.ts";
 import { EnvironmentError } from "../errors/errors.ts";
 import type { JsonClient } from "../http/json-client.ts";
 import type { Addresses } from "../platform/addresses.ts";

@@ -1,9 +1,9 @@
-import { PlatformError } from "@aenv/contract";
-import type { ProcessEnding, RemoteProcess } from "@aenv/sandbox";
+import { type CommandEnding, PlatformError } from "@aenv/contract";
+import type { RemoteProcess } from "@aenv/sandbox";
 import { BoundedOutput } from "./bounded-output.ts";
 import { fromInit } from "./init-failure.ts";
 
-export interface FinishedCommand extends ProcessEnding {
+export interface FinishedCommand extends CommandEnding {
   readonly process: number;
   readonly stdout: Buffer;
   readonly stderr: Buffer;
@@ -19,7 +19,7 @@ export interface OutputPart {
 export async function* outputOf(
   process: RemoteProcess,
   quietMs: number,
-): AsyncGenerator<OutputPart | ProcessEnding | null, void, undefined> {
+): AsyncGenerator<OutputPart | CommandEnding | null, void, undefined> {
   const outputs = (["stdout", "stderr"] as const).map((channel) => ({ channel, from: process[channel][Symbol.asyncIterator]() }));
   const next = async (one: (typeof outputs)[number]) => ({ one, result: (await one.from.next()) as IteratorResult<Buffer> });
   const waiting = new Map(outputs.map((one) => [one, next(one)]));

@@ -1,7 +1,7 @@
-import type { ProcessEnding } from "@aenv/sandbox";
+import type { CommandEnding } from "@aenv/contract";
 
 /** How a command ended, as clients get it. */
-export function endingFields({ exitCode, signal, timedOut, outOfMemory, interruption, durationMs, droppedBytes }: ProcessEnding) {
+export function endingFields({ exitCode, signal, timedOut, outOfMemory, interruption, durationMs, droppedBytes }: CommandEnding) {
   return {
     exit_code: exitCode,
     signal,

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type InstanceModels, isPlatformError, newKey, type RolloutRequest, type Trajectory } from "@aenv/contract";
+import { type InstanceModels, isPlatformError, newKey, type RolloutRequest, type Trajectory, untilAborted } from "@aenv/contract";
 import { type EpisodeSpec, InstancePool, type Lease } from "@aenv/rollout";
 import { type Environment, SchedulerClient } from "@aenv/sdk";
 import type { Caller } from "@aenv/server/trainer-services";
@@ -181,20 +181,6 @@ class SharedPool {
       if (this.#tasks === listing) this.#tasks = null;
     });
     return listing;
-  }
-}
-
-/** Rejects when the signal fires. The work goes on for others. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-    work.catch(() => {});
   }
 }
 

@@ -2,8 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { PlatformError } from "@aenv/contract";
-import { abortable } from "../../host/abortable.ts";
+import { PlatformError, untilAborted } from "@aenv/contract";
 import { SYSTEM_PATH } from "../../host/launcher.ts";
 import type { DevicePolicy } from "../layer-tar.ts";
 import { parseAnswer, refusal } from "./answers.ts";
@@ -37,7 +36,7 @@ export class Unpacker implements AsyncDisposable {
       signal.throwIfAborted();
       this.#process ??= startProcess(this.#options);
       const { ask } = await this.#process;
-      const answer = await abortable(ask(request), signal);
+      const answer = await untilAborted(ask(request), signal);
       if (answer.kind !== "done") throw refusal(image, request.diffId, answer);
     } catch (error) {
       await this[Symbol.asyncDispose]();
