@@ -13,6 +13,8 @@ describe("a comment without a subject", () => {
     ["One that grows meanwhile is cut.", "'One'"],
     ["In MiB.", "no subject"],
     ["From 0 up to but not including 1.", "no subject"],
+    ["Beyond `modifiedMs`.", "no subject"],
+    ["Before the container is created.", "no main clause"],
   ])("is found: %s", (comment, fault) => {
     expect(subjectFaults(comment)).toEqual([expect.stringContaining(fault)]);
   });
@@ -27,6 +29,8 @@ describe("a comment without a subject", () => {
     "In Node, a stream that nobody reads holds its bytes.",
     "With gVisor the clock is the machine's.",
     "Without it, runsc is refused.",
+    "Before that, nothing runs.",
+    "After a quiet interval a client starts again.",
   ])("is not found: %s", (comment) => {
     expect(subjectFaults(comment)).toEqual([]);
   });

@@ -67,7 +67,10 @@ function plain(text: string, marks: RegExp): string {
 const AFTER_BARE_ONE = "that|which|per|after|is|was|has|may|must|can|cannot|does|goes|at|for|in|with|without|by|from|to";
 const BARE = new RegExp(`^(?:(?:Of|By) (?!default)|For (?!example)|One (?:${AFTER_BARE_ONE})\\b)`);
 /** What begins like a part of another sentence; a comma or a colon later shows that the sentence begins there. */
-const PART = /^(?:With|Without|From|To|In|On|At|As|Into|Until|Beside|Than|Which|Whose|Whom|Not|Also|Only|And|Or|But)\b[^,:;]{0,45}\.?$/;
+const PART =
+  /^(?:With|Without|Within|From|To|In|On|At|As|Into|Until|Beside|Between|Behind|Beyond|Below|Above|After|During|Instead|Like|Per|Than|Which|Whose|Whom|Not|Also|Only|And|Or|But)\b[^,:;]{0,45}\.?$/;
+/** A clause that begins like this and has no comma needs another one. */
+const CLAUSE = /^(?:Before|While|Unless|Since|Because|If)\b[^,:;]{0,45}\.?$/;
 const VERB =
   /\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|cannot|could|may|might|must|shall|should|will|would|needs?|let|lets)\b|\b\w+(?:[^s\W]s|ed|n't)\b|n't\b/;
 
@@ -75,7 +78,10 @@ export function subjectFaults(comment: string): string[] {
   const first = comment.split(/(?<=[.!?]) (?=[A-Z`])/)[0] ?? "";
   const [word] = comment.split(" ");
   if (BARE.test(comment)) return [`a comment begins with '${word}': name the subject`];
-  return PART.test(first) && !VERB.test(first.slice(word?.length ?? 0)) ? [`'${first}' has no subject and no verb`] : [];
+  if (CLAUSE.test(first)) return [`'${first}' has no main clause`];
+  return PART.test(first) && !VERB.test(first.slice(word?.length ?? 0).replace(/`[^`]*`/g, "code"))
+    ? [`'${first}' has no subject and no verb`]
+    : [];
 }
 
 /** Things that are "it". Those who are not listed may be people. */

@@ -21,7 +21,7 @@ export interface ServerParts {
   readonly builtIns?: BuiltIns;
   /** Opens sessions, rollouts and OpenEnv, which use the server through its own ports. */
   readonly openTrainerServices: OpenTrainerServices;
-  /** Instead of that of the configuration. */
+  /** Engine that replaces that of the configuration. */
   readonly engine?: EngineKind<ServerConfig>;
 }
 

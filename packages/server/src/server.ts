@@ -164,7 +164,7 @@ async function open(parts: OpenParts): Promise<RunningServer> {
   });
   const { instances, slots, snapshots, targets, maintenance, list, logs, peers, connections } = opened;
   const taskSandboxes = opened.tasks.sandboxes;
-  // Before the pool whose processes it uses.
+  // The verifier closes before the pool whose processes it uses.
   lifecycle.on("close", () => verifier.close());
   const { services, reconciler } = openServices({
     ...core,

@@ -2,5 +2,5 @@
 export const START_MARKER = ">>>>> Start Test Output";
 export const END_MARKER = ">>>>> End Test Output";
 
-/** Before the exit code of the tests. */
+/** Marker of the exit code of the tests. */
 export const EXIT_CODE_MARKER = ">>>>> Test Exit Code:";

@@ -126,7 +126,7 @@ describe("changes of the agent", () => {
     const base = new Map([...image, ...folders]);
     const changes = compareListings(base, new Map([...base, [path, file]]), []);
     expect([changes.copied, changes.leftOut]).toEqual([[], [path]]);
-    // Unless the task declares it as its result.
+    // If the task declares it as its result, it is copied.
     const { copied } = compareListings(base, new Map([...base, [path, file]]), [path]);
     expect(copied).toContain(path);
   });

@@ -17,7 +17,7 @@ export interface ServerStatus {
     /** Kinds of processes whose start failed and is retried. */
     readonly backedOff: number;
   };
-  /** Since the server started. */
+  /** Counts since the server started. */
   readonly totals: Readonly<Record<"started" | "failedStarts" | "calls" | "failedCalls" | "cpuSeconds", number>>;
   readonly memoryBytes: number;
   readonly workers: number;

@@ -56,7 +56,7 @@ export class DockerEgress {
     return egressProblem(policies, { ...kind, filterProblem: filterProblem(this.#options.socket) });
   }
 
-  /** Before the container is created. */
+  /** To be called before the container is created. */
   async prepare(sandbox: DockerSandbox, policy: EgressPolicy, { isPodman }: Daemon): Promise<ContainerEgress> {
     const { networks, write } = this.#options;
     const why = filterProblem(this.#options.socket);

@@ -18,7 +18,7 @@ export interface FileInfo extends Omit<SandboxFile, "modifiedAt"> {
 
 /** A file of an exact list, whose mode has all its bits. */
 export interface ExactFileInfo extends FileInfo {
-  /** Beyond `modifiedMs`. */
+  /** Nanoseconds that `modifiedMs` leaves out. */
   readonly modifiedNs: number;
   /** When the file, or what is known about it, was last changed. */
   readonly changedMs: number;

@@ -45,7 +45,7 @@ export async function connectNew(
 ): Promise<InitConnection> {
   const init = await connect(container, signal);
   if (!isRestored) return init;
-  // Before anything else runs a command in it.
+  // Both are done before anything else runs a command in it.
   const [{ generation }] = await Promise.all([
     init.restored({ entropy: randomBytes(64) }),
     writeFiles(init, networkFiles(container.current().id, container.network)),

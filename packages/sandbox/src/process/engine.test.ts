@@ -351,7 +351,7 @@ describeNeeding("go", "the init beside a program", () => {
     async (useControlGroups) => {
       using tree = temporaryTree();
       const engine = new ProcessEngine({ home: tree.path, graceMs: 500, useControlGroups, useInit: true });
-      // Like another server of the same home.
+      // It stands for another server of the same home.
       const other = new ProcessEngine({ home: tree.path, useControlGroups, useInit: true });
       const signal = AbortSignal.timeout(30_000);
       const spec = { id: "sandbox", command: [process.execPath, program, "serve"], variables: {}, labels: {}, startTimeoutMs: 15_000 };

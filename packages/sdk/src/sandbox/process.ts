@@ -109,7 +109,7 @@ export async function openProcess(target: SandboxTarget, first: object, signal?:
   };
 }
 
-/** Below the server's limit for one message. */
+/** Size of a message, which is below the server's limit. */
 const CHUNK_BYTES = 256 * 1_024;
 const MAX_BUFFERED_BYTES = 1_024 ** 2;
 const PAUSE_MS = 5;

@@ -138,7 +138,7 @@ export class Pool {
     const prepared = this.#take(processes) ?? (await this.#copy(processes.spec, request.owner, "now", signal));
     if (prepared !== null) return prepared;
     const sandbox = await this.#load(request, signal);
-    // Before an instance is created in it.
+    // It is stored before an instance is created in it.
     await processes.spec.stored?.store(sandbox);
     return sandbox;
   }

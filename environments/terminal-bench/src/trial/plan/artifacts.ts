@@ -5,7 +5,7 @@ import type { ArtifactConfig } from "../../task/config/artifact.ts";
 export const ARTIFACTS_DIRECTORY = "/logs/artifacts";
 
 export interface PlannedArtifact extends ArtifactConfig {
-  /** Below the trial's `artifacts/`. */
+  /** Path below the trial's `artifacts/`. */
   readonly hostPath: string;
   /** Its place belongs to an earlier entry: it is not collected. */
   readonly isSkipped: boolean;

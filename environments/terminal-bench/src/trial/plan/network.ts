@@ -18,7 +18,7 @@ export interface RunHosts {
 export interface NetworkPlan {
   /** From the start of the environment; also for healthchecks and the agent's installation. */
   readonly baseline: NetworkPolicy;
-  /** While the agent runs. */
+  /** Policy while the agent runs. */
   readonly agent: NetworkPolicy;
   readonly verifierBaseline: NetworkPolicy;
   readonly verifier: NetworkPolicy;

@@ -7,7 +7,7 @@ export interface RetryQuestion {
   readonly attempts: number;
   /** The request names the state that it expects: a conflict is its answer. */
   readonly hasPrecondition: boolean;
-  /** Between 0 and 1. */
+  /** A number between 0 and 1. */
   readonly random: number;
 }
 
@@ -43,7 +43,7 @@ function isTemporary(error: unknown, hasPrecondition: boolean): boolean {
     case 504:
       return true;
     case 409:
-      // Not for `AlreadyExists`. A namespace's quota is counted by compare-and-set, so creations conflict too.
+      // `AlreadyExists` is final. A namespace's quota is counted by compare-and-set, so creations conflict too.
       return error.reason === "Conflict" && !hasPrecondition;
     default:
       return false;

@@ -138,7 +138,7 @@ export class ControlGroup {
   }
 
   async #killOnce(): Promise<void> {
-    // Since Linux 5.14. Otherwise: frozen processes cannot start others while they are killed one by one.
+    // Linux 5.14 and later kill a whole group. Otherwise: frozen processes cannot start others while they are killed one by one.
     if (this.#hierarchy.version === 2) {
       const isKilled = await writeFile(join(this.#hierarchy.mount, this.path, "cgroup.kill"), "1").then(
         () => true,
