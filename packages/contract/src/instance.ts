@@ -55,6 +55,8 @@ export const instance = z.looseObject({
   parent: z.string().nullish(),
   root: z.string().nullish(),
   path: z.string().nullish(),
+  /** The base address for A2A clients; it ends with a slash. */
+  a2a_url: z.string().nullish(),
   /** The link of the agent of each role; absent if the environment has no roles, else `agent_url` is null. */
   role_urls: z.record(roleName, z.string()).nullish(),
 });

@@ -14,9 +14,9 @@ import {
 const routes = Object.values(sandboxRoutes);
 
 describe("the route table", () => {
-  it("opens MCP and nothing else to an agent", () => {
+  it("opens MCP, A2A and nothing else to an agent", () => {
     const open = routes.filter((route) => route.api === "agent");
-    expect(open.map((route) => route.path)).toEqual(["/mcp", "/mcp", "/mcp"]);
+    expect(open.map((route) => route.path)).toEqual(["/mcp", "/mcp", "/mcp", "/.well-known/agent-card.json", "/a2a", "/a2a/*"]);
   });
 
   it("has no two routes of one method and path", () => {
@@ -60,7 +60,7 @@ describe("the routes of roles", () => {
 describe("pathsBelowInstance", () => {
   it("lists the platform's routes below an instance, and none that is about all instances", () => {
     expect(pathsBelowInstance("platform")).toEqual(["/list", "", "/fork", "/fork-spec", "/rename"]);
-    expect(pathsBelowInstance("agent")).toEqual(["/mcp"]);
+    expect(pathsBelowInstance("agent")).toEqual(["/mcp", "/.well-known/agent-card.json", "/a2a", "/a2a/*"]);
   });
 });
 

@@ -21,6 +21,9 @@ export const instanceRoutes = {
   mcp: { method: "POST", path: "/mcp", api: "agent", does: "MCP over Streamable HTTP" },
   mcpStream: { method: "GET", path: "/mcp", api: "agent", does: "the MCP session's own stream" },
   mcpEnd: { method: "DELETE", path: "/mcp", api: "agent", does: "end the MCP session" },
+  agentCard: { method: "GET", path: "/.well-known/agent-card.json", api: "agent", does: "get the A2A card" },
+  a2a: { method: "POST", path: "/a2a", api: "agent", does: "A2A over JSON-RPC" },
+  a2aHttp: { method: "*", path: "/a2a/*", api: "agent", does: "A2A over HTTP and JSON" },
   health: { method: "GET", path: "/health", api: "trainer", does: "check whether the instance is healthy" },
   listFunctions: { method: "GET", path: "/functions/list", api: "trainer", does: "list functions, rewards and health checks" },
   callFunction: { method: "POST", path: "/functions/:name", api: "trainer", does: "call a function" },
@@ -187,10 +190,10 @@ export function fillPath(route: Route, names: Readonly<Record<string, string>> =
 export function matchesPath(path: string, segments: readonly string[]): boolean {
   const wanted = splitPaths.get(path) ?? path.split("/").slice(1);
   splitPaths.set(path, wanted);
-  if (wanted.at(-1) === "*") return segments.length > 0;
-  return (
-    wanted.length === segments.length && wanted.every((one, at) => one === segments[at] || (one.startsWith(":") && segments[at] !== ""))
-  );
+  const isOpen = wanted.at(-1) === "*";
+  const fixed = isOpen ? wanted.slice(0, -1) : wanted;
+  if (isOpen ? segments.length <= fixed.length : segments.length !== fixed.length) return false;
+  return fixed.every((one, at) => one === segments[at] || (one.startsWith(":") && segments[at] !== ""));
 }
 
 /** The segments of the route table's paths, so that they are split once. */
@@ -220,8 +223,12 @@ function belowInstance({ path }: SandboxRoute): string | null {
   return /^\/env-instance\/:\w+(.*)$/.exec(path)?.[1] ?? null;
 }
 
-/** Headers of the original's data plane. */
+/** Headers of the original's data plane, and those by which the gateway tells a sandbox what clients know about it. */
 export const headers = {
+  /** Where the paths of the instance begin for the client. */
+  baseUrl: "aenv-base-url",
+  /** `1` if clients send a token. */
+  needsToken: "aenv-needs-token",
   instanceId: "AEnvCore-EnvInstance-ID",
   proxyUrl: "AEnvCore-MCPProxy-URL",
   traceId: "env-instance-trace-id",

@@ -67,6 +67,8 @@ export const projects = {
   nest: fileURLToPath(new URL("fixtures/nest", import.meta.url)),
   /** The one-file style: its state is in its module. */
   tally: fileURLToPath(new URL("fixtures/tally", import.meta.url)),
+  /** The agent that the conformance kit of A2A tests. */
+  conformanceAgent: fileURLToPath(new URL("fixtures/conformance-agent", import.meta.url)),
   /** Asks models. */
   advisor: fileURLToPath(new URL("fixtures/advisor", import.meta.url)),
   /** Draws random numbers. */

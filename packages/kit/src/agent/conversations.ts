@@ -101,8 +101,11 @@ export class Conversations {
     return this.#counters.task === 0 && this.#counters.message === 0;
   }
 
-  /** Takes a message. Its turn begins when those before it in its conversation have ended. */
-  async send(message: IncomingMessage): Promise<Sent> {
+  /**
+   * Takes a message. Its turn begins when those before it in its conversation have ended. `onTask` is called with its task before the
+   * turn begins.
+   */
+  async send(message: IncomingMessage, onTask?: (task: ConversationTask) => void): Promise<Sent> {
     while (this.#hold !== null) await this.#hold;
     if (this.#isClosed) throw new PlatformError("request.cancelled", "the episode has ended");
     const earlier = message.taskId === undefined ? null : this.#open(message.taskId, message.contextId);
@@ -113,7 +116,9 @@ export class Conversations {
         return { kind: "message", message: { messageId: this.#newMessageId(), role: "agent", parts, contextId } };
       }
     }
-    return { kind: "task", task: this.#begin(message, earlier) };
+    const task = this.#begin(message, earlier);
+    onTask?.(task);
+    return { kind: "task", task };
   }
 
   find(taskId: string): ConversationTask | null {
@@ -269,12 +274,12 @@ export class Conversations {
     const context = this.#context(contextId);
     const task = earlier ?? this.#newTask(contextId);
     const received: Message = { ...message, role: "user", contextId, taskId: task.id };
-    this.#remember(task, received);
     // Another turn of this task may be running; then the task goes on with this message afterwards.
     if (!isRunning(task.status.state)) {
       task.controller = new AbortController();
       this.#setStatus(task, "submitted");
     }
+    this.#remember(task, received);
     context.turns++;
     this.#turns++;
     context.last = context.last.then(() => this.#turn(task, context, received)).finally(() => this.#leave(contextId, context));

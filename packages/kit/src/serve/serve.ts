@@ -1,7 +1,17 @@
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { FIRST_INSTANCE, type HostRule, hostRuleFor, LINK_PROTOCOL, PlatformError, pathsBelowInstance, runnerRoutes } from "@aenv/contract";
+import {
+  FIRST_INSTANCE,
+  type HostRule,
+  hostRuleFor,
+  instanceRoutes,
+  LINK_PROTOCOL,
+  PlatformError,
+  pathsBelowInstance,
+  runnerRoutes,
+} from "@aenv/contract";
+import { A2aEndpoint } from "../a2a/endpoint.ts";
 import { compileEnvironment } from "../compile/environment.ts";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
 import { acceptOnly } from "../http/callers.ts";
@@ -63,7 +73,11 @@ export interface ServeOptions {
 }
 
 const MEBIBYTE = 1024 * 1024;
-const AGENT_PATHS: ReadonlySet<string> = new Set(pathsBelowInstance("agent"));
+/** The paths of the agent API, where an escaped character makes another path. */
+const isAgentPath = (() => {
+  const paths = pathsBelowInstance("agent");
+  return (path: string) => paths.some((one) => one === path || (one.endsWith("/*") && path.startsWith(one.slice(0, -1))));
+})();
 
 // An `import` would evaluate every export of node:http, and its WebSocket loads all of undici: a third of the start-up time.
 const { createServer } = process.getBuiltinModule("node:http");
@@ -103,6 +117,7 @@ class Sandbox {
   readonly #options: ServeOptions;
   readonly #server: Server;
   readonly #mcp: McpEndpoint;
+  readonly #a2a: A2aEndpoint;
   readonly #hostRule: HostRule;
   readonly #tracer: SandboxTracer | null;
   readonly #maxBodyBytes: number;
@@ -121,6 +136,7 @@ class Sandbox {
       maxSessions: options.maxSessions ?? 256,
       useFastPath: options.useFastPath ?? true,
     });
+    this.#a2a = new A2aEndpoint(host.environment, { maxBodyBytes: this.#maxBodyBytes, pingMs: options.pingMs ?? 15_000 });
     host.onEnd((id) => this.#mcp.forget(id));
     this.#hostRule = hostRuleFor(options.host ?? "127.0.0.1", options.allowedHosts ?? []);
     const { otlpUrl = process.env.OTEL_EXPORTER_OTLP_ENDPOINT } = options;
@@ -181,20 +197,24 @@ class Sandbox {
     const query = at < 0 ? "" : url.slice(at + 1);
     if (fullPath === "/" && request.method === "GET" && this.#options.homePage !== undefined)
       return this.#options.homePage(request, response, this.#host);
-    if (!fullPath.startsWith("/env-instance")) return this.#visit(FIRST_INSTANCE, fullPath, query, request, response);
+    if (!fullPath.startsWith("/env-instance")) return this.#visit(FIRST_INSTANCE, "", fullPath, query, request, response);
 
     const segments = segmentsOf(fullPath);
     if (segments === null) return sendText(response, 404, "Not Found");
     if (isControl(segments)) return answerControl({ request, response, segments }, this.#host, this.#maxBodyBytes);
     const below = fullPath.slice(fullPath.indexOf("/", "/env-instance/".length));
-    return this.#visit(segments[1] as string, below, query, request, response);
+    return this.#visit(segments[1] as string, fullPath.slice(0, -below.length), below, query, request, response);
   }
 
-  async #visit(id: string, path: string, query: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #visit(id: string, prefix: string, path: string, query: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const instance = this.#host.get(id);
     const role = roleIn(path, instance);
     if (role !== null) return this.#mcp.answer(role, request, response);
-    if (AGENT_PATHS.has(path.endsWith("/") ? path.slice(0, -1) : path)) return this.#mcp.answer(instance, request, response);
+    const trimmed = path.endsWith("/") ? path.slice(0, -1) : path;
+    if (isAgentPath(trimmed)) {
+      if (trimmed === instanceRoutes.mcp.path) return this.#mcp.answer(instance, request, response);
+      return this.#a2a.answer({ request, response, instance, path: trimmed, query: new URLSearchParams(query), prefix });
+    }
     return answerTrainer({ request, response, instance, path, query: new URLSearchParams(query) }, this.#host, this.#maxBodyBytes);
   }
 

@@ -70,6 +70,7 @@ const instanceRecord = instance.extend({
   task: z.string().nullable(),
   seed: z.int(),
   agent_url: z.url().nullable().describe("the agent API: MCP, tools only; null if the environment has roles"),
+  a2a_url: z.url().nullable().describe("where A2A clients find the card; ends with a slash"),
   role_urls: z.record(z.string(), z.url()).optional().describe("the agent API of each role, if the environment has roles"),
   data_url: z.url(),
 });

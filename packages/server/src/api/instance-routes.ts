@@ -325,11 +325,14 @@ export function toRecord(row: InstanceRow, dataPort: DataPort, env: InstanceReco
 }
 
 /** One link for the agent of the instance, or one for that of each role. */
-function agentLinksOf(row: InstanceRow, { url }: DataPort): Pick<InstanceRecord, "role_urls"> & { readonly agent_url: string | null } {
+function agentLinksOf(
+  row: InstanceRow,
+  { url }: DataPort,
+): Pick<InstanceRecord, "role_urls" | "a2a_url"> & { readonly agent_url: string | null } {
   const link = (key: string) => `${url}/agent/${key}/mcp`;
   const keys = roleKeysOf(row);
-  if (keys === null) return { agent_url: link(row.agentKey) };
-  return { agent_url: null, role_urls: Object.fromEntries(Object.entries(keys).map(([role, key]) => [role, link(key)])) };
+  if (keys === null) return { agent_url: link(row.agentKey), a2a_url: `${url}/agent/${row.agentKey}/` };
+  return { agent_url: null, a2a_url: null, role_urls: Object.fromEntries(Object.entries(keys).map(([role, key]) => [role, link(key)])) };
 }
 
 /** The fields of an environment that are known without a lookup. */

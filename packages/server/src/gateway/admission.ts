@@ -1,5 +1,14 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { checkSingleHost, type HostRule, instanceRoutes, isPlatformError, PlatformError } from "@aenv/contract";
+import {
+  checkSingleHost,
+  type HostRule,
+  headers,
+  instancePrefix,
+  instanceRoutes,
+  isPlatformError,
+  PlatformError,
+  servicePrefix,
+} from "@aenv/contract";
 import type { Access, Caller } from "../access/access.ts";
 import { asksForWebSocket } from "../http/upgrade.ts";
 import type { Container } from "../instances/containers.ts";
@@ -29,6 +38,8 @@ export interface AdmissionOptions {
    * original's clients need. False: a token is required too.
    */
   readonly idsAreKeys: boolean;
+  /** Where clients reach the data port; null if that is the address that they name. */
+  readonly publicUrl: string | null;
   readonly hostRule: HostRule;
   /** Rewards may have another policy for outgoing connections. */
   readonly rewardPhases?: Pick<RewardPhases, "enter" | "left">;
@@ -210,6 +221,11 @@ export class Admission {
     this.#checkRole(caller, destination);
     const row = await services.get(destination.serviceId);
     if (!maySeeService(row, caller)) throw notFound(destination.serviceId);
+    if (destination.replica !== undefined) {
+      const target = await services.withSession(row, destination.replica);
+      if (target === null) throw replicaNotFound(destination.serviceId);
+      return this.#enterPhase(call, admitTo(target, destination, query));
+    }
     const given = headers["mcp-session-id"];
     if (given === undefined) {
       const target = await services.pick(row);
@@ -249,6 +265,14 @@ export class Admission {
     return sandboxId;
   }
 
+  /** What the instance says about itself in its card: where clients reach it, and whether they need a token. */
+  cardHeaders({ destination, target }: Admitted, host: string | undefined): Readonly<Record<string, string>> {
+    const { publicUrl, access, idsAreKeys } = this.#options;
+    const origin = publicUrl?.replace(/\/$/, "") ?? `http://${host ?? "localhost"}`;
+    const needsToken = access.isOn && destination.api !== "agent" && (destination.api === "service" || !idsAreKeys);
+    return { [headers.baseUrl]: `${origin}${prefixOf(destination, target)}/`, ...(needsToken && { [headers.needsToken]: "1" }) };
+  }
+
   /** An agent's token gives access to tools only. */
   #checkRole(caller: Caller, { path }: Destination): void {
     this.#options.access.assertRole(caller, "trainer", "publisher", ...(isAgentPath(path) ? (["agent"] as const) : []));
@@ -268,7 +292,19 @@ function checkRoleLink(row: InstanceRow, destination: Extract<Destination, { api
   if (!isRoleKey(row, role)) throw refusalOf({ kind: "unknown" }, destination);
 }
 
+/** Where the client finds the routes of the instance. */
+function prefixOf(destination: Destination, { instanceId }: Ready): string {
+  if (destination.api === "agent") return `/agent/${encodeURIComponent(destination.agentKey)}`;
+  if (destination.api === "service") return `${servicePrefix(destination.serviceId)}/replica/${tagOf(instanceId)}`;
+  return instancePrefix(instanceId);
+}
+
 const REWARD_PATHS: readonly string[] = [instanceRoutes.reward.path, instanceRoutes.stepReward.path];
+
+function replicaNotFound(serviceId: string): PlatformError {
+  const message = `service '${serviceId}' has no such replica any more; read its card again`;
+  return new PlatformError("session.not_found", message);
+}
 
 function sessionNotFound(serviceId: string): PlatformError {
   const message = `service '${serviceId}' has no such MCP session: it was never opened, or its replica has ended; initialize a new one`;

@@ -37,7 +37,7 @@ describe("the destination of a call", () => {
     expect(() => readDestination("/mcp", {})).toThrow("AEnvCore-MCPProxy-URL header is required");
   });
 
-  it("of an agent link is /mcp only", () => {
+  it("of an agent link is MCP or A2A only", () => {
     expect(readDestination("/agent/key/mcp", {})).toEqual({ api: "agent", agentKey: "key", role: null, path: "/mcp" });
     expect(readDestination("/agent/key.white.abc/mcp", {})).toEqual({
       api: "agent",
@@ -45,6 +45,9 @@ describe("the destination of a call", () => {
       role: { role: "white", mac: "abc" },
       path: "/role/white/mcp",
     });
+    for (const path of ["/a2a", "/a2a/tasks/task-1:cancel", "/.well-known/agent-card.json", "/a2a/v1/message:send"])
+      for (const end of ["", "/"])
+        expect(readDestination(`/agent/key${path}${end}`, {})).toEqual({ api: "agent", agentKey: "key", role: null, path });
     for (const path of [
       "/agent/key/task/reward",
       "/agent/key/functions/list",
@@ -52,9 +55,29 @@ describe("the destination of a call", () => {
       "/agent/key",
       "/agent/key/mcp/../task/reward",
       "/agent/key/%6dcp",
+      "/agent/key/a2a/../task/reward",
+      "/agent/key/a2a/..%2ftask/reward",
+      "/agent/key/a2a/%2e%2e/task/reward",
+      "/agent/key/a2a/./tasks",
+      "/agent/key/a2a//tasks",
+      "/agent/key/%612a/tasks",
+      "/agent/key/.well-known/other",
+      "/agent/key/.well-known/agent-card.json/x",
     ]) {
-      expect(() => readDestination(path, {})).toThrow(/opens the tools at \/mcp and nothing else/);
+      expect(() => readDestination(path, {})).toThrow(/opens the tools at \/mcp and A2A at \/a2a, and nothing else/);
     }
+  });
+
+  it("of a service may name a replica for A2A, and for nothing else", () => {
+    const tag = "0123456789abcdef";
+    expect(readDestination(`/env-service/shop/replica/${tag}/a2a/tasks`, {})).toEqual({
+      api: "service",
+      serviceId: "shop",
+      replica: tag,
+      path: "/a2a/tasks",
+    });
+    for (const path of ["/mcp/", "/task/reward", "/a2a/../task/reward", "/fork"])
+      expect(readable(`/env-service/shop/replica/${tag}${path}`)).not.toMatchObject({ replica: tag });
   });
 
   it("is never a route of the platform, however it is written", () => {
@@ -97,3 +120,11 @@ describe("the destination of a call", () => {
     );
   });
 });
+
+function readable(path: string): object {
+  try {
+    return readDestination(path, {});
+  } catch {
+    return {};
+  }
+}

@@ -8,7 +8,13 @@ export type Destination =
   | { readonly api: "trainer"; readonly instanceId: string; readonly path: string }
   /** `role`: what the link says about a role of the instance; it has yet to be checked. */
   | { readonly api: "agent"; readonly agentKey: string; readonly role: RoleKey | null; readonly path: string }
-  | { readonly api: "service"; readonly serviceId: string; readonly path: string }
+  | {
+      readonly api: "service";
+      readonly serviceId: string;
+      /** The tag of the replica that the card of the service has named. */
+      readonly replica?: string;
+      readonly path: string;
+    }
   | {
       readonly api: "port";
       readonly token: string;
@@ -51,11 +57,11 @@ export function readDestination(path: string, headers: IncomingHttpHeaders, rule
       if (below !== ROOT || second === "") rule.check(below);
       return { api: "trainer", instanceId: decodeSegment(second), path: below };
     case "env-service":
-      if (below !== ROOT || second === "") rule.check(below);
-      return { api: "service", serviceId: decodeSegment(second), path: below };
+      return serviceDestination(decodeSegment(second), below, second, rule);
     case "agent": {
       const tools = below.endsWith("/") ? below.slice(0, -1) : below;
-      if (!rule.isAgentPath(tools)) throw new PlatformError("access.denied", "an agent link opens the tools at /mcp and nothing else");
+      if (!rule.isAgentPath(tools))
+        throw new PlatformError("access.denied", "an agent link opens the tools at /mcp and A2A at /a2a, and nothing else");
       const { agentKey, role } = readAgentKey(decodeSegment(second));
       if (role === null) return { api: "agent", agentKey, role, path: tools };
       // The gateway chooses the path of the role: no request of an agent names one.
@@ -70,6 +76,14 @@ export function readDestination(path: string, headers: IncomingHttpHeaders, rule
   const instanceId = fromHeaders(headers);
   if (path !== ROOT) rule.check(path);
   return { api: "trainer", instanceId, path };
+}
+
+/** The tasks of A2A are in one replica, which the path names: `/env-service/<id>/replica/<tag>/a2a`. */
+function serviceDestination(serviceId: string, below: string, raw: string, rule: RouteRule): Destination {
+  const [, replica, path] = /^\/replica\/([0-9a-f]+)(\/.*)$/.exec(below) ?? [];
+  if (replica !== undefined && path !== undefined && rule.isAgentPath(path)) return { api: "service", serviceId, replica, path };
+  if (below !== ROOT || raw === "") rule.check(below);
+  return { api: "service", serviceId, path: below };
 }
 
 function fromHeaders(headers: IncomingHttpHeaders): string {

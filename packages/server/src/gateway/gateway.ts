@@ -79,7 +79,7 @@ export class Gateway {
   #dispatch(request: ShortRequest, socket: Socket): MaybePromise<Dispatched> {
     const { maxBodyBytes } = this.#options;
     // Calls through presigned links are not short tool calls, which the fast path is for.
-    if (this.#isLink(request) || this.#isOpenEnv(request) || this.#isForServer(request)) return null;
+    if (this.#isLink(request) || this.#isOpenEnv(request) || this.#isForServer(request) || isForCard(request.url)) return null;
     if (maxBodyBytes !== null && request.end - request.bodyAt > maxBodyBytes) return null;
     const call = new Call(this.#options, request.headers, socket);
     const refuse = (error: unknown): Answer => {
@@ -122,9 +122,13 @@ export class Gateway {
     };
   }
 
+  #cardHeaders(admitted: Admitted, { headers: { host } }: IncomingMessage): Readonly<Record<string, string>> {
+    return isForCard(admitted.destination.path) ? this.#admission.cardHeaders(admitted, host) : {};
+  }
+
   #lastEvent(admitted: Admitted, body: Buffer, error: Error): Promise<string | null> {
     return this.#admission.explainLoss(admitted, error).then(
-      (failure) => lastEvent(body, failure),
+      (failure) => lastEvent(body, failure, admitted.destination.path === instanceRoutes.a2a.path),
       () => null,
     );
   }
@@ -164,7 +168,7 @@ export class Gateway {
       link === undefined
         ? {
             pool: clients.pool(target.sandboxId, target.address),
-            headers: withSession(headersForSandbox(request, headers), session),
+            headers: withSession(headersForSandbox(request, { ...headers, ...this.#cardHeaders(admitted, request) }), session),
             ...(session !== undefined && { rewrite: (answered: Headers) => tagged(answered, session.tag) }),
             lastEvent: (body: Buffer, error: Error) => this.#lastEvent(admitted, body, error),
           }
@@ -260,6 +264,11 @@ export class Gateway {
       endConnection(client, refusalBytes(call.refuse(error), "close"));
     }
   }
+}
+
+/** Whether a client asks for the A2A card, which names the address of the instance. */
+function isForCard(url: string): boolean {
+  return url.includes(instanceRoutes.agentCard.path);
 }
 
 /** The head of the request to the sandbox. `more` are the gateway's own headers. */

@@ -7,10 +7,16 @@ const INTERNAL_ERROR = -32_603;
  * The last event of a stream whose sandbox was lost before it answered the request. With it, the client gets the same code as for a response
  * that had not begun yet, instead of a broken connection. Null if the body is no JSON-RPC request that expects an answer.
  */
-export function lastEvent(body: Uint8Array, { code, message, retryable }: PlatformError): string | null {
+export function lastEvent(body: Uint8Array, { code, message, retryable }: PlatformError, isA2a = false): string | null {
   const id = idOf(body);
   if (id === null) return null;
-  const answer = { jsonrpc: "2.0", id, error: { code: INTERNAL_ERROR, message, data: { code, retryable } } };
+  const info = {
+    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+    reason: code,
+    domain: "aenv",
+    metadata: { retryable: String(retryable) },
+  };
+  const answer = { jsonrpc: "2.0", id, error: { code: INTERNAL_ERROR, message, data: isA2a ? [info] : { code, retryable } } };
   return `event: message\ndata: ${JSON.stringify(answer)}\n\n`;
 }
 

@@ -6,7 +6,7 @@ import { Gateway, type GatewayOptions } from "./gateway.ts";
 import { tunnelLimits } from "./port-proxy.ts";
 import { stallLimits } from "./request-body.ts";
 
-type FromConfig = "publicPath" | "idsAreKeys" | "maxBodyBytes" | "stall" | "tunnels";
+type FromConfig = "publicUrl" | "publicPath" | "idsAreKeys" | "maxBodyBytes" | "stall" | "tunnels";
 
 export interface OpenGatewayOptions extends Omit<GatewayOptions, FromConfig | "onCall" | "onFault"> {
   readonly config: ServerConfig;
@@ -19,6 +19,7 @@ export interface OpenGatewayOptions extends Omit<GatewayOptions, FromConfig | "o
 export function openGateway({ config, metrics, audit, logger, ...rest }: OpenGatewayOptions): Gateway {
   return new Gateway({
     ...rest,
+    publicUrl: config.publicUrl,
     publicPath: config.publicUrl === null ? "" : new URL(config.publicUrl).pathname.replace(/\/$/, ""),
     idsAreKeys: config.idsAreKeys,
     maxBodyBytes: config.maxBodyBytes,

@@ -7,7 +7,7 @@ const AMBIGUOUS = /\\|%(?:25)*(?:2f|5c|2e)/i;
 export interface RouteRule {
   /** Throws unless the path is a route of the agent API or the trainer API. */
   check(path: string): void;
-  /** Exact: an escaped character or a slash at the end makes it another path. */
+  /** Exact: an escaped character or a slash at the end makes it another path. Below a path such as `/a2a/*`, escapes are decoded. */
   isAgentPath(path: string): boolean;
 }
 
@@ -18,6 +18,7 @@ export interface RouteRule {
 export function routeRuleFor(routes?: Readonly<Record<string, SandboxRoute>>): RouteRule {
   const platformPaths = pathsBelowInstance("platform", routes);
   const agentPaths = new Set(pathsBelowInstance("agent", routes));
+  const agentTrees = [...agentPaths].filter((path) => path.endsWith("/*"));
   const openPaths = [...agentPaths, ...pathsBelowInstance("trainer", routes)];
   const isOpen = (segments: readonly string[]) =>
     openPaths.some((path) => matchesPath(path, segments)) && !platformPaths.some((path) => matchesPath(path, segments));
@@ -26,14 +27,25 @@ export function routeRuleFor(routes?: Readonly<Record<string, SandboxRoute>>): R
   return {
     check: (path) => {
       if (fixedPaths.has(path)) return;
-      const segments = path.split("/").slice(1).map(decodeSegment);
-      if (segments.at(-1) === "") segments.pop();
-      const isPlain =
-        path.startsWith("/") && !AMBIGUOUS.test(path) && !segments.some((segment) => segment === "" || segment === "." || segment === "..");
-      if (!isPlain || !isOpen(segments)) throw routeNotFound(path);
+      const segments = plainSegments(path);
+      if (segments === null || !isOpen(segments)) throw routeNotFound(path);
     },
-    isAgentPath: (path) => agentPaths.has(path),
+    isAgentPath: (path) => {
+      if (agentPaths.has(path)) return !path.includes("*");
+      if (!agentTrees.some((tree) => path.startsWith(tree.slice(0, -1)))) return false;
+      const segments = plainSegments(path);
+      return segments !== null && agentTrees.some((tree) => matchesPath(tree, segments));
+    },
   };
+}
+
+/** The decoded segments, without an empty one at the end; null if two readers may split the path differently. */
+function plainSegments(path: string): string[] | null {
+  const segments = path.split("/").slice(1).map(decodeSegment);
+  if (segments.at(-1) === "") segments.pop();
+  const isPlain =
+    path.startsWith("/") && !AMBIGUOUS.test(path) && !segments.some((segment) => segment === "" || segment === "." || segment === "..");
+  return isPlain ? segments : null;
 }
 
 export function routeNotFound(path: string): PlatformError {

@@ -16,6 +16,7 @@ const SECRETS = [
   "agent_url",
   "linkSecret",
   "role_urls",
+  "a2a_url",
 ];
 
 /** One JSON line per event. Bodies are not logged, and possible secrets are redacted. */
