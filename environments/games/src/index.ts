@@ -97,6 +97,9 @@ export default defineEnvironment({
     return { done: true, reason: winner === undefined ? "a draw" : `${winner} wins` };
   },
 
+  // What stands for the state when two episodes are compared: all of it. A choice that waits for the other is added by itself.
+  digest: (state) => state,
+
   toolsOf: (state) => tools[state.game] ?? [],
 
   // The loser pays what it has at stake. Without these lines both roles would be unscored.

@@ -4,7 +4,8 @@ import type { Wire } from "./wire.ts";
 
 /** What the checks know of the instance. Earlier checks fill it. */
 export interface Subject {
-  readonly wire: Wire;
+  /** With roles, that of the first role. */
+  wire: Wire;
   readonly health: string;
   readonly passReward: number;
   readonly maxTasks: number;
@@ -66,6 +67,11 @@ export function need(
   const abilities = needEpisodes(subject);
   if (!abilities[ability]) throw new NotOffered(`GET /episode says "${ability}": false`);
   return abilities;
+}
+
+/** Skips a check of what one agent does alone. */
+export function needOneAgent({ wire }: Subject): void {
+  if (wire.role !== null) throw new NotOffered("several agents play it, each in a role");
 }
 
 export function needEpisodes({ abilities, withoutEpisodes }: Subject): EpisodeAbilities {

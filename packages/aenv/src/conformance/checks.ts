@@ -3,6 +3,7 @@ import { episodeChecks } from "./episodes.ts";
 import { hostileChecks } from "./hostile.ts";
 import { hostChecks } from "./hosts.ts";
 import { playChecks } from "./play.ts";
+import { roleChecks } from "./roles.ts";
 import { toolChecks } from "./tools.ts";
 
 /** Tools, then episodes, then what is played, then what breaks a program. */
@@ -14,6 +15,7 @@ export const checks: readonly Check[] = [
   ...episodeChecks,
   ...refusals,
   ...playChecks,
+  ...roleChecks,
   ...hostChecks,
   ...hostileChecks,
 ];

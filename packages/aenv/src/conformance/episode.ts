@@ -32,14 +32,14 @@ export async function digestOf({ wire, abilities }: Pick<Subject, "wire" | "abil
 /** The actions that solve the task; null if the environment does not know them. */
 export async function oracleOf({ wire, abilities }: Subject): Promise<readonly OracleAction[] | null> {
   if (abilities?.oracle !== true) return null;
-  return parsed(oracleAnswer, await wire.ask("GET", "/episode/oracle"), "GET /episode/oracle").actions;
+  return parsed(oracleAnswer, await wire.ask("GET", wire.ofRole("/episode/oracle")), "GET /episode/oracle").actions;
 }
 
 /** A tool call or words, as an agent makes them. */
 export async function act(subject: Subject, action: OracleAction): Promise<void> {
   const { wire } = subject;
   if ("say" in action) {
-    await wire.ask("POST", "/episode/reply", { message: { role: "assistant", content: action.say } });
+    await wire.ask("POST", "/episode/reply", wire.withRole({ message: { role: "assistant", content: action.say } }));
     return;
   }
   const result = await wire.rpc("tools/call", { name: action.tool, arguments: action.arguments });

@@ -7,6 +7,7 @@ import {
   instanceRoutes,
   isObject,
   resetResult,
+  roleRewards,
   STATUS_META,
   type Task,
   taskPage,
@@ -73,7 +74,11 @@ export const episodeChecks: readonly Check[] = [
       if (!digest && !prompt) throw new NotOffered("it has neither a digest nor a prompt to compare");
       const look = async (task: Task | null) => {
         const { observation } = await reset(subject.wire, task);
-        return [observation, await digestOf(subject), prompt ? await subject.wire.ask("GET", "/episode/prompt") : null];
+        return [
+          observation,
+          await digestOf(subject),
+          prompt ? await subject.wire.ask("GET", subject.wire.ofRole("/episode/prompt")) : null,
+        ];
       };
       for (const task of subject.tasks.length === 0 ? [null] : subject.tasks) {
         const [first, second] = [JSON.stringify(await look(task)), JSON.stringify(await look(task))];
@@ -89,7 +94,11 @@ export const episodeChecks: readonly Check[] = [
     name: "has a prompt of messages",
     run: async (subject) => {
       need(subject, "prompt");
-      const { messages } = parsed(episodePrompt, await subject.wire.ask("GET", "/episode/prompt"), "GET /episode/prompt");
+      const { messages } = parsed(
+        episodePrompt,
+        await subject.wire.ask("GET", subject.wire.ofRole("/episode/prompt")),
+        "GET /episode/prompt",
+      );
       return messages.length === 0 ? "no messages" : undefined;
     },
   },
@@ -126,7 +135,7 @@ export const episodeChecks: readonly Check[] = [
     name: "computes the reward of a step",
     run: async (subject) => {
       need(subject, "stepRewards");
-      return rewardText(await subject.wire.ask("POST", instanceRoutes.stepReward.path, {}));
+      return rewardText(await subject.wire.ask("POST", instanceRoutes.stepReward.path, subject.wire.withRole({})));
     },
   },
   {
@@ -135,7 +144,7 @@ export const episodeChecks: readonly Check[] = [
       need(subject, "reply");
       await reset(subject.wire, subject.tasks[0] ?? null);
       const message: ChatMessage = { role: "assistant", content: "I do not know yet." };
-      parsed(episodeReply, await subject.wire.ask("POST", "/episode/reply", { message }), "POST /episode/reply");
+      parsed(episodeReply, await subject.wire.ask("POST", "/episode/reply", subject.wire.withRole({ message })), "POST /episode/reply");
       await subject.wire.refused("POST", "/episode/reply", { message: "no message" }, [400, 422], ["request.invalid"]);
       return undefined;
     },
@@ -145,7 +154,7 @@ export const episodeChecks: readonly Check[] = [
     run: async (subject) => {
       need(subject, "hear");
       await reset(subject.wire, subject.tasks[0] ?? null);
-      await subject.wire.ask("POST", "/episode/hear", { message: { role: "assistant", content: "I look first." } });
+      await subject.wire.ask("POST", "/episode/hear", subject.wire.withRole({ message: { role: "assistant", content: "I look first." } }));
       return undefined;
     },
   },
@@ -247,6 +256,12 @@ function nameOf(task: Task | null): string {
 }
 
 export function rewardText(data: unknown): string {
+  if (isObject(data) && data.roles !== undefined) {
+    const { roles } = parsed(roleRewards, data, "POST /task/reward");
+    return Object.entries(roles)
+      .map(([role, { outcome }]) => `${role} ${outcome.kind === "scored" ? outcome.reward : "unscored"}`)
+      .join(", ");
+  }
   const { reward, components } = toReward(data, "it");
   const parts = Object.entries(components).map(([name, value]) => `${name} ${value}`);
   return parts.length === 0 ? `${reward}` : `${reward}: ${parts.join(", ")}`;

@@ -1,6 +1,6 @@
 import { isObject, type OracleAction, type Task } from "@aenv/contract";
 import { toReward } from "@aenv/sdk";
-import { type Check, need, needEpisodes, type Subject } from "./check.ts";
+import { type Check, need, needEpisodes, needOneAgent, type Subject } from "./check.ts";
 import { act, digestOf, oracleOf, reset, SEED } from "./episode.ts";
 import { NotOffered, Violation } from "./violation.ts";
 import { cut } from "./wire.ts";
@@ -16,6 +16,7 @@ export const playChecks: readonly Check[] = [
   {
     name: "its oracle reaches the pass reward in every task that is played",
     run: async (subject) => {
+      needOneAgent(subject);
       need(subject, "oracle");
       const played: string[] = [];
       for (const task of playedTasks(subject)) {
@@ -35,6 +36,7 @@ export const playChecks: readonly Check[] = [
   {
     name: "an agent that does nothing stays below the pass reward",
     run: async (subject) => {
+      needOneAgent(subject);
       needEpisodes(subject);
       for (const task of playedTasks(subject)) {
         await reset(subject.wire, task);
@@ -49,6 +51,7 @@ export const playChecks: readonly Check[] = [
   {
     name: "the same actions lead to the same digests and the same reward again",
     run: async (subject) => {
+      needOneAgent(subject);
       need(subject, "oracle");
       let actions = 0;
       for (const task of playedTasks(subject)) {

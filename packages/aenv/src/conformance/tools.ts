@@ -1,6 +1,7 @@
 import { toolDescriptor } from "@aenv/contract";
 import type { Check } from "./check.ts";
 import { digestOf, parsed } from "./episode.ts";
+import { rolesOf } from "./roles.ts";
 import { NotOffered, Violation } from "./violation.ts";
 import { cut } from "./wire.ts";
 
@@ -15,7 +16,10 @@ export const toolChecks: readonly Check[] = [
   },
   {
     name: "answers MCP's initialize, ping and notifications, and an unknown method with an error",
-    run: async ({ wire }) => {
+    run: async (subject) => {
+      const [role] = await rolesOf(subject.wire);
+      if (role !== undefined) subject.wire = subject.wire.as(role);
+      const { wire } = subject;
       const { protocolVersion, capabilities } = await wire.initialize();
       if (typeof protocolVersion !== "string" || capabilities === undefined)
         throw new Violation("the result of initialize must have 'protocolVersion' and 'capabilities'");

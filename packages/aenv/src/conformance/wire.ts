@@ -8,6 +8,8 @@ export interface WireOptions {
   readonly timeoutMs: number;
   /** Ends all requests. */
   readonly stop: AbortSignal;
+  /** The role of the requests that an environment with roles needs one for; null without roles. */
+  readonly role?: string | null;
 }
 
 /** An HTTP response, read whole. */
@@ -42,6 +44,25 @@ export class Wire {
 
   get origin(): URL {
     return new URL(this.#options.url);
+  }
+
+  get role(): string | null {
+    return this.#options.role ?? null;
+  }
+
+  /** The same for a role of the instance. */
+  as(role: string): Wire {
+    return new Wire({ ...this.#options, role });
+  }
+
+  /** A path of what each role has of its own. */
+  ofRole(path: string): string {
+    return this.role === null ? path : `${path}?role=${this.role}`;
+  }
+
+  /** A body about what each role has of its own. */
+  withRole(body: object): object {
+    return this.role === null ? body : { ...body, role: this.role };
   }
 
   /** The same for another instance below this address. */
@@ -124,7 +145,7 @@ export class Wire {
   #post(message: Record<string, unknown>): Promise<Answer> {
     const session = this.#session === null ? {} : { "mcp-session-id": this.#session };
     const headers = { accept: "application/json, text/event-stream", "mcp-protocol-version": PROTOCOL, ...session };
-    return this.send("POST", "/mcp", { jsonrpc: "2.0", ...message }, headers);
+    return this.send("POST", this.role === null ? "/mcp" : `/role/${this.role}/mcp`, { jsonrpc: "2.0", ...message }, headers);
   }
 }
 

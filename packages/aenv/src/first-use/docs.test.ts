@@ -48,6 +48,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   // Its commands need a program: examples/python-program has a test that runs them.
   "docs/guides/programs.md": [],
   "docs/guides/rewards.md": ["npm install aenvironment zod"],
+  "docs/guides/roles.md": [],
   "docs/guides/rollout-service.md": published,
   "docs/guides/run-a-benchmark.md": [],
   "docs/guides/run-a-server.md": [],

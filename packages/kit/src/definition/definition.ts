@@ -195,7 +195,10 @@ export interface EnvironmentDefinition<State = unknown> {
   stepReward?(context: StateContext<State>): MaybePromise<number>;
   /** What stands for the state when two states are compared; its snapshot, if not given. Leave out what may differ between equal episodes. */
   digest?(state: State): unknown;
-  /** The actions that solve the episode's task; null if they are not known. Only trainers see them. */
+  /**
+   * The actions that solve the episode's task; null if they are not known. Only trainers see them. With roles: what the role should do
+   * next, which is asked for again when it has done that.
+   */
   oracle?(context: StateContext<State>): MaybePromise<readonly OracleAction[] | null>;
   /**
    * What an agent sees of a tool's result in an episode that was begun with `observations_only`, as rollouts do. For tools that also

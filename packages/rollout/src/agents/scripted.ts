@@ -1,5 +1,5 @@
 import type { ChatMessage, OracleAction } from "@aenv/contract";
-import type { AgentMessage, Player, TurnAgent } from "../player/agent.ts";
+import type { AgentMessage, AgentStart, Player, TurnAgent } from "../player/agent.ts";
 import { AgentError } from "../player/failure.ts";
 
 /** Plays the same actions in every episode, then stops. */
@@ -12,14 +12,14 @@ export function noopAgent(): TurnAgent {
   return { name: "noop", settings: {}, begin: () => new ScriptedPlayer([]) };
 }
 
-/** Plays the solution that the environment itself knows. */
+/** Plays the solution that the environment itself knows. In a role, that is what to do next, and is asked for in each turn. */
 export function oracleAgent(): TurnAgent {
   return {
     name: "oracle",
     settings: {},
-    begin: async ({ oracle, task }) => {
+    begin: async ({ oracle, task, role }) => {
       const actions = await oracle();
-      if (actions !== null) return new ScriptedPlayer(actions);
+      if (actions !== null) return role === undefined ? new ScriptedPlayer(actions) : new OracleOfRole(oracle);
       throw new AgentError(
         `the environment knows no solution of ${task.id === null ? "an episode without a task" : `task '${task.id}'`}; choose another agent`,
       );
@@ -45,6 +45,31 @@ export class ScriptedPlayer implements Player {
 
   copy(): Player {
     return new ScriptedPlayer(this.#actions, this.#at);
+  }
+}
+
+/** What a role should do depends on what the others do. */
+class OracleOfRole implements Player {
+  readonly #oracle: AgentStart["oracle"];
+  #actions: readonly OracleAction[];
+  #written: number;
+
+  constructor(oracle: AgentStart["oracle"], actions: readonly OracleAction[] = [], written = 0) {
+    this.#oracle = oracle;
+    this.#actions = actions;
+    this.#written = written;
+  }
+
+  async next(): Promise<AgentMessage | null> {
+    if (this.#actions.length === 0) this.#actions = (await this.#oracle()) ?? [];
+    const [action, ...rest] = this.#actions;
+    if (action === undefined) return null;
+    this.#actions = rest;
+    return { message: messageOf(action, this.#written++) };
+  }
+
+  copy(): Player {
+    return new OracleOfRole(this.#oracle, this.#actions, this.#written);
   }
 }
 

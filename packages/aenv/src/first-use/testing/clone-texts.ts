@@ -2,6 +2,7 @@
 export const cloneTexts = [
   "README.md",
   "environments/echo/README.md",
+  "environments/games/README.md",
   "environments/terminal-bench/README.md",
   "examples/agent/README.md",
   "examples/all-in-one/README.md",
