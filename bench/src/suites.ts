@@ -1,3 +1,4 @@
+import { agents } from "./agents/suite.ts";
 import { benchmarks } from "./benchmarks/suite.ts";
 import { hostile } from "./hostile/suite.ts";
 import { kit } from "./kit/suite.ts";
@@ -15,6 +16,7 @@ export const suites: readonly Suite[] = [
   platform,
   workers,
   rollout,
+  agents,
   hostile,
   sandboxes,
   kubernetes,

@@ -29,7 +29,9 @@ export interface PlatformServer extends AsyncDisposable {
 export const projects = {
   ledger: fileURLToPath(new URL("./projects/ledger", import.meta.url)),
   shop: fileURLToPath(new URL("./projects/shop", import.meta.url)),
+  trio: fileURLToPath(new URL("./projects/trio", import.meta.url)),
   tau2: fileURLToPath(new URL("../../../environments/tau2", import.meta.url)),
+  games: fileURLToPath(new URL("../../../environments/games", import.meta.url)),
 } as const;
 
 /** With an explicit home, another server can continue with its state. */

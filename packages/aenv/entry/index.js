@@ -47,7 +47,6 @@ export const {
   jsonAnswer,
   judgedAnswer,
   loadEnvironment,
-  loadUses,
   mcpEnvironment,
   modelFetch,
   modelJudge,

@@ -26,7 +26,6 @@ export const {
   jsonAnswer,
   judgedAnswer,
   loadEnvironment,
-  loadUses,
   mcpEnvironment,
   modelFetch,
   modelJudge,

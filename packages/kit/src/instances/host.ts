@@ -110,8 +110,7 @@ export class Host implements HostContext {
         variables,
         args: spec.arguments ?? [],
       };
-      const children = spec.children ?? this.children?.ownGrants;
-      const instance = await Instance.open(this, id, episode, controller, { ...spec, children });
+      const instance = await Instance.open(this, id, episode, controller, spec);
       if (controller.signal.aborted) {
         await instance.close("it was cancelled before it was ready");
         throw controller.signal.reason;

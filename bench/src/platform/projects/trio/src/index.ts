@@ -1,0 +1,1 @@
+export { environment as default } from "../../../../kit/environment.ts";
