@@ -20,8 +20,11 @@ export interface KillTarget {
   readonly known: readonly ProcessIdentity[];
 }
 
-/** A process that still exists this long after SIGKILL hangs in the kernel. */
-const STUCK_MS = 5_000;
+/**
+ * A process that still exists this long after SIGKILL hangs in the kernel. It needs processor time to end, and its priority is low: on a
+ * busy machine that takes seconds.
+ */
+const STUCK_MS = 30_000;
 
 /** Ends all processes of a sandbox: SIGTERM, and SIGKILL after the grace period. Resolves when none is left. */
 export async function killAll(target: KillTarget, table: ProcessTable, graceMs: number): Promise<void> {
