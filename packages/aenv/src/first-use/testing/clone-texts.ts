@@ -5,5 +5,6 @@ export const cloneTexts = [
   "environments/games/README.md",
   "environments/terminal-bench/README.md",
   "examples/agent/README.md",
+  "examples/agents/README.md",
   "examples/all-in-one/README.md",
 ];
