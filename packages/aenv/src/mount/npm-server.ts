@@ -2,7 +2,7 @@ import { cpSync, existsSync, globSync, mkdirSync, readFileSync, realpathSync, rm
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { Failure } from "../terminal/failure.ts";
-import { runProgram } from "./run-program.ts";
+import { type ProgramRun, runProgram } from "./run-program.ts";
 import type { ServerCommand } from "./server-command.ts";
 
 /** A server of JavaScript that was installed, with the file that starts it. */
@@ -25,11 +25,11 @@ interface PackageJson {
 export async function installFromNpm(
   { spec, bin }: Extract<ServerCommand, { kind: "npm" }>,
   folder: string,
-  signal: AbortSignal,
+  run: Pick<ProgramRun, "env" | "signal">,
 ): Promise<InstalledServer> {
   mkdirSync(folder, { recursive: true });
   const args = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=dev", "--loglevel=error", "--prefix", folder, "--", spec];
-  await runProgram("npm", args, `npm install ${spec}`, folder, signal);
+  await runProgram("npm", args, { what: `npm install ${spec}`, cwd: folder, ...run });
   const { dependencies = {} } = readPackage(folder);
   const [name = spec] = Object.keys(dependencies);
   const home = join(folder, "node_modules", name);

@@ -6,6 +6,7 @@ import { describeMcpServer, type McpCommandOptions, type McpOffer, setDataRoot }
 import { Failure } from "../terminal/failure.ts";
 import { bundleServer, copyInstalled, hasNativeModules, type InstalledServer, installFromNpm, localServer } from "./npm-server.ts";
 import { installFromPypi } from "./python-server.ts";
+import type { ProgramRun } from "./run-program.ts";
 import type { ServerCommand } from "./server-command.ts";
 
 /** A server that lies in a project and was started once. */
@@ -33,7 +34,8 @@ export interface PrepareOptions {
   readonly image: string | undefined;
   /** Ships the installed folder instead of one file. */
   readonly keepsFolder: boolean;
-  readonly signal: AbortSignal;
+  /** How programs of this machine are run. */
+  readonly run: Pick<ProgramRun, "env" | "signal">;
   /** Runs a step that takes long, and shows its name meanwhile. */
   step<T>(label: string, work: () => Promise<T>): Promise<T>;
 }
@@ -46,9 +48,9 @@ export async function prepareServer(options: PrepareOptions): Promise<PreparedSe
 }
 
 async function preparePython(options: PrepareOptions, server: Extract<ServerCommand, { kind: "pypi" }>): Promise<PreparedServer> {
-  const { root, signal, step, image } = options;
+  const { root, run, step, image } = options;
   const { name, version, python, command } = await step(`Installing ${server.spec}`, () =>
-    installFromPypi(server, join(root, VENDOR, "python"), signal),
+    installFromPypi(server, join(root, VENDOR, "python"), run),
   );
   const env = { PYTHONPATH: "../vendor/python", PYTHONDONTWRITEBYTECODE: "1", ...options.env };
   const started = { command, env, image: image ?? `python:${python}-slim` };
@@ -57,11 +59,11 @@ async function preparePython(options: PrepareOptions, server: Extract<ServerComm
 }
 
 async function prepareJavaScript(options: PrepareOptions, server: Exclude<ServerCommand, { kind: "pypi" }>): Promise<PreparedServer> {
-  const { root, scratch, cwd, signal, step, env, image, keepsFolder } = options;
+  const { root, scratch, cwd, run, step, env, image, keepsFolder } = options;
   const installed =
     server.kind === "file"
       ? localServer(server.file, cwd)
-      : await step(`Installing ${server.spec}`, () => installFromNpm(server, join(scratch, "installed"), signal));
+      : await step(`Installing ${server.spec}`, () => installFromNpm(server, join(scratch, "installed"), run));
   const { name, version } = installed;
   const from = (command: readonly string[]) => ({ command, env, ...(image !== undefined && { image }) });
   const bundled = from(["node", "../vendor/server.mjs", ...server.args]);
@@ -103,12 +105,16 @@ async function bundleProblem(
     const offered = await describe(options, options.root, started);
     return isDeepStrictEqual(offered, offer) ? null : "as one file, it offers something else";
   } catch (error) {
-    options.signal.throwIfAborted();
+    options.run.signal.throwIfAborted();
     return `as one file, it does not start (${messageOf(error).split("\n")[0]?.slice(0, 200)})`;
   }
 }
 
-async function describe({ variables, signal }: PrepareOptions, root: string, started: PreparedServer["options"]): Promise<McpOffer> {
+async function describe(
+  { variables, run: { signal } }: PrepareOptions,
+  root: string,
+  started: PreparedServer["options"],
+): Promise<McpOffer> {
   setDataRoot(root);
   try {
     return await describeMcpServer(started, variables, signal);

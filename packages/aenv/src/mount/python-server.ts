@@ -1,7 +1,7 @@
 import { globSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Failure } from "../terminal/failure.ts";
-import { runProgram } from "./run-program.ts";
+import { type ProgramRun, runProgram } from "./run-program.ts";
 import type { ServerCommand } from "./server-command.ts";
 
 export interface PythonServer {
@@ -16,7 +16,7 @@ export interface PythonServer {
 export async function installFromPypi(
   { spec, script, args }: Extract<ServerCommand, { kind: "pypi" }>,
   folder: string,
-  signal: AbortSignal,
+  run: Pick<ProgramRun, "env" | "signal">,
 ): Promise<PythonServer> {
   mkdirSync(folder, { recursive: true });
   const pip = [
@@ -31,9 +31,13 @@ export async function installFromPypi(
     "--target",
     folder,
   ];
-  await runProgram("python3", [...pip, "--", spec], `pip install ${spec}`, folder, signal);
+  await runProgram("python3", [...pip, "--", spec], { what: `pip install ${spec}`, cwd: folder, ...run });
   const python = (
-    await runProgram("python3", ["-c", "import sys; print('%d.%d' % sys.version_info[:2])"], "python3", folder, signal)
+    await runProgram("python3", ["-c", "import sys; print('%d.%d' % sys.version_info[:2])"], {
+      what: "python3",
+      cwd: folder,
+      ...run,
+    })
   ).trim();
   const wanted = normalized(/^[\w.-]+/.exec(spec)?.[0] ?? spec);
   const info = globSync("*.dist-info", { cwd: folder }).find(

@@ -6,16 +6,18 @@ const run = promisify(execFile);
 const MAX_OUTPUT_BYTES = 16 * 1_024 ** 2;
 const TIMEOUT_MS = 10 * 60_000;
 
+export interface ProgramRun {
+  /** What it does, for its failure. */
+  readonly what: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+}
+
 /** Runs a program of this machine to its end; its failure is explained with the end of its output. */
-export async function runProgram(
-  program: string,
-  args: readonly string[],
-  what: string,
-  cwd: string,
-  signal: AbortSignal,
-): Promise<string> {
+export async function runProgram(program: string, args: readonly string[], { what, cwd, env, signal }: ProgramRun): Promise<string> {
   try {
-    const { stdout } = await run(program, [...args], { cwd, signal, maxBuffer: MAX_OUTPUT_BYTES, timeout: TIMEOUT_MS });
+    const { stdout } = await run(program, [...args], { cwd, env: { ...env }, signal, maxBuffer: MAX_OUTPUT_BYTES, timeout: TIMEOUT_MS });
     return stdout;
   } catch (error) {
     signal.throwIfAborted();

@@ -60,7 +60,7 @@ const noted = {
 async function pinned(): Promise<PinnedTools> {
   const instance = await create();
   const listed = [...instance.tools.values()].map(({ descriptor }) => descriptor);
-  await hosts.splice(0)[0]?.close("pinned");
+  for (const host of hosts.splice(0)) await host.close("pinned");
   return pinTools(listed);
 }
 

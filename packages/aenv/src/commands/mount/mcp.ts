@@ -74,7 +74,7 @@ async function mountMcp(server: readonly string[], options: Options, terminal: T
     const [first = ""] = server;
     const found = /^https?:\/\//i.test(first)
       ? await readUrl(server, options, variables, signal, step)
-      : await readCommand(server, options, variables, { root, scratch, cwd: terminal.cwd }, signal, step);
+      : await readCommand(server, options, variables, { root, scratch, cwd: terminal.cwd }, { env: terminal.env, signal }, step);
     const folder: MountFolder = openFolder({ ...options, name: options.name ?? nameFrom(found.name) }, terminal.cwd);
     const project: MountedProject = {
       ...found,
@@ -109,6 +109,7 @@ async function mountMcp(server: readonly string[], options: Options, terminal: T
   }
 }
 
+type ProgramRunOptions = Parameters<typeof prepareServer>[0]["run"];
 type Step = <T>(label: string, work: () => Promise<T>) => Promise<T>;
 
 async function readCommand(
@@ -116,7 +117,7 @@ async function readCommand(
   options: Options,
   variables: Readonly<Record<string, string>>,
   folders: { readonly root: string; readonly scratch: string; readonly cwd: string },
-  signal: AbortSignal,
+  run: ProgramRunOptions,
   step: Step,
 ) {
   if (options.header !== undefined || options.allowPrivate === true)
@@ -124,7 +125,7 @@ async function readCommand(
   const env = { ...options.env, ...Object.fromEntries(Object.keys(variables).map((name) => [name, reference(name)])) };
   const { image, folder: keepsFolder = false } = options;
   const server = parseServerCommand(words);
-  const prepared = await prepareServer({ server, ...folders, env, variables, image, keepsFolder, signal, step });
+  const prepared = await prepareServer({ server, ...folders, env, variables, image, keepsFolder, run, step });
   assertMountable(prepared.offer);
   return { ...prepared, title: `${prepared.name}@${prepared.version}`, source: words.join(" ") };
 }
