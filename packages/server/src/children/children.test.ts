@@ -225,6 +225,22 @@ it("maintenance ends children whose parent has ended without them", async () => 
   expect(await paths()).toEqual([]);
 });
 
+it("an instance has at most two children of one name, however many its code asks for", async () => {
+  const { server, mid, paths } = await open({}, { isolation: "instance" });
+  const root = await server.create(mid);
+  const { handlers } = handlersOf(server);
+  const ask = (episode: string) =>
+    handlers["/child/open"]({
+      hostId: root.slot?.sandboxId ?? "",
+      instanceId: root.id,
+      given: { name: "left", episode, seed: 1, has_snapshot: false },
+      signal: server.signal,
+    } as never);
+  const asked = await Promise.allSettled(["a", "b", "c", "d", "e"].map(ask));
+  expect(asked.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  expect(await paths()).toEqual(["", "left", "left"]);
+});
+
 it("a child reaches neither its parent nor a sibling, and a parent no instance that is not its child", async () => {
   const { server, top, live, leaf } = await open({}, { isolation: "instance" });
   await server.create(top);
