@@ -7,7 +7,8 @@ import { LongestFirst } from "./testing/src/longest-first.ts";
 /** Tests that leave nothing in their process that another file could notice: their files share processes, and start faster. */
 const sharing = [
   "packages/{benchmark,contract,kit,rollout,sdk,server,trainer}/**/*.test.ts",
-  "packages/sandbox/src/{spec,pool,lifecycle}/**/*.test.ts",
+  "packages/sandbox/src/{images,init,lifecycle,pool,registry,spec}/**/*.test.ts",
+  "packages/sandbox/src/host/!(launcher).test.ts",
   "packages/sandbox/src/kubernetes/{api,events,pod,service}/**/*.test.ts",
   "packages/aenv/src/{bundle,options,platform,project,terminal}/**/*.test.ts",
   "environments/{swebench,tau2,terminal-bench}/src/!(platform-tests)/**/*.test.ts",

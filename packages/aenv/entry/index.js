@@ -47,6 +47,7 @@ export const {
   jsonAnswer,
   judgedAnswer,
   loadEnvironment,
+  loadUses,
   mcpEnvironment,
   modelFetch,
   modelJudge,

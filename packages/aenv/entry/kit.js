@@ -26,6 +26,7 @@ export const {
   jsonAnswer,
   judgedAnswer,
   loadEnvironment,
+  loadUses,
   mcpEnvironment,
   modelFetch,
   modelJudge,

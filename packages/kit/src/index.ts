@@ -77,6 +77,7 @@ export {
   type ToolDefinition,
   tool,
 } from "./definition/definition.ts";
+export type { LocalChild, LocalEnvironment } from "./definition/local-child.ts";
 export { registerFunction, registerHealth, registerReward, registerTool } from "./definition/registry.ts";
 export type {
   OpenSandboxOptions,
@@ -96,6 +97,7 @@ export { type Judge, type JudgedAnswer, type ModelJudgeOptions, modelJudge, type
 export { type JudgedAnswerOptions, judgedAnswer } from "./judges/judged-answer.ts";
 export { type ModelUserOptions, modelUser, type UserReply, type UserSimulator } from "./judges/user.ts";
 export { dataPath, findEntries, type LoadedEnvironment, loadEnvironment, setDataRoot } from "./load/load.ts";
+export { loadUses } from "./load/load-uses.ts";
 export type { Completion, CompletionRequest, ModelCalls, ModelHandle, TokenUsage } from "./models/model.ts";
 export { modelFetch } from "./models/model-fetch.ts";
 export {

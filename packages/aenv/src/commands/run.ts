@@ -1,10 +1,12 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import { requireInspector, startInspector } from "../dev/inspector.ts";
 import { DevOutput } from "../dev/output.ts";
 import { DevServer } from "../dev/server.ts";
 import { examples } from "../options/examples.ts";
+import { collectPair } from "../options/pairs.ts";
 import { integer } from "../options/values.ts";
 import { loadTimeoutOption } from "../project/load-errors.ts";
 import { readProject } from "../project/project.ts";
@@ -17,6 +19,7 @@ interface Options {
   readonly host: string;
   readonly port: number;
   readonly loadTimeout: number;
+  readonly use?: Readonly<Record<string, string>>;
   readonly quiet?: boolean;
   readonly inspector?: boolean;
   readonly inspectorPort: number;
@@ -30,11 +33,19 @@ export function define(command: Command, terminal: Terminal): void {
     .option("-p, --port <number>", "the port to listen on; 0 uses any free port", integer(0, 65_535), 8081)
     .option("--host <address>", "the address to listen on; 0.0.0.0 allows access from other machines", "127.0.0.1")
     .addOption(loadTimeoutOption())
+    .option(
+      "--use <CHILD=PLACE>",
+      "where a child of deployConfig.uses is: the path of its project, or the URL of an environment that is served; by default beside the project",
+      collectPair,
+    )
     .option("-q, --quiet", "print no table and no hints, only errors")
     .option("--inspector", "also start the MCP Inspector, if it is installed")
     .option("--inspector-port <number>", "the port of the Inspector's page", integer(1, 65_535), 6274)
     .option("--json", "print one line of JSON per event")
-    .addHelpText("after", examples("aenv run", "aenv run --port 0 --json", "aenv run --work-dir ./my-env --inspector"))
+    .addHelpText(
+      "after",
+      examples("aenv run", "aenv run --port 0 --json", "aenv run --work-dir ./my-env --inspector", "aenv run --use judge=../judge"),
+    )
     .action((options: Options) => run(options, terminal));
 }
 
@@ -45,7 +56,7 @@ async function run(options: Options, terminal: Terminal): Promise<void> {
   const stop = terminal.stopSignal();
   const output = new DevOutput(printer, terminal, options);
   const started = await withSpinner(terminal, `Starting ${project.config.name}`, () =>
-    DevServer.start(project, { ...options, onEvent: (event) => output.onEvent(event) }, stop),
+    DevServer.start(project, { ...options, use: placesFrom(options.use, terminal.cwd), onEvent: (event) => output.onEvent(event) }, stop),
   ).catch((error: unknown) => {
     if (stop.aborted) return null;
     throw error;
@@ -65,4 +76,9 @@ async function run(options: Options, terminal: Terminal): Promise<void> {
     await server.close();
   }
   printer.jsonLine({ event: "stopped" });
+}
+
+/** Paths are relative to where the command runs. */
+function placesFrom(use: Readonly<Record<string, string>> = {}, cwd: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(use).map(([name, place]) => [name, /^https?:\/\//.test(place) ? place : resolve(cwd, place)]));
 }

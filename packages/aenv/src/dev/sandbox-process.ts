@@ -14,6 +14,8 @@ export interface SandboxOptions {
   readonly host: string;
   readonly socketPath: string;
   readonly loadTimeoutMs: number;
+  /** Where children are: paths of projects, and URLs of environments that are served. */
+  readonly places?: Readonly<Record<string, string>>;
   /** A line of the environment's output. */
   onLine(stream: "stdout" | "stderr", line: string): void;
   /** The process ended without being stopped. */
@@ -38,6 +40,7 @@ export class SandboxProcess {
     this.target = options.socketPath;
     const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./sandbox.ts" : "./sandbox.js", import.meta.url));
     const args = ["--disable-warning=ExperimentalWarning", entry, options.root, "--socket", options.socketPath, "--host", options.host];
+    for (const [name, place] of Object.entries(options.places ?? {})) args.push("--use", `${name}=${place}`);
     const env = { ...process.env, AENV_DATA_DIR: dataDir(process.env) };
     this.#child = spawn(process.execPath, args, { cwd: options.root, env, stdio: ["pipe", "pipe", "pipe"] });
     this.#ended = once(this.#child, "close");

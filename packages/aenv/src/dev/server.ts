@@ -23,6 +23,8 @@ export interface DevOptions {
   readonly port: number;
   /** Timeout in milliseconds for loading the environment's code. */
   readonly loadTimeout: number;
+  /** Where children are: paths of projects, and URLs of environments that are served. */
+  readonly use?: Readonly<Record<string, string>>;
   onEvent(event: DevEvent): void;
 }
 
@@ -147,6 +149,7 @@ export class DevServer {
           root: project.root,
           host: this.#options.host,
           loadTimeoutMs: this.#options.loadTimeout,
+          ...(this.#options.use !== undefined && { places: this.#options.use }),
           socketPath: process.platform === "win32" ? pipe : join(this.#sockets, `${number}.sock`),
           onLine: (stream, line) => this.#options.onEvent({ event: "output", stream, line }),
           onCrash: (how) => this.#onCrash(sandbox, how),

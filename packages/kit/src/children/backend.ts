@@ -27,6 +27,8 @@ export interface ChildAnswer {
 
 /** What runs the children of the instances of a process: the platform, or the process itself. */
 export interface ChildHost {
+  /** What each instance has, if nothing else says so: the platform does. */
+  readonly ownGrants?: ChildGrants;
   /** Resolves when the child runs. */
   open(instanceId: string, spec: ChildSpec, signal: AbortSignal | undefined): Promise<OpenedChild>;
   request(instanceId: string, request: ChildRequest, signal: AbortSignal | undefined): Promise<ChildAnswer>;

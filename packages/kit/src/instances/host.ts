@@ -110,7 +110,8 @@ export class Host implements HostContext {
         variables,
         args: spec.arguments ?? [],
       };
-      const instance = await Instance.open(this, id, episode, controller, spec);
+      const children = spec.children ?? this.children?.ownGrants;
+      const instance = await Instance.open(this, id, episode, controller, { ...spec, children });
       if (controller.signal.aborted) {
         await instance.close("it was cancelled before it was ready");
         throw controller.signal.reason;

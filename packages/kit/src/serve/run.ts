@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { isPlatformError, messageOf, OWN_CONNECTIONS_KEY, OWN_CONNECTIONS_VARIABLE, PlatformError } from "@aenv/contract";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
 import { locationInProject, withLocation } from "../definition/error-location.ts";
+import type { LocalChild } from "../definition/local-child.ts";
 import { locationOf } from "../definition/source-location.ts";
 import { type Served, type ServeOptions, serve } from "./serve.ts";
 
@@ -11,6 +12,8 @@ export interface Runnable {
   readonly definition: EnvironmentDefinition;
   /** The project's folder; with it, failures of the author's code are reported with file and line. */
   readonly root?: string;
+  /** Its children, where no platform runs them. */
+  readonly uses?: readonly LocalChild[];
 }
 
 export interface RunOptions extends Pick<ServeOptions, "homePage" | "models"> {
@@ -42,9 +45,13 @@ export async function runSandbox(
   }
 }
 
-async function serveLoaded({ name, version, definition, root }: Runnable, options: ServeOptions, checksTasks: boolean): Promise<Served> {
+async function serveLoaded(
+  { name, version, definition, root, uses }: Runnable,
+  options: ServeOptions,
+  checksTasks: boolean,
+): Promise<Served> {
   try {
-    const served = await serve(definition, { name, version, ...options });
+    const served = await serve(definition, { name, version, ...(uses !== undefined && { uses }), ...options });
     if (checksTasks) await checkTasks(served);
     return served;
   } catch (error) {
@@ -72,7 +79,13 @@ function isAuthorError(error: PlatformError): boolean {
 function readOptions(argv: readonly string[]) {
   const { values } = parseArgs({
     args: [...argv],
-    options: { host: { type: "string" }, port: { type: "string" }, socket: { type: "string" }, empty: { type: "boolean" } },
+    options: {
+      host: { type: "string" },
+      port: { type: "string" },
+      socket: { type: "string" },
+      empty: { type: "boolean" },
+      use: { type: "string", multiple: true },
+    },
     allowPositionals: true,
   });
   const port = values.port === undefined ? undefined : Number(values.port);

@@ -14,6 +14,7 @@ import {
 import { A2aEndpoint } from "../a2a/endpoint.ts";
 import { compileEnvironment } from "../compile/environment.ts";
 import type { EnvironmentDefinition } from "../definition/definition.ts";
+import type { LocalChild, LocalEnvironment } from "../definition/local-child.ts";
 import { acceptOnly } from "../http/callers.ts";
 import { sendFailure, sendText } from "../http/exchange.ts";
 import { failureLog } from "../instances/failure-log.ts";
@@ -25,6 +26,7 @@ import { McpEndpoint } from "../mcp/endpoint.ts";
 import { LinkModels } from "../models/link-models.ts";
 import type { ModelCalls } from "../models/model.ts";
 import { answerControl, isControl } from "./control.ts";
+import { LocalChildren } from "./local-children.ts";
 import { SandboxTracer } from "./trace.ts";
 import { answerTrainer } from "./trainer-api.ts";
 import { warmUp } from "./warm-up.ts";
@@ -66,6 +68,8 @@ export interface ServeOptions {
   readonly homePage?: (request: IncomingMessage, response: ServerResponse, host: Host) => Promise<void>;
   /** Lets the server of a platform connect, so that the environment's code can open sandboxes. Only for processes that no agent reaches. */
   readonly acceptsPlatform?: boolean;
+  /** Environments of which each episode has an instance of its own, without a platform. */
+  readonly uses?: readonly LocalChild[];
   /** Answers the calls of models by the environment's code. */
   readonly models?: ModelCalls;
   /** Writes exceptions of the environment's code, with their stacks; to standard error by default. */
@@ -100,21 +104,46 @@ export interface Served extends AsyncDisposable {
 export async function serve(definition: EnvironmentDefinition, options: ServeOptions = {}): Promise<Served> {
   const environment = await compileEnvironment(definition, { name: options.name ?? "aenv-server", version: options.version ?? "0.1.0" });
   const link = options.acceptsPlatform === true ? new PlatformLink() : null;
-  const host = new Host(environment, failureLog(options.writeLog), link, options.models ?? (link === null ? null : new LinkModels(link)));
-  if (options.first !== null) await host.create({ environment_variables: ownVariables(), ...options.first, id: FIRST_INSTANCE });
+  const models = options.models ?? (link === null ? null : new LinkModels(link));
+  const local = options.uses === undefined || options.uses.length === 0 ? null : await openChildren(options.uses, options);
+  const host = new Host(environment, failureLog(options.writeLog), link, models, local ?? undefined);
+  if (options.first !== null) {
+    const first = host.create({ environment_variables: ownVariables(), ...options.first, id: FIRST_INSTANCE });
+    await first.catch(async (error: unknown) => {
+      await local?.end();
+      throw error;
+    });
+  }
   if (options.warmsUp === true) await warmUp((other) => serve(other, { first: null, port: 0, otlpUrl: "" }));
-  const sandbox = new Sandbox(host, options);
+  const sandbox = new Sandbox(host, options, async () => local?.end());
   try {
     return await sandbox.listen();
   } catch (error) {
     await host.close("the server did not start");
+    await local?.end();
     throw error;
   }
+}
+
+/** Serves the environments of children in this process, each at a socket of its own. */
+function openChildren(uses: readonly LocalChild[], { models, writeLog }: ServeOptions): Promise<LocalChildren> {
+  return LocalChildren.open(uses, ({ name, version, definition, uses: below }: LocalEnvironment, socketPath) =>
+    serve(definition, {
+      name,
+      version,
+      first: null,
+      socketPath,
+      ...(below !== undefined && { uses: below }),
+      ...(models !== undefined && { models }),
+      ...(writeLog !== undefined && { writeLog }),
+    }),
+  );
 }
 
 class Sandbox {
   readonly #host: Host;
   readonly #options: ServeOptions;
+  readonly #onClosed: () => Promise<void>;
   readonly #server: Server;
   readonly #mcp: McpEndpoint;
   readonly #a2a: A2aEndpoint;
@@ -125,8 +154,9 @@ class Sandbox {
   #answering = 0;
   #onIdle: (() => void) | undefined;
 
-  constructor(host: Host, options: ServeOptions) {
+  constructor(host: Host, options: ServeOptions, onClosed: () => Promise<void>) {
     this.#host = host;
+    this.#onClosed = onClosed;
     this.#options = options;
     this.#maxBodyBytes = options.maxBodyBytes ?? 16 * MEBIBYTE;
     this.#mcp = new McpEndpoint(host.environment, {
@@ -232,6 +262,7 @@ class Sandbox {
     }
     await this.#host.close("the server is shutting down");
     await this.#tracer?.flush();
+    await this.#onClosed();
     this.#host.link?.close();
     this.#server.closeAllConnections();
     await closed;
