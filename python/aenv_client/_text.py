@@ -7,8 +7,10 @@ import re
 import string
 from typing import Any, Collection, Mapping, Sequence, TypedDict
 
+import numpy as np
+
 from . import Client, Reward, Session, Step, as_text
-from .errors import AEnvError
+from .errors import AEnvError, reward_of
 
 CHARACTERS = string.printable
 _NOT_PRINTABLE = re.compile(f"[^{re.escape(CHARACTERS)}]")
@@ -70,14 +72,17 @@ class TextEpisodes:
         self._turns = 0
         return self.session
 
-    def act(self, action: str, tools: Collection[str] | None = None) -> Step:
-        """A tool call as JSON, `{"name", "arguments"}`, or a text that the agent says. `tools` are those that it may call."""
+    def act(self, action: str, tools: Collection[str] | None = None, role: str | None = None) -> Step:
+        """
+        A tool call as JSON, `{"name", "arguments"}`, or a text that the agent says. `tools` are those that it may call, and `role` is who
+        acts, in an environment with roles.
+        """
         assert self.session is not None
         call = _tool_call(action)
         if call is not None and tools is not None and call[0] not in tools:
             return Step(f"there is no tool '{call[0]}'; there are: {', '.join(tools)}", [], True, False, None)
         try:
-            return self.session.say(action) if call is None else self.session.call_tool(*call)
+            return self.session.say(action, role=role) if call is None else self.session.call_tool(*call, role=role)
         except AEnvError:
             self.end()
             raise
@@ -94,6 +99,20 @@ class TextEpisodes:
             return self.session.score()
         finally:
             self.end()
+
+    def score_roles(self) -> dict[str, float]:
+        """Scores the episode and ends it: the reward of each role. Raises `Unscored` if one has none."""
+        assert self.session is not None
+        try:
+            return {role: reward_of(outcome) for role, outcome in self.session.score_roles().items()}
+        finally:
+            self.end()
+
+    def roles(self) -> list[str]:
+        """The roles of the environment, in its order; none if it is for one agent. Begins an episode to learn them, and ends it."""
+        session = self.begin(np.random.default_rng(0))
+        self.end()
+        return list(session.roles)
 
     def end(self) -> None:
         session, self.session = self.session, None

@@ -216,12 +216,33 @@ class CommandResult:
 class Sequence(Record):
     """Tokens to train on: `loss_mask` is 1 for sampled ones. All arrays have the length of `token_ids`."""
 
+    #: Whose tokens these are; None in an environment without roles.
+    role: str | None
     prompt_length: int
     token_ids: list[int]
     loss_mask: list[int]
     logprobs: list[float]
     weight_versions: list[dict[str, Any]]
     turns: list[str]
+
+
+class RolloutRole(Record):
+    """What one role of a rollout saw, and how the episode ended for it."""
+
+    _shown = ("player", "agent", "model", "outcome", "trainable")
+    _records = {"outcome": Outcome}
+
+    player: str
+    agent: str
+    model: str | None
+    trainable: bool
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+    outcome: Outcome
+    stop_reason: str
+    truncated: bool
+    forfeit: str | None
+    usage: dict[str, Any]
 
 
 class RolloutResult(Record):
@@ -245,11 +266,19 @@ class RolloutResult(Record):
     turns: list[dict[str, Any]] | None
     sequences: list[Sequence] | None
     messages: list[dict[str, Any]] | None
+    #: By role; None in an environment without roles.
+    roles: dict[str, RolloutRole] | None
     tools: list[dict[str, Any]] | None
     usage: dict[str, Any] | None
     timing: dict[str, Any] | None
     provenance: dict[str, Any] | None
     metadata: dict[str, Any] | None
+
+    def __init__(self, *fields: Any, **more: Any) -> None:
+        super().__init__(*fields, **more)
+        roles = self.get("roles")
+        if isinstance(roles, dict):
+            self["roles"] = {name: RolloutRole(role) for name, role in roles.items()}
 
 
 class RolloutPage(Record):
@@ -302,6 +331,16 @@ class ToolResult:
         return json.loads(self.text) if self.structured_content is None else self.structured_content
 
 
+class SessionRole(Record):
+    """What one role of an environment with roles begins with."""
+
+    _records = {"tools": Tool}
+
+    observation: str
+    messages: list[dict[str, Any]]
+    tools: list[Tool]
+
+
 @dataclass(frozen=True)
 class Step:
     """What the environment answered to one action of a session."""
@@ -312,9 +351,15 @@ class Step:
     done: bool
     #: The reward of this step; None where the environment has no step rewards. The episode's reward is the session's score.
     reward: float | None
+    #: The roles that may act now; empty in an environment without roles, as the next two.
+    turn: list[str] = field(default_factory=list)
+    #: What this step brought each role; None where the environment has no step rewards.
+    rewards: dict[str, float | None] = field(default_factory=dict)
+    #: What the roles see whose turn has begun with this step.
+    observations: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        optional = {"is_error": self.is_error or None, "reward": self.reward}
+        optional = {"is_error": self.is_error or None, "reward": self.reward, "turn": self.turn or None}
         return described("Step", self.text, **{name: value for name, value in optional.items() if value is not None}, done=self.done)
 
     @property

@@ -9,7 +9,7 @@ from .. import _wire as wire
 from .._wire import Call
 from ..errors import PlatformError, raise_unscored, reward_of
 from ..records import Group, described, records
-from ..types import Reward, Step, Task, Tool
+from ..types import Outcome, Reward, SessionRole, Step, Task, Tool
 from .http import AsyncHttp
 
 
@@ -55,31 +55,40 @@ class AsyncSession:
         self.messages: list[dict[str, Any]] = list(record.get("messages") or [])
         self.tools: list[Tool] = records(Tool, record.get("tools"))
         self.task: Task | None = Task(record["task"]) if record.get("task") else None
+        #: What each role begins with; empty in an environment without roles.
+        self.roles: dict[str, SessionRole] = {name: SessionRole(one) for name, one in (record.get("roles") or {}).items()}
+        #: The roles that may act at the beginning.
+        self.turn: list[str] = list(record.get("turn") or [])
 
     def __repr__(self) -> str:
         task = {} if self.task is None else {"task": self.task.id}
         return described(type(self).__name__, self.id, environment=self.environment, **task)
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Step:
-        """Calls a tool, once. A tool that fails gives a step with `is_error`; only a failure of the platform raises."""
-        return await self._step(f"call tool '{name}'", {"tool": {"name": name, "arguments": dict(arguments or {})}}, timeout)
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, role: str | None = None, timeout: float | None = None
+    ) -> Step:
+        """
+        Calls a tool, once. A tool that fails gives a step with `is_error`; only a failure of the platform raises. `role` names who
+        acts, in an environment with roles.
+        """
+        return await self._step(f"call tool '{name}'", {"tool": {"name": name, "arguments": dict(arguments or {})}}, role, timeout)
 
-    async def say(self, text: str, *, timeout: float | None = None) -> Step:
+    async def say(self, text: str, *, role: str | None = None, timeout: float | None = None) -> Step:
         """The agent speaks without calling a tool. The environment answers, or the episode is done."""
-        return await self._step("send a message", {"text": text}, timeout)
+        return await self._step("send a message", {"text": text}, role, timeout)
 
     async def score(
         self, text: str | None = None, *, arguments: Mapping[str, Any] | None = None, timeout: float | None = None
     ) -> Reward:
         """The episode's reward, computed once. `arguments` are those of the reward. Raises `Unscored` where there is none."""
-        body = wire.without_none({"text": text, "arguments": arguments})
-        call = Call("score the session", "POST", f"{self._path}/score", body, rule="once", timeout=timeout)
-        try:
-            outcome = (await self._http.send(call))["outcome"]
-        except PlatformError as error:
-            raise_unscored(error, "score")
+        outcome = (await self._score(text, arguments, timeout))["outcome"]
         reward = reward_of(outcome)
         return Reward(reward, dict(outcome.get("components") or {}), dict(outcome.get("weights") or {}))
+
+    async def score_roles(self, *, arguments: Mapping[str, Any] | None = None, timeout: float | None = None) -> dict[str, Outcome]:
+        """How the episode ended for each role: one may be scored and another one not. See `reward_of`. Computed once, with `score`."""
+        answer = await self._score(None, arguments, timeout)
+        return {name: Outcome(one["outcome"]) for name, one in (answer.get("roles") or {}).items()}
 
     async def close(self) -> None:
         """Ends the session and its instance. Closing twice is allowed."""
@@ -95,8 +104,17 @@ class AsyncSession:
             # The server ends it when it is idle; the block's own result is not lost for that.
             pass
 
-    async def _step(self, doing: str, body: dict[str, Any], timeout: float | None) -> Step:
-        call = Call(f"{doing} of '{self.environment}'", "POST", f"{self._path}/step", body, rule="once", timeout=timeout)
+    async def _score(self, text: str | None, arguments: Mapping[str, Any] | None, timeout: float | None) -> Mapping[str, Any]:
+        body = wire.without_none({"text": text, "arguments": arguments})
+        call = Call("score the session", "POST", f"{self._path}/score", body, rule="once", timeout=timeout)
+        try:
+            return dict(await self._http.send(call))
+        except PlatformError as error:
+            raise_unscored(error, "score")
+
+    async def _step(self, doing: str, body: dict[str, Any], role: str | None, timeout: float | None) -> Step:
+        named = body if role is None else {**body, "role": role}
+        call = Call(f"{doing} of '{self.environment}'", "POST", f"{self._path}/step", named, rule="once", timeout=timeout)
         try:
             answer = await self._http.send(call)
         except PlatformError as error:
@@ -108,4 +126,7 @@ class AsyncSession:
             is_error=bool(answer.get("is_error", False)),
             done=bool(answer.get("done", False)),
             reward=None if reward is None else float(reward),
+            turn=list(answer.get("turn") or []),
+            rewards=dict(answer.get("rewards") or {}),
+            observations=dict(answer.get("observations") or {}),
         )

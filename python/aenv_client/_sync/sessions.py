@@ -10,7 +10,7 @@ from .. import _wire as wire
 from .._wire import Call
 from ..errors import PlatformError, raise_unscored, reward_of
 from ..records import Group, described, records
-from ..types import Reward, Step, Task, Tool
+from ..types import Outcome, Reward, SessionRole, Step, Task, Tool
 from .http import Http
 
 
@@ -56,31 +56,40 @@ class Session:
         self.messages: list[dict[str, Any]] = list(record.get("messages") or [])
         self.tools: list[Tool] = records(Tool, record.get("tools"))
         self.task: Task | None = Task(record["task"]) if record.get("task") else None
+        #: What each role begins with; empty in an environment without roles.
+        self.roles: dict[str, SessionRole] = {name: SessionRole(one) for name, one in (record.get("roles") or {}).items()}
+        #: The roles that may act at the beginning.
+        self.turn: list[str] = list(record.get("turn") or [])
 
     def __repr__(self) -> str:
         task = {} if self.task is None else {"task": self.task.id}
         return described(type(self).__name__, self.id, environment=self.environment, **task)
 
-    def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Step:
-        """Calls a tool, once. A tool that fails gives a step with `is_error`; only a failure of the platform raises."""
-        return self._step(f"call tool '{name}'", {"tool": {"name": name, "arguments": dict(arguments or {})}}, timeout)
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, role: str | None = None, timeout: float | None = None
+    ) -> Step:
+        """
+        Calls a tool, once. A tool that fails gives a step with `is_error`; only a failure of the platform raises. `role` names who
+        acts, in an environment with roles.
+        """
+        return self._step(f"call tool '{name}'", {"tool": {"name": name, "arguments": dict(arguments or {})}}, role, timeout)
 
-    def say(self, text: str, *, timeout: float | None = None) -> Step:
+    def say(self, text: str, *, role: str | None = None, timeout: float | None = None) -> Step:
         """The agent speaks without calling a tool. The environment answers, or the episode is done."""
-        return self._step("send a message", {"text": text}, timeout)
+        return self._step("send a message", {"text": text}, role, timeout)
 
     def score(
         self, text: str | None = None, *, arguments: Mapping[str, Any] | None = None, timeout: float | None = None
     ) -> Reward:
         """The episode's reward, computed once. `arguments` are those of the reward. Raises `Unscored` where there is none."""
-        body = wire.without_none({"text": text, "arguments": arguments})
-        call = Call("score the session", "POST", f"{self._path}/score", body, rule="once", timeout=timeout)
-        try:
-            outcome = (self._http.send(call))["outcome"]
-        except PlatformError as error:
-            raise_unscored(error, "score")
+        outcome = (self._score(text, arguments, timeout))["outcome"]
         reward = reward_of(outcome)
         return Reward(reward, dict(outcome.get("components") or {}), dict(outcome.get("weights") or {}))
+
+    def score_roles(self, *, arguments: Mapping[str, Any] | None = None, timeout: float | None = None) -> dict[str, Outcome]:
+        """How the episode ended for each role: one may be scored and another one not. See `reward_of`. Computed once, with `score`."""
+        answer = self._score(None, arguments, timeout)
+        return {name: Outcome(one["outcome"]) for name, one in (answer.get("roles") or {}).items()}
 
     def close(self) -> None:
         """Ends the session and its instance. Closing twice is allowed."""
@@ -96,8 +105,17 @@ class Session:
             # The server ends it when it is idle; the block's own result is not lost for that.
             pass
 
-    def _step(self, doing: str, body: dict[str, Any], timeout: float | None) -> Step:
-        call = Call(f"{doing} of '{self.environment}'", "POST", f"{self._path}/step", body, rule="once", timeout=timeout)
+    def _score(self, text: str | None, arguments: Mapping[str, Any] | None, timeout: float | None) -> Mapping[str, Any]:
+        body = wire.without_none({"text": text, "arguments": arguments})
+        call = Call("score the session", "POST", f"{self._path}/score", body, rule="once", timeout=timeout)
+        try:
+            return dict(self._http.send(call))
+        except PlatformError as error:
+            raise_unscored(error, "score")
+
+    def _step(self, doing: str, body: dict[str, Any], role: str | None, timeout: float | None) -> Step:
+        named = body if role is None else {**body, "role": role}
+        call = Call(f"{doing} of '{self.environment}'", "POST", f"{self._path}/step", named, rule="once", timeout=timeout)
         try:
             answer = self._http.send(call)
         except PlatformError as error:
@@ -109,4 +127,7 @@ class Session:
             is_error=bool(answer.get("is_error", False)),
             done=bool(answer.get("done", False)),
             reward=None if reward is None else float(reward),
+            turn=list(answer.get("turn") or []),
+            rewards=dict(answer.get("rewards") or {}),
+            observations=dict(answer.get("observations") or {}),
         )

@@ -75,6 +75,8 @@ export const projects = {
   dice: fileURLToPath(new URL("fixtures/dice", import.meta.url)),
   /** A game of two roles, one after the other. */
   kuhn: fileURLToPath(new URL("fixtures/kuhn", import.meta.url)),
+  /** A game of two roles at once. */
+  shapes: fileURLToPath(new URL("fixtures/shapes", import.meta.url)),
   /** Tools that run commands in the sandbox of the task. */
   repair: fileURLToPath(new URL("fixtures/repair", import.meta.url)),
   /** The tools of the kit in the sandbox of the task. */

@@ -9,9 +9,11 @@ const BETS = () => ({ toolCalls: [{ name: "act", arguments: { move: "b" } }] });
 let platform: Platform;
 let kuhn: string;
 let echo: string;
+let shapes: string;
 beforeAll(async () => {
   platform = await startPlatform({ store: "memory:" });
   kuhn = await publish(platform, projects.kuhn, { isolation: "shared" });
+  shapes = await publish(platform, projects.shapes, { isolation: "shared" });
   echo = await publish(platform, projects.echo, { isolation: "shared" });
 });
 afterAll(() => platform?.close());
@@ -92,7 +94,8 @@ describe("rollouts with players", { timeout: 60_000 }, () => {
 });
 
 describe("sessions with roles", () => {
-  const begin = async (seed: number) => sessionStart.parse(await (await send("POST", "/sessions", { environment: kuhn, seed })).json());
+  const begin = async (seed: number, environment = kuhn) =>
+    sessionStart.parse(await (await send("POST", "/sessions", { environment, seed })).json());
   const act = (session: string, role: string, move: string) =>
     send("POST", `/sessions/${session}/step`, { role, tool: { name: "act", arguments: { move } } });
   const step = async (...args: Parameters<typeof act>) => sessionStep.parse(await (await act(...args)).json());
@@ -126,6 +129,19 @@ describe("sessions with roles", () => {
     });
     expect(await score(start.session)).toEqual(scored);
     await send("DELETE", `/sessions/${start.session}`);
+  });
+
+  it("tell roles that act at once what they see when all have acted, and each once", async () => {
+    const { session, turn } = await begin(1, shapes);
+    const show = async (role: string, shape: string) => {
+      const body = { role, tool: { name: "show", arguments: { shape } } };
+      return sessionStep.parse(await (await send("POST", `/sessions/${session}/step`, body)).json());
+    };
+    expect(turn).toEqual(["left", "right"]);
+    expect(await show("left", "r")).toMatchObject({ turn: ["right"], observations: {}, done: false });
+    const rounds = "rounds: rs";
+    expect(await show("right", "s")).toMatchObject({ turn: ["left", "right"], observations: { left: rounds, right: rounds } });
+    await send("DELETE", `/sessions/${session}`);
   });
 
   it("refuse a step that names no role, or none of the environment's, and a role where there are none", async () => {

@@ -18,12 +18,13 @@ export function takeStep(episode: Played, action: SessionAction): Promise<Sessio
   throw new PlatformError("request.invalid", `the environment has no roles; leave out 'role', which is '${action.role}'`);
 }
 
-/** A step of one role. The others are told what they see when it is their turn. */
+/** A step of one role. Roles whose turn begins with it are told what they see. */
 async function takeRoleStep(match: Match, action: SessionAction): Promise<SessionStep> {
   const { role } = action;
   if (role === undefined) {
     throw new PlatformError("request.invalid", `name the 'role' that acts; the roles are ${match.roleNames.join(", ")}`);
   }
+  const before = match.turn;
   const step = await takeOwnStep(match.part(role), action);
   await match.acted(role);
   const rewards: Record<string, number | null> = {};
@@ -33,6 +34,8 @@ async function takeRoleStep(match: Match, action: SessionAction): Promise<Sessio
   }
   const observations: Record<string, string> = {};
   for (const name of match.turn) {
+    // A role that could act before this step, and still can, has been told then what it sees.
+    if (name !== role && before.includes(name)) continue;
     const seen = await match.news(name);
     if (seen !== null) observations[name] = seen;
   }
