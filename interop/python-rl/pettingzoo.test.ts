@@ -32,7 +32,8 @@ describeNeeding("python-rl", "PettingZoo with environments of the platform", () 
   it("has the roles of an environment as agents, one after the other and at once", { timeout: 200_000 }, async () => {
     await using platform = await startPlatform();
     const games: string[] = [];
-    for (const project of [projects.kuhn, projects.shapes, projects.echo]) games.push(await publish(platform, project, { isolation: "shared" }));
+    for (const project of [projects.kuhn, projects.shapes, projects.echo])
+      games.push(await publish(platform, project, { isolation: "shared" }));
     const report = await runPython("use_pettingzoo_roles.py", [platform.controlUrl, ...games], { timeoutMs: 180_000 });
     const { log, ends } = report.hand;
     expect(log.map(([agent]: [string]) => agent)).toEqual(["first", "second", "first"]);

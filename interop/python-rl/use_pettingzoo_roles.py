@@ -5,7 +5,7 @@ import sys
 import warnings
 
 import numpy as np
-from gymnasium.spaces import Box
+from gymnasium.spaces import MultiDiscrete
 from pettingzoo.test import api_test, parallel_api_test
 
 from aenv_client import Client, reward_of
@@ -21,10 +21,10 @@ class Encoded(AEnvAec):
 
     def __init__(self, *args, **settings):
         super().__init__(*args, **settings)
-        self.observation_spaces = {agent: Box(0, 1_000, (128,), np.float32) for agent in self.possible_agents}
+        self.observation_spaces = {agent: MultiDiscrete([1_000] * 128) for agent in self.possible_agents}
 
     def observe(self, agent):
-        return np.bincount(np.frombuffer(super().observe(agent).encode("ascii"), np.uint8), minlength=128).astype(np.float32)
+        return np.bincount(np.frombuffer(super().observe(agent).encode("ascii"), np.uint8), minlength=128).astype(np.int64)
 
 
 def checked():

@@ -40,7 +40,7 @@ interface Role {
   /** Set when it does not play on. */
   stopReason: StopReason | null;
   forfeit: ForfeitReason | null;
-  /** Calls in its turns that failed, which the environment counts too. */
+  /** Calls in its turns that failed, or were not sent. */
   failedMoves: number;
   /** Messages without a call, of which the environment does not know. */
   silentMoves: number;
@@ -329,18 +329,15 @@ export class Match {
       role.stopReason = reason;
       return;
     }
-    // The environment counts calls that fail, and ends the play of a role that makes too many. After a valid move it may be another's turn.
-    const made = role.episode.record.steps.slice(before);
+    // The environment counts calls that fail too, but not those that are not sent. After a valid move it may be another's turn.
+    const made = role.episode.record.steps.slice(before).filter(({ call }) => call.name !== WAIT_TOOL);
     const valid = made.findIndex(({ result }) => !result.is_error);
     role.failedMoves += valid < 0 ? made.length : valid;
     const isSilent = (written.message.tool_calls ?? []).length === 0 && (reason === "empty_reply" || !this.abilities.reply);
     if (isSilent) role.silentMoves++;
     const { maxInvalidMoves: most } = role.description;
     if (most === undefined) return isSilent ? this.#giveUp(role, reason ?? "done", "left") : undefined;
-    if (role.failedMoves > most) {
-      role.stopReason = "done";
-      role.forfeit = "invalid_moves";
-    } else if (role.failedMoves + role.silentMoves > most) await this.#giveUp(role, reason ?? "done", "invalid_moves");
+    if (role.failedMoves + role.silentMoves > most) await this.#giveUp(role, reason ?? "done", "invalid_moves");
     else if (isSilent) role.episode.addMessage({ role: "user", content: CALL_A_TOOL });
   }
 
