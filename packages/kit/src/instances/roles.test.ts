@@ -195,6 +195,17 @@ describe("roles in turn", () => {
     expect((await request("black")).status).toBe(404);
   });
 
+  it("speaks no A2A, whose tasks and card would be the same for all roles", async () => {
+    const served = await start(counter);
+    const list = { jsonrpc: "2.0", id: 1, method: "ListTasks", params: {} };
+    expect((await ask(served, "POST", "/a2a", list)).status).toBe(501);
+    for (const path of ["/a2a/tasks", "/.well-known/agent-card.json"]) expect((await ask(served, "GET", path)).status).toBe(501);
+    for (const path of ["/role/white/a2a", "/role/white/.well-known/agent-card.json"]) {
+      const { status } = await ask(served, "GET", path);
+      expect([path, status]).toEqual([path, 404]);
+    }
+  });
+
   it("takes words only in turn, and a message to an environment without reply is an invalid move", async () => {
     const served = await start({ ...counting, roles: { white: { maxInvalidMoves: 1 }, black: {} } });
     const say = (role?: string) =>

@@ -243,6 +243,12 @@ class Sandbox {
     const trimmed = path.endsWith("/") ? path.slice(0, -1) : path;
     if (isAgentPath(trimmed)) {
       if (trimmed === instanceRoutes.mcp.path) return this.#mcp.answer(instance, request, response);
+      // Its tasks and its card would be the same for all roles.
+      if (instance.roles !== null)
+        throw new PlatformError(
+          "instance.unsupported",
+          `this environment has the roles ${instance.roles.join(", ")}, whose agents use MCP`,
+        );
       return this.#a2a.answer({ request, response, instance, path: trimmed, query: new URLSearchParams(query), prefix });
     }
     return answerTrainer({ request, response, instance, path, query: new URLSearchParams(query) }, this.#host, this.#maxBodyBytes);
