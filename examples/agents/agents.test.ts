@@ -34,7 +34,7 @@ function verdictFor(instructions: string, verdict: string): string {
   return JSON.stringify({ key, reason: "it has numbers", verdict });
 }
 
-describe("the patterns with one model", () => {
+describe("the patterns with one model", { timeout: 60_000 }, () => {
   it("vote: the answer of most wins", async () => {
     const answers = ["Blue", "I think:\nGreen", "blue", "green", "BLUE "];
     await withAgent(vote, answers, async (env, model) => {
@@ -81,7 +81,7 @@ describe("the patterns with one model", () => {
   });
 });
 
-describe("the patterns with children", { timeout: 120_000 }, () => {
+describe("the patterns with children", { timeout: 180_000 }, () => {
   let platform: Platform;
   let model: ScriptedOpenAi;
   let manager: string;
@@ -111,7 +111,7 @@ describe("the patterns with children", { timeout: 120_000 }, () => {
     const target = await publish(platform, folder("target"), shared);
     manager = await publish(platform, folder("manager"), { ...shared, deployConfig: { uses: usesOf("manager", specialist) } });
     tester = await publish(platform, folder("tester"), { ...shared, deployConfig: { uses: usesOf("tester", target) } });
-  }, 120_000);
+  }, 180_000);
   afterAll(async () => {
     await platform?.close();
     await model?.close();
@@ -154,7 +154,7 @@ describe("the patterns with children", { timeout: 120_000 }, () => {
   });
 });
 
-describe("self-play", { timeout: 60_000 }, () => {
+describe("self-play", { timeout: 180_000 }, () => {
   it("sticks: the same player plays both sides, and the rewards sum to 0", async () => {
     const players = ["--player", "first=oracle", "--player", "second=oracle"];
     using tree = temporaryTree();

@@ -28,8 +28,8 @@ export default defineEnvironment({
   forfeit: (state, role) => {
     state.winner = other(role as Side);
   },
-  // The best moves from ten sticks: each leaves a multiple of four, and the other side can only take one.
-  oracle: ({ role }) => (role === "first" ? [2, 3, 3] : [1, 1]).map((sticks) => ({ tool: "take", arguments: { sticks } })),
+  // The best move leaves a multiple of four. It is asked for in each turn.
+  oracle: ({ state }) => [{ tool: "take", arguments: { sticks: state.sticks % 4 || 1 } }],
   rewards: [{ name: "won", score: ({ state, role }) => (state.winner === role ? 1 : -1) }],
 });
 

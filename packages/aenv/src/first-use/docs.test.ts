@@ -28,11 +28,13 @@ const withNpm = "packages/aenv/README.md";
 /** The documents for users of the published package, and the commands that they expect to have been run. */
 const texts: Readonly<Record<string, readonly string[]>> = {
   [withNpm]: [],
+  "docs/guides/agents.md": ["npm install aenvironment zod"],
   "docs/guides/backups.md": [],
   "docs/guides/capacity.md": [],
   "docs/guides/command-line.md": [],
   // Its code needs an instance whose id is printed; platform-tests run such commands.
   "docs/guides/commands-and-ports.md": [],
+  "docs/guides/compose.md": [],
   "docs/guides/copies-and-snapshots.md": [],
   // Its commands need root, a daemon or a cluster.
   "docs/guides/engines.md": [],
@@ -44,6 +46,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "docs/guides/images.md": [],
   "docs/guides/limits.md": [],
   "docs/guides/monitoring.md": ["npx aenvironment server"],
+  "docs/guides/mount.md": ["npm install aenvironment zod"],
   "docs/guides/network-and-secrets.md": [],
   // Its commands need a program: examples/python-program has a test that runs them.
   "docs/guides/programs.md": [],
