@@ -46,6 +46,13 @@ export const components = {
     probe: () => absent("@openai/agents", "ai", "@langchain/core", "@mastra/core"),
     get: interopInstall,
   },
+  a2a: {
+    probe: () =>
+      absent("@a2a-js/sdk") ??
+      probePackage("interop/a2a", a2aPythonPath, "a2a-sdk") ??
+      probePackage("interop/a2a-old", a2aOldPythonPath, "a2a-sdk"),
+    get: `${interopInstall}, and interop/a2a/venv.sh`,
+  },
   bun: {
     probe: () => absent("@oven/bun-linux-x64"),
     get: interopInstall,
@@ -206,6 +213,9 @@ export const components = {
 
 export type ComponentName = keyof typeof components;
 
+/** The Pythons with the clients of A2A: the newest line, and the last one of version 0.3. */
+export const a2aPythonPath = join(root, "interop/a2a/.venv/bin/python");
+export const a2aOldPythonPath = join(root, "interop/a2a-old/.venv/bin/python");
 /** The Python of the interop tests, where the original SDK is installed. */
 export const pythonPath = join(root, "interop/python/.venv/bin/python");
 

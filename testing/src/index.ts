@@ -3,6 +3,8 @@ export { loadClusterArchive } from "./cluster-archive.ts";
 export { loadClusterImage } from "./cluster-image.ts";
 export { findNodeProcess } from "./cluster-node.ts";
 export {
+  a2aOldPythonPath,
+  a2aPythonPath,
   buildxPluginPath,
   bunPath,
   type Component,
