@@ -42,6 +42,23 @@ export const childUses = z
     }
   });
 
+/** The children of an episode at all levels, as the provenance of a trajectory has them. Those that no call has opened are missing. */
+export const episodeChildren = z
+  .array(
+    z.object({
+      /** The names below the root: `shop/user`. */
+      path: z.string().max(512),
+      environment: z.string().max(512),
+      /** The digest of the published content; empty without a platform. */
+      digest: z.string().max(128),
+      seed: z.number().int(),
+      /** Null also for a task that is not listed. */
+      task: z.string().max(256).nullable(),
+    }),
+  )
+  .max(MAX_TREE_INSTANCES);
+export type EpisodeChild = z.infer<typeof episodeChildren>[number];
+
 /** What the platform tells an instance about one of its children. */
 export const childGrant = z.strictObject({
   name: childName,

@@ -28,6 +28,8 @@ export {
   childName,
   childState,
   childUse,
+  type EpisodeChild,
+  episodeChildren,
   isReexported,
   MAX_CHILD_DEPTH,
   MAX_REEXPORTED_NAME,

@@ -39,6 +39,12 @@ export const instanceRoutes = {
   hear: { method: "POST", path: "/episode/hear", api: "trainer", does: "take what the agent writes beside tool calls" },
   status: { method: "GET", path: "/episode/status", api: "trainer", does: "check whether the episode is over" },
   stepReward: { method: "POST", path: "/episode/reward", api: "trainer", does: "compute the reward of the last step" },
+  children: {
+    method: "GET",
+    path: "/episode/children",
+    api: "trainer",
+    does: "list the instances of other environments that belong to the episode",
+  },
   oracle: { method: "GET", path: "/episode/oracle", api: "trainer", does: "get the actions that solve the task" },
   roleMcp: { method: "POST", path: "/role/:role/mcp", api: "trainer", does: "MCP over Streamable HTTP, for the agent of a role" },
   roleMcpStream: { method: "GET", path: "/role/:role/mcp", api: "trainer", does: "the own stream of a role's MCP session" },

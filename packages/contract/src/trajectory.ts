@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { chatMessage } from "./chat.ts";
+import { episodeChildren } from "./children.ts";
 import { forfeitReasons, roleName } from "./episode-roles.ts";
 import { outcome } from "./outcome.ts";
 import { inlineTask } from "./task.ts";
@@ -113,6 +114,8 @@ export const provenance = z.looseObject({
   engine: z.string().nullable(),
   isolation: z.string().nullable(),
   server_version: z.string().nullable(),
+  /** The instances of other environments that belonged to the episode; absent without any. */
+  children: episodeChildren.optional(),
   client_version: z.string(),
 });
 export type Provenance = z.infer<typeof provenance>;

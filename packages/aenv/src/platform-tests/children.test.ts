@@ -97,6 +97,19 @@ describe.each(["instance", "shared"] as const)("a tree whose root has isolation 
     await platform.demand("DELETE", `/env-instance/${id}`);
   });
 
+  it("is in the provenance of a trajectory, with versions and digests", async () => {
+    const { id } = await platform.create(tree, { seed: 4, task: "one" });
+    const response = await fetch(urlOf(platform, id, "/episode/children"));
+    const { data } = (await response.json()) as { data: { path: string; environment: string; digest: string; task: string | null }[] };
+    const shown = data.map(({ path, task }) => `${path} ${task}`).sort();
+    expect(shown).toEqual(all(["mid one", "mid/leaf null"].filter((one) => isolation === "instance" || one === "mid one")));
+    for (const { environment, digest } of data) {
+      expect(environment).toMatch(/^[a-z-]+@1\.0\.0$/);
+      expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/);
+    }
+    await platform.demand("DELETE", `/env-instance/${id}`);
+  });
+
   it("is stored as one snapshot, from which instances start", async () => {
     const { id } = await platform.create(tree, { seed: 4 });
     await count(id);

@@ -3,7 +3,10 @@ import {
   type ChildGrant,
   type ChildState,
   childState,
+  digestAnswer,
+  type EpisodeChild,
   type EpisodeTask,
+  episodeChildren,
   instanceRoutes,
   isObject,
   isPlatformError,
@@ -25,6 +28,9 @@ export type StoredChildren = Readonly<Record<string, ChildState>>;
 
 interface Opened {
   readonly id: string;
+  /** `name@version`. */
+  readonly environment: string;
+  readonly digest: string;
   task: EpisodeTask | null;
   seed: number;
 }
@@ -85,6 +91,29 @@ export class EpisodeChildren {
       return [name, { task, seed, snapshot }];
     });
     return Object.fromEntries(await Promise.all(states));
+  }
+
+  /** The digests of the states of all open children, by name. */
+  async digests(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
+    const digests = [...this.#open.keys()].map(async (name): Promise<[string, string]> => {
+      const { method, path } = instanceRoutes.digest;
+      return [name, digestAnswer.parse(dataOf(name, await this.#send(name, { method, path }, signal))).digest];
+    });
+    return Object.fromEntries(await Promise.all(digests));
+  }
+
+  /** All open children, and those below them. */
+  async list(signal: AbortSignal): Promise<readonly EpisodeChild[]> {
+    const { method, path } = instanceRoutes.children;
+    const lists = [...this.#open].map(async ([name, opening]): Promise<EpisodeChild[]> => {
+      const { environment, digest, seed, task } = await opening;
+      const own = { path: name, environment, digest, seed, task: typeof task === "string" ? task : null };
+      const answer = await this.#send(name, { method, path }, signal);
+      // A program has no such route, and no children.
+      const below = answer.status === 200 ? episodeChildren.parse(dataOf(name, answer)) : [];
+      return [own, ...below.map((one) => ({ ...one, path: `${name}/${one.path}` }))];
+    });
+    return (await Promise.all(lists)).flat();
   }
 
   /** Closes all children. Never fails: what is left ends with the instance. */
@@ -149,8 +178,8 @@ export class EpisodeChildren {
     const stop = signal === undefined ? this.#ending.signal : AbortSignal.any([signal, this.#ending.signal]);
     const spec = { name, episode: this.#episode, seed: given.seed, task, snapshot: given.snapshot };
     try {
-      const { id } = await host.open(this.instanceId, spec, stop);
-      return { id, task, seed: given.seed };
+      const opened = await host.open(this.instanceId, spec, stop);
+      return { ...opened, task, seed: given.seed };
     } catch (error) {
       throw named(name, error);
     }

@@ -32,6 +32,8 @@ export interface AuthorEpisodeOptions {
   /** Null without roles. */
   readonly play: RolePlay | null;
   readonly takeSnapshot: (signal: AbortSignal) => Promise<Pick<Snapshot, "data" | "agent">>;
+  /** The digests of the states of children; null if there are none. */
+  readonly childDigests: (signal: AbortSignal) => Promise<Readonly<Record<string, string>> | null>;
   readonly logFailure: (what: string, error: unknown, controller: AbortController) => void;
 }
 
@@ -118,13 +120,16 @@ export class AuthorEpisode {
     return this.#run("oracle", hooks, async () => oracleFrom(oracle === undefined ? null : await oracle(state(hooks.role ?? null))));
   }
 
-  /** The digest of what the environment says stands for the state, else of its snapshot, with what waits beside the state. */
+  /** The digest of what the environment says stands for the state, else of its snapshot, with what waits beside the state and the digests of children. */
   async digest(hooks: CallHooks): Promise<{ readonly digest: string }> {
-    const { environment, state, takeSnapshot, play } = this.#options;
+    const { environment, state, takeSnapshot, play, childDigests } = this.#options;
     const { digest } = environment.definition;
+    const children = await childDigests(hooks.controller.signal);
     const withTurns = (value: unknown) => {
       const turns = play?.facts() ?? null;
-      return turns === null ? value : { state: value, turns };
+      return turns === null && children === null
+        ? value
+        : { state: value, ...(turns !== null && { turns }), ...(children !== null && { children }) };
     };
     if (digest !== undefined) return this.#run("digest", hooks, async () => digestFrom(withTurns(await digest(state(null).state))));
     const snapshot = await takeSnapshot(hooks.controller.signal);

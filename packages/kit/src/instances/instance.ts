@@ -1,6 +1,7 @@
 import {
   type CallToolResult,
   type ChildGrant,
+  type EpisodeChild,
   isObject,
   type Json,
   messageOf,
@@ -172,6 +173,11 @@ export class Instance implements ToolSurface {
     return new Instance(host, episode, { grant: later, modelNames, children }, start, snapshot);
   }
 
+  /** Its open children, and those below them. */
+  listChildren(signal: AbortSignal): Promise<readonly EpisodeChild[]> {
+    return this.#children.list(signal);
+  }
+
   get episode(): EpisodeContext {
     return this.#episode;
   }
@@ -218,6 +224,7 @@ export class Instance implements ToolSurface {
       context: (hooks) => this.#context(hooks, {}),
       play: this.#play,
       takeSnapshot: (signal) => this.#takeSnapshot(signal),
+      childDigests: async (signal) => (this.#children.size === 0 ? null : this.#children.digests(signal)),
       logFailure: (what, error, controller) => this.#logFailure(what, error, controller),
     });
     return this.#authorEpisode;

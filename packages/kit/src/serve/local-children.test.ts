@@ -120,6 +120,32 @@ describe("children without a platform", () => {
     });
   });
 
+  it("are part of the digest of the state: a tree that is played again is equal, and one with another child is not", async () => {
+    const digests = async (seed: number) => {
+      const { post, url } = await open([near], { first: { seed } });
+      const digest = async () => ((await (await fetch(`${url}/state/digest`)).json()) as { data: { digest: string } }).data.digest;
+      const before = await digest();
+      await post("/functions/inner");
+      return [before, await digest()];
+    };
+    const first = await digests(3);
+    expect(first[0]).not.toBe(first[1]);
+    expect(await digests(3)).toEqual(first);
+    expect((await digests(4))[0]).not.toBe(first[0]);
+  });
+
+  it("are listed with their versions, seeds and tasks, for the provenance of trajectories", async () => {
+    const { url } = await open([{ ...near, environment: { name: "mid", version: "2.0.0", definition: root, uses: [near] } }], {
+      first: { seed: 3, task: "one" },
+    });
+    const read = async (path: string) => ((await (await fetch(url + path)).json()) as { data: unknown }).data;
+    expect(await read("/episode")).toMatchObject({ children: true });
+    expect(await read("/episode/children")).toEqual([
+      { path: "near", environment: "mid@2.0.0", digest: "", seed: expect.any(Number), task: "one" },
+      { path: "near/near", environment: "leaf@1.0.0", digest: "", seed: expect.any(Number), task: "one" },
+    ]);
+  });
+
   it("lend their tools to the agent of their parent", async () => {
     const { post } = await open([near]);
     const { result } = await post("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/list" });

@@ -57,7 +57,9 @@ const handlers: Readonly<Record<RouteName, Handler>> = {
     return null;
   },
   digest: async (call) => call.instance.authorEpisode.digest(hooksFor(call)),
-  abilities: async (_, host) => host.environment.abilities,
+  abilities: async (call, host) =>
+    (call.instance.rights.children ?? []).length === 0 ? host.environment.abilities : { ...host.environment.abilities, children: true },
+  children: async (call) => call.instance.listChildren(hooksFor(call).controller.signal),
   prompt: async (call) => call.instance.authorEpisode.prompt(roleHooks(call, call.query.get("role"))),
   reply: async (call, _, maxBodyBytes) => {
     const { message, role } = parseRequest(replyRequest, await bodyOf(call, maxBodyBytes));

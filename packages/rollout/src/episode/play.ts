@@ -1,4 +1,5 @@
 import {
+  type EpisodeChild,
   type EpisodeStage,
   isTruncated,
   type Outcome,
@@ -154,6 +155,7 @@ async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages)
     reason = "error";
   }
   const artifacts = episode !== null && options.onArtifacts ? await takeArtifacts(episode, signal) : noArtifacts;
+  const children = episode === null ? undefined : await childrenOf(episode, signal);
   await lease?.release(outcome.kind === "scored" && episode?.wasReset === true);
   playing?.[Symbol.dispose]();
   await options.onArtifacts?.(spec, artifacts.files);
@@ -201,6 +203,7 @@ async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages)
       agent_settings: player.settings,
       tools_digest: tools.length === 0 ? null : digestOf(tools),
       reward_digest: episode?.rewardDigest ?? null,
+      ...(children !== undefined && { children }),
     },
     metadata: {
       ...spec.metadata,
@@ -208,6 +211,18 @@ async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages)
       ...(report && { agent_program: report }),
     },
   };
+}
+
+/** The children of the episode, if its environment has any. A score that exists stays, whatever they answer. */
+async function childrenOf(
+  { abilities, instance }: Pick<Played, "abilities" | "instance">,
+  signal: AbortSignal,
+): Promise<EpisodeChild[] | undefined> {
+  if (abilities.children !== true) return undefined;
+  return instance.episode.children({ signal }).then(
+    (children) => [...children],
+    () => undefined,
+  );
 }
 
 function isWorthWaiting(error: unknown, stage: EpisodeStage, { capacity, cancel, deadlineMs }: PlayOptions): boolean {

@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import type {
   ChatMessage,
   EpisodeAbilities,
+  EpisodeChild,
   EpisodePrompt,
   EpisodeReply,
   EpisodeStatus,
@@ -72,6 +73,7 @@ export interface EpisodeInstance {
     stepReward(options?: RoleOptions): Promise<Reward>;
     digest(options?: Options): Promise<string>;
     oracle(options?: RoleOptions): Promise<readonly OracleAction[] | null>;
+    children(options?: Options): Promise<readonly EpisodeChild[]>;
     forfeit(role: string, reason: ForfeitReason, options?: Options): Promise<boolean>;
   };
   reset(

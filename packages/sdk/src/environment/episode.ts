@@ -2,10 +2,12 @@ import {
   type ChatMessage,
   digestAnswer,
   type EpisodeAbilities,
+  type EpisodeChild,
   type EpisodePrompt,
   type EpisodeReply,
   type EpisodeStatus,
   episodeAbilities,
+  episodeChildren,
   episodePrompt,
   episodeReply,
   episodeStatus,
@@ -105,8 +107,13 @@ export class EpisodeClient {
     return (await this.#ask("oracle", "get the solution", oracleAnswer, undefined, options)).actions;
   }
 
+  /** The instances of other environments that belong to the episode, at all levels. */
+  children(options: CallOptions = {}): Promise<EpisodeChild[]> {
+    return this.#ask("children", "list the children", episodeChildren, undefined, options);
+  }
+
   async #ask<S extends z.ZodType>(
-    name: "abilities" | "prompt" | "reply" | "status" | "digest" | "oracle",
+    name: "abilities" | "prompt" | "reply" | "status" | "digest" | "oracle" | "children",
     doing: string,
     schema: S,
     body: unknown,
