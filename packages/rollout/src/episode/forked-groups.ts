@@ -3,6 +3,7 @@ import { digestOf } from "../journal/digest.ts";
 import { isProgram, type Player, type TurnAgent } from "../player/agent.ts";
 import { AgentError, ModelError } from "../player/failure.ts";
 import { Episode } from "./episode.ts";
+import { rolesOf } from "./match.ts";
 import { EpisodeDeadline, type EpisodeSpec, type Lease, type PlayOptions, playEpisode } from "./play.ts";
 
 /** What the forks of a group have in common: an episode that was played to a step and waits there. */
@@ -105,6 +106,13 @@ export class ForkedGroups implements AsyncDisposable {
       const { instance } = lease;
       const { limits, recordsDigests, now } = this.#options;
       const task = lease.task?.id ?? spec.task.id;
+      const roles = Object.keys(rolesOf(await instance.episode.abilities({ signal })));
+      if (roles.length > 0) {
+        throw new PlatformError(
+          "request.invalid",
+          `only an episode of one agent can be forked; the environment has the roles ${roles.join(", ")}`,
+        );
+      }
       const episode = await Episode.begin({ instance, task, seed: spec.seed, limits, signal, recordsDigests, now });
       const { player, reason } = await this.#playTrunk(episode, spec, signal).catch((error: unknown) => {
         throw ofAgent(error);

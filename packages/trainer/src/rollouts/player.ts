@@ -37,7 +37,9 @@ export class RolloutPlayer {
     const { model, task } = request;
     const { tool_calls: toolCalls, ...limits } = request.limits;
     const { seconds } = limits;
-    const deadlineMs = seconds === undefined ? DEFAULT_DEADLINE_MS : seconds * 1_000 + AROUND_MS;
+    // Each role has this time of its own, one after the other at worst.
+    const agentsCount = Math.max(1, Object.keys(request.players ?? {}).length);
+    const deadlineMs = seconds === undefined ? DEFAULT_DEADLINE_MS : agentsCount * seconds * 1_000 + AROUND_MS;
     using pool = this.#options.pools.hold(
       { caller: callerOf(row, work), environment, environmentDigest, variables: request.variables, models: request.models },
       deadlineMs,
