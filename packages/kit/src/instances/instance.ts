@@ -198,6 +198,11 @@ export class Instance implements ToolSurface {
     throw new PlatformError("role.not_found", `environment '${this.#host.environment.name}' has no roles`);
   }
 
+  /** Answers agents that wait for their turns, because the process ends. */
+  endWaits(): void {
+    this.#play?.endWaits();
+  }
+
   /** The role that a request is for: one of its own, or null if there are none. */
   roleFor(role: string | null | undefined): string | null {
     if (role != null) return this.play.surfaceOf(role).role;

@@ -59,6 +59,7 @@ export class RolePlay {
   /** Grows with each change, so that none is missed while the state is read. */
   #version = 0;
   readonly #wakers = new Set<() => void>();
+  #endsWaits = false;
   readonly #waits = new Map<string, number>();
 
   constructor(options: RolePlayOptions, tools: ReadonlyMap<string, Toolset>, record: TurnRecord | null) {
@@ -174,6 +175,12 @@ export class RolePlay {
     this.#setTimer();
   }
 
+  /** Answers agents that wait for their turns, because the process ends. */
+  endWaits(): void {
+    this.#endsWaits = true;
+    this.changed();
+  }
+
   close(): void {
     clearTimeout(this.#timer);
   }
@@ -280,7 +287,7 @@ export class RolePlay {
       const hasLeft = this.#order.departureOf(role) !== null;
       const left = until - performance.now();
       const isOwn = turn.includes(role);
-      if (done || hasLeft || isOwn || left <= 0)
+      if (done || hasLeft || isOwn || left <= 0 || this.#endsWaits)
         return { your_turn: isOwn, over: done || hasLeft, observation: await this.#options.view(role, hooks) };
       await this.#nextChange(version, left, hooks.controller.signal);
     }

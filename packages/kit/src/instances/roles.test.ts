@@ -148,6 +148,16 @@ describe("roles in turn", () => {
     expect((await waiting).isError).toBe(true);
   });
 
+  it("answers those that wait when the server is closed, which takes no longer for them", async () => {
+    const served = await start(counter);
+    const waiting = waitOf(at(served, "black"), 60);
+    await waitOf(at(served, "black"), 0);
+    const from = performance.now();
+    await served.close();
+    expect((await waiting).structuredContent).toMatchObject({ your_turn: false, over: false });
+    expect(performance.now() - from).toBeLessThan(8_000);
+  });
+
   it("refuses more than 16 waits of one role at once", async () => {
     const served = await start(counter);
     const waits = Array.from({ length: 16 }, () => waitOf(at(served, "black"), 60));

@@ -261,6 +261,7 @@ class Sandbox {
     this.#server.closeIdleConnections();
     // Streams that only wait for messages would never end.
     this.#mcp.close();
+    for (const instance of this.#host.list()) instance.endWaits();
     const isIdle = await this.#untilIdle(this.#options.graceMs ?? 10_000);
     if (!isIdle) {
       this.#host.abort("the server is shutting down");
