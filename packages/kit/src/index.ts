@@ -93,6 +93,7 @@ export type {
 export { Host, type InstanceSpec } from "./instances/host.ts";
 export type { Snapshot } from "./instances/snapshot.ts";
 export type { AskOptions } from "./judges/ask.ts";
+export { childJudge, childUser, type JudgeEnvironmentOptions, judgeEnvironment } from "./judges/children.ts";
 export { type Judge, type JudgedAnswer, type ModelJudgeOptions, modelJudge, type Verdict } from "./judges/judge.ts";
 export { type JudgedAnswerOptions, judgedAnswer } from "./judges/judged-answer.ts";
 export { type ModelUserOptions, modelUser, type UserReply, type UserSimulator } from "./judges/user.ts";
