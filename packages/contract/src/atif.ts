@@ -1,7 +1,8 @@
 import { parseBoundedJson } from "./bounded-json.ts";
 import { type ChatMessage, textOf } from "./chat.ts";
 import { isObject } from "./json.ts";
-import type { Step, Trajectory, Turn } from "./trajectory.ts";
+import type { Step, Trajectory } from "./trajectory.ts";
+import type { Turn } from "./turn.ts";
 
 /** The part of a trajectory that becomes steps and metrics of the agent trajectory interchange format (ATIF). */
 export interface AtifSource extends Pick<Trajectory, "messages" | "cost"> {

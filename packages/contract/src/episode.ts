@@ -59,6 +59,8 @@ export const episodeAbilities = z.object({
   artifacts: z.boolean().optional(),
   /** Whether instances of other environments belong to its episodes. */
   children: z.boolean().optional(),
+  /** Whether the environment's code may call models, so that the episode has a recording. */
+  recording: z.boolean().optional(),
   /** Whether a program stores and restores its whole state by the routes below `/state`, so that it can be forked. */
   snapshot: z.boolean().optional(),
   /** The roles in which several agents act on an instance; null or absent if the environment has none. */

@@ -193,6 +193,16 @@ export {
 export { isPublicAddress } from "./private-address.ts";
 export { problemsOf } from "./problems.ts";
 export { programPort } from "./program-port.ts";
+export {
+  type RecordedAnswer,
+  type RecordedExchange,
+  type RecordingMode,
+  type RecordingRequest,
+  recordedAnswer,
+  recordedExchange,
+  recordingAnswer,
+  recordingModes,
+} from "./recording.ts";
 export { type EnvironmentRef, formatRef, nameProblem, parseName, parseRef, splitRef, versionProblem } from "./ref.ts";
 export { fieldLimits, knownFields, text } from "./request-fields.ts";
 export {
@@ -326,15 +336,12 @@ export {
   TRAJECTORY_FORMAT,
   type Trajectory,
   type TrajectoryRole,
-  type Turn,
   tokenSequence,
   trajectory,
-  turn,
   type Usage,
   usage,
-  type WeightSpan,
-  weightSpan,
 } from "./trajectory.ts";
+export { type Turn, turn, type WeightSpan, weightSpan } from "./turn.ts";
 export { untilAborted } from "./until-aborted.ts";
 export {
   assertVariables,

@@ -6,6 +6,7 @@ import { roleName } from "./episode-roles.ts";
 import type { Json } from "./json.ts";
 import { modelName } from "./model-calls.ts";
 import { instanceModels } from "./model-endpoint.ts";
+import { recordingRequest } from "./recording.ts";
 import { environmentVariables, fieldLimits, knownFields, labels, startArguments, text } from "./request-fields.ts";
 import { initCommand, mountPoints } from "./sandbox-options.ts";
 import { secretNames } from "./secrets.ts";
@@ -117,6 +118,8 @@ export const resetRequest = knownFields({
   seed: z.number().int().nullish(),
   /** The tools return what the environment's `observation` makes of their results, for agents that must not see rewards. */
   observations_only: z.boolean().optional(),
+  /** Whether models are called, or answer from a recording. */
+  recording: recordingRequest.optional(),
 });
 export type ResetRequest = z.infer<typeof resetRequest>;
 

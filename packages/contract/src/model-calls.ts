@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { chatMessage } from "./chat.ts";
 import { toolDescriptor } from "./tool.ts";
-import { turn } from "./trajectory.ts";
+import { turn } from "./turn.ts";
 
 /** The name by which an environment's code calls a model, such as `main`. */
 export const modelName = z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, "must be 1 to 63 lower-case letters, digits and '-', a letter first");

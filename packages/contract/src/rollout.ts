@@ -6,7 +6,8 @@ import { instanceModels, rolloutModel } from "./model-endpoint.ts";
 import { outcome } from "./outcome.ts";
 import { taskChoice } from "./session.ts";
 import { toolDescriptor } from "./tool.ts";
-import { tokenSequence, trajectory, turn } from "./trajectory.ts";
+import { tokenSequence, trajectory } from "./trajectory.ts";
+import { turn } from "./turn.ts";
 
 /** Rollouts in one request at most. */
 export const MAX_ROLLOUTS = 10_000;
@@ -106,6 +107,7 @@ export const rolloutResult = trajectory
     truncated: true,
     capture: true,
     messages: true,
+    recording: true,
     roles: true,
     usage: true,
     cost: true,

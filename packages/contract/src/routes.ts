@@ -45,6 +45,12 @@ export const instanceRoutes = {
     api: "trainer",
     does: "list the instances of other environments that belong to the episode",
   },
+  recording: {
+    method: "GET",
+    path: "/episode/recording",
+    api: "trainer",
+    does: "read the calls of models by the environment's code in this episode, as lines of JSON",
+  },
   oracle: { method: "GET", path: "/episode/oracle", api: "trainer", does: "get the actions that solve the task" },
   roleMcp: { method: "POST", path: "/role/:role/mcp", api: "trainer", does: "MCP over Streamable HTTP, for the agent of a role" },
   roleMcpStream: { method: "GET", path: "/role/:role/mcp", api: "trainer", does: "the own stream of a role's MCP session" },

@@ -3,8 +3,10 @@ import { chatMessage } from "./chat.ts";
 import { episodeChildren } from "./children.ts";
 import { forfeitReasons, roleName } from "./episode-roles.ts";
 import { outcome } from "./outcome.ts";
+import { recordedExchange } from "./recording.ts";
 import { inlineTask } from "./task.ts";
 import { contentBlock, toolDescriptor } from "./tool.ts";
+import { turn, weightSpan } from "./turn.ts";
 
 /** The name and version of this schema, in every trajectory. */
 export const TRAJECTORY_FORMAT = "aenv.trajectory.v1";
@@ -30,10 +32,6 @@ export function isTruncated(reason: StopReason): boolean {
 const count = z.number().int().nonnegative();
 const milliseconds = z.number().nonnegative();
 
-/** The weights that sampled a span of tokens. */
-export const weightSpan = z.object({ version: z.string(), start: count, end: count });
-export type WeightSpan = z.infer<typeof weightSpan>;
-
 /** One tool call of an episode and its result. */
 export const step = z.object({
   index: count,
@@ -51,36 +49,6 @@ export const step = z.object({
   state_digest: z.string().nullable(),
 });
 export type Step = z.infer<typeof step>;
-
-/** One call of the model, in the order of arrival. Token arrays are null unless the endpoint returned them. */
-export const turn = z.object({
-  node_id: z.string(),
-  /** Whose turn it is; absent in an environment without roles. `message` and `conversation` are then positions in what the role has. */
-  role: roleName.optional(),
-  completion_id: z.string().nullable(),
-  finish_reason: z.string().nullable(),
-  /** The model as the endpoint names it, often more exactly than the request; absent where it does not say. */
-  model: z.string().optional(),
-  /** The sampling settings that the endpoint says it used; absent where it does not say. The provenance has those that were asked for. */
-  sampling: z.record(z.string(), z.unknown()).optional(),
-  /** The position of the message that the model wrote; null if it is not among them. */
-  message: count.nullable(),
-  /** The position in `conversations` of the conversation that has the message; absent if `messages` has it. */
-  conversation: count.optional(),
-  prompt_token_ids: z.array(count).nullable(),
-  completion_token_ids: z.array(count).nullable(),
-  logprobs: z.array(z.number().max(0)).nullable(),
-  weight_versions: z.array(weightSpan),
-  prompt_tokens: count.nullable(),
-  completion_tokens: count.nullable(),
-  /** Tokens of the prompt that the endpoint had cached; absent where it does not say. */
-  cached_tokens: count.nullish(),
-  /** Tokens of the completion that the model spent on reasoning; absent where the endpoint does not say. */
-  reasoning_tokens: count.nullish(),
-  started_ms: milliseconds,
-  duration_ms: milliseconds,
-});
-export type Turn = z.infer<typeof turn>;
 
 /** Tokens that a trainer can use: each sampled token once, with mask 1. */
 export const tokenSequence = z.object({
@@ -195,6 +163,11 @@ export const trajectory = z.object({
   conversations: z.array(conversation).optional(),
   steps: z.array(step),
   turns: z.array(turn),
+  /**
+   * The calls of models by the environment's own code, such as those of a simulated user or a judge. They are no part of what the agent
+   * did. Absent if its code calls no models.
+   */
+  recording: z.array(recordedExchange).optional(),
   /** The arguments that the trainer gave to the reward; absent if there were none. */
   reward_args: z.record(z.string(), z.unknown()).optional(),
   outcome,

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ScriptedOpenAi, scriptedOpenAi } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { Environment } from "../index.ts";
 import { callTool, urlOf } from "./calls.ts";
 import { startServerProcess } from "./crash/server-process.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
@@ -126,6 +127,47 @@ describe("a model of a trainer", () => {
     const doneOf = async (id: string) => (await fetch(`${platform.controlUrl}/rollouts/${id}?wait=60`)).json();
     await expect.poll(() => doneOf("works"), { timeout: 60_000 }).toMatchObject({ outcome: { kind: "scored", reward: 1 } });
     await expect.poll(() => doneOf("fails"), { timeout: 60_000 }).toMatchObject({ outcome: { kind: "unscored", cause: "model" } });
+  });
+});
+
+describe("the recording of an episode", () => {
+  it("is in the result of a rollout, beside what the agent did", async () => {
+    const agent = { kind: "scripted", options: { actions: [{ tool: "ask", arguments: { question: "What now?" } }] } };
+    const rollouts = [{ id: "recorded", environment: ref, agent }];
+    const headers = { "content-type": "application/json" };
+    await fetch(`${platform.controlUrl}/rollouts`, { method: "POST", headers, body: JSON.stringify({ rollouts }) });
+    const result = async () => (await fetch(`${platform.controlUrl}/rollouts/recorded`)).json();
+    await expect.poll(result, { timeout: 60_000 }).toMatchObject({
+      outcome: { kind: "scored", reward: 1 },
+      turns: [],
+      recording: [
+        {
+          path: "",
+          n: 0,
+          model: "main",
+          called_by: 0,
+          messages: [{ content: "What now?" }],
+          answer: { message: { content: "wise knows" } },
+        },
+        { n: 1, called_by: null, answer: { message: { content: "yes" } } },
+      ],
+    });
+  });
+
+  it("plays the episode again after the model has gone", async () => {
+    const gone = await scriptedOpenAi(({ messages }) => (messages.at(-1)?.text.startsWith("Is ") ? "yes" : "go north"));
+    onTestFinished(() => gone.close());
+    const addresses = { controlUrl: platform.controlUrl, dataUrl: platform.dataUrl };
+    const models = { main: { base_url: gone.baseUrl, name: "gone", api_key: REQUEST_KEY } };
+    await using env = await Environment.create(ref, { ...addresses, models });
+    const said = (await env.callTool("ask", { question: "Where to?" })).text;
+    const { reward } = await env.score();
+    const entries = [...(await env.episode.recording())];
+    await gone.close();
+    await env.reset({ recording: { mode: "recorded", entries } });
+    expect((await env.callTool("ask", { question: "Where to?" })).text).toBe(said);
+    expect(await env.score()).toMatchObject({ reward });
+    await expect(env.callTool("ask", { question: "Why?" })).rejects.toThrow("the recording has no answer to this call");
   });
 });
 

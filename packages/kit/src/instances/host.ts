@@ -177,7 +177,7 @@ export class Host implements HostContext {
     const { variables, args, ...before } = instance.episode;
     const task = request.task === undefined ? before.task : request.task === null ? null : await this.task(request.task, variables);
     const seed = request.seed ?? before.seed;
-    const observation = await instance.reset({ task, seed, variables, args }, request.observations_only, signal);
+    const observation = await instance.reset({ task, seed, variables, args }, request.observations_only, signal, request.recording);
     return { task: task === null ? null : taskJson(task), seed, observation };
   }
 

@@ -6,6 +6,7 @@ import {
   type Json,
   messageOf,
   PlatformError,
+  type RecordingRequest,
   type SandboxGrant,
   STATUS_META,
   type Task,
@@ -18,6 +19,7 @@ import { type Checked, check } from "../compile/schema.ts";
 import { toolFailure, toToolResult } from "../compile/tool-result.ts";
 import type { EpisodeContext, HealthReport, StateContext } from "../definition/definition.ts";
 import { EpisodeModels } from "../models/episode-models.ts";
+import { Recording } from "../models/recording.ts";
 import { EpisodeSandboxes, type StoredCopies } from "../sandboxes/episode-sandboxes.ts";
 import { isPlatformFault } from "../sandboxes/faults.ts";
 import { turnsOf } from "./agent-turns.ts";
@@ -251,6 +253,16 @@ export class Instance implements ToolSurface {
     });
   }
 
+  /** Whether its code may call models. */
+  get hasModels(): boolean {
+    return this.#models.areThere;
+  }
+
+  /** The calls of models in this episode. */
+  get recording(): Recording {
+    return this.#models.recording;
+  }
+
   /** Its functions and rewards. */
   get endpoints(): Endpoints {
     this.#endpoints ??= new Endpoints({
@@ -305,7 +317,7 @@ export class Instance implements ToolSurface {
     const { name, timeoutMs } = tool.definition;
     const toResult = finish ?? ((done: unknown) => toToolResult(this.#shown(done, hooks.role ?? null), tool.output, name));
     try {
-      const run = () => tool.definition.run(input as never, this.#context(hooks, input));
+      const run = () => this.#models.inStep(() => tool.definition.run(input as never, this.#context(hooks, input)));
       const value = this.#calls.run(run, hooks.controller, timeoutMs, `tool '${name}'`);
       const result = isPromise(value) ? value.then(toResult) : toResult(value);
       if (!isPromise(result)) return this.#withStatus(result, hooks);
@@ -384,9 +396,9 @@ export class Instance implements ToolSurface {
   }
 
   /** Begins a new episode and returns its first observation. If its setup fails, the old episode continues. */
-  reset(spec: EpisodeSpec, observationsOnly = this.#observationsOnly, signal?: AbortSignal): Promise<Json> {
+  reset(spec: EpisodeSpec, observationsOnly = this.#observationsOnly, signal?: AbortSignal, recording?: RecordingRequest): Promise<Json> {
     return this.#change("reset", signal, async (controller) => {
-      const episode = newEpisode(this.#host, this.id, spec, this.rights);
+      const episode = newEpisode(this.#host, this.id, spec, this.rights, undefined, new Recording(recording));
       const start = await setUp(this.#host, episode, controller);
       const observation = await observeOrTearDown(this.#host, start.state, episode, controller);
       this.#replace(episode, start, observationsOnly, "the episode was reset");
@@ -436,12 +448,15 @@ export class Instance implements ToolSurface {
         this.#withChildren(own, async (children) => {
           // Read in the same tick as the state, so that all are of the same moment.
           const path = this.#path?.read();
+          const { recording } = this.#models;
+          const exchanges = recording.isEmpty ? undefined : recording.store();
           const agent = conversations === undefined || conversations.isEmpty ? undefined : conversations.store();
           const snapshot = await untilAborted(writeSnapshot(environment.definition, this.#state, identityOf(environment)), own);
           return {
             ...snapshot,
             ...(this.#observationsOnly && { observations_only: true }),
             ...(path !== undefined && { path }),
+            ...(exchanges !== undefined && { recording: exchanges }),
             ...(agent !== undefined && { agent }),
             ...(children !== null && { children }),
           };
@@ -557,10 +572,11 @@ function newEpisode(
   spec: EpisodeSpec,
   { grant, modelNames, children: grants = [] }: InstanceRights,
   snapshot?: unknown,
+  recording = Recording.from(snapshot),
 ): EpisodeScope {
   const sandboxes = new EpisodeSandboxes(host.link, grant, instanceId);
   // A platform says which models an instance has. Without that, its process is not connected.
-  const models = new EpisodeModels(host.models, instanceId, modelNames ?? (host.link === null ? null : []));
+  const models = new EpisodeModels(host.models, instanceId, modelNames ?? (host.link === null ? null : []), recording);
   const task = spec.task === null ? null : host.givenOf(spec.task);
   const children = new EpisodeChildren({ host: host.children, grants, instanceId, seed: spec.seed, task });
   const path = host.environment.recordsPath ? EpisodePath.from(snapshot) : null;

@@ -5,6 +5,7 @@ import type { StoredChildren } from "../children/episode-children.ts";
 import type { CompiledEnvironment } from "../compile/environment.ts";
 import type { EnvironmentDefinition, PathStep, SetupContext } from "../definition/definition.ts";
 import { jsonOrThrow } from "../json/to-json.ts";
+import type { StoredRecording } from "../models/recording.ts";
 import { type TurnRecord, turnRecord } from "../roles/turn-order.ts";
 
 /** A serialized state: JSON from which another process of the same environment can continue. */
@@ -17,6 +18,8 @@ export interface Snapshot {
   readonly observations_only?: boolean;
   /** What the agent has done, if a reward wants that. */
   readonly path?: readonly PathStep[];
+  /** The calls of models so far, and the recorded answers that are left. */
+  readonly recording?: StoredRecording;
   /** The conversations with the environment's agent; without an agent, the tasks of calls over A2A. */
   readonly agent?: StoredConversations;
   /** The children of its episode, by their names. */

@@ -57,8 +57,12 @@ const handlers: Readonly<Record<RouteName, Handler>> = {
     return null;
   },
   digest: async (call) => call.instance.authorEpisode.digest(hooksFor(call)),
-  abilities: async (call, host) =>
-    (call.instance.rights.children ?? []).length === 0 ? host.environment.abilities : { ...host.environment.abilities, children: true },
+  abilities: async ({ instance }, host) => ({
+    ...host.environment.abilities,
+    ...(instance.hasModels && { recording: true }),
+    ...((instance.rights.children ?? []).length > 0 && { children: true }),
+  }),
+  recording: async ({ instance }) => ({ exchanges: instance.recording.read() }),
   children: async (call) => call.instance.listChildren(hooksFor(call).controller.signal),
   prompt: async (call) => call.instance.authorEpisode.prompt(roleHooks(call, call.query.get("role"))),
   reply: async (call, _, maxBodyBytes) => {
@@ -96,6 +100,8 @@ export async function answerTrainer(call: TrainerRequest, host: Host, maxBodyByt
   const name = host.environment.healthKeys.has(key) ? "health" : routeNames.get(key);
   if (name === "health") return answerHealth(call, host, maxBodyBytes);
   try {
+    if (name === "recording" && request.headers.accept !== "application/json")
+      return sendText(response, 200, linesOf(call.instance.recording.read()), "application/jsonl");
     if (name !== undefined) return sendSuccess(response, await handlers[name](call, host, maxBodyBytes));
     const [, role] = (endpoint === undefined && request.method === "POST" && FORFEIT.exec(path)) || [];
     if (role !== undefined) return sendSuccess(response, await forfeit(call, role, maxBodyBytes));
@@ -135,6 +141,11 @@ function keyOf({ method, path }: Route): string {
 
 function sendSuccess(response: ServerResponse, data: unknown, status = 200): void {
   sendText(response, status, JSON.stringify({ success: true, data: data === undefined ? null : data }), "application/json");
+}
+
+/** JSON lines, one for each value. */
+function linesOf(values: readonly unknown[]): string {
+  return values.map((value) => `${JSON.stringify(value)}\n`).join("");
 }
 
 async function bodyOf({ request }: TrainerRequest, maxBodyBytes: number): Promise<Record<string, unknown>> {

@@ -7,6 +7,7 @@ import {
   isObject,
   isPlatformError,
   type Outcome,
+  type RecordingRequest,
   type ResetResult,
   STATUS_META,
   type Step,
@@ -43,6 +44,8 @@ export interface EpisodeOptions {
   readonly signal: AbortSignal;
   /** Whether the digest of the state is recorded after every step, for replays. */
   readonly recordsDigests: boolean;
+  /** The answers of the environment's models, for an episode that is played again. */
+  readonly recording?: RecordingRequest | undefined;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 }
@@ -411,16 +414,18 @@ export class Episode {
 
 /** Null if the instance cannot be reset. */
 export async function resetInstance(
-  { instance, task, seed, signal }: EpisodeOptions,
+  { instance, task, seed, signal, recording }: EpisodeOptions,
   abilities: EpisodeAbilities,
 ): Promise<ResetResult | null> {
   // The agent sees observations, never rewards.
   const only = abilities.observation ? { observationsOnly: true } : {};
-  return instance.reset({ task, seed, ...only }, { signal, timeoutMs: NO_TIMEOUT }).catch((error: unknown) => {
-    // The original's servers have no reset and no tasks. A fresh instance of them is at the beginning of its only episode.
-    if (task === null && isPlatformError(error, "instance.unsupported")) return null;
-    throw error;
-  });
+  return instance
+    .reset({ task, seed, ...only, ...(recording !== undefined && { recording }) }, { signal, timeoutMs: NO_TIMEOUT })
+    .catch((error: unknown) => {
+      // The original's servers have no reset and no tasks. A fresh instance of them is at the beginning of its only episode.
+      if (task === null && isPlatformError(error, "instance.unsupported")) return null;
+      throw error;
+    });
 }
 
 /** The tools with their plain names. */

@@ -2,8 +2,10 @@ import {
   type EpisodeChild,
   type EpisodeStage,
   isTruncated,
+  messageOf,
   type Outcome,
   type Provenance,
+  type RecordedExchange,
   type StopReason,
   TimedSignal,
   TRAJECTORY_FORMAT,
@@ -154,6 +156,7 @@ async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages)
     outcome = unscoredBy(deadline.isOver ? signal.reason : error, stage, options.cancel);
     reason = "error";
   }
+  const { recording, error: recordingError } = episode === null ? noRecording : await takeRecording(episode, signal);
   const artifacts = episode !== null && options.onArtifacts ? await takeArtifacts(episode, signal) : noArtifacts;
   const children = episode === null ? undefined : await childrenOf(episode, signal);
   await lease?.release(outcome.kind === "scored" && episode?.wasReset === true);
@@ -177,6 +180,7 @@ async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages)
     parent: episode === null ? null : parent,
     seed: spec.seed,
     ...recorded,
+    ...(recording !== null && { recording: [...recording] }),
     ...(options.rewardArgs && { reward_args: options.rewardArgs }),
     outcome,
     stop_reason: reason,
@@ -209,6 +213,7 @@ async function playOnce(spec: EpisodeSpec, options: PlayOptions, stages: Stages)
       ...spec.metadata,
       ...(artifacts.error !== null && { artifacts_error: artifacts.error }),
       ...(report && { agent_program: report }),
+      ...(recordingError !== null && { recording_error: recordingError }),
     },
   };
 }
@@ -223,6 +228,21 @@ async function childrenOf(
     (children) => [...children],
     () => undefined,
   );
+}
+
+const noRecording = { recording: null, error: null };
+
+/** The calls of models by the environment's code, those of the reward included. Never fails: an episode without its recording is one all the same. */
+async function takeRecording(
+  { abilities, instance }: Played,
+  signal: AbortSignal,
+): Promise<{ readonly recording: readonly RecordedExchange[] | null; readonly error: string | null }> {
+  if (abilities.recording !== true || signal.aborted) return noRecording;
+  try {
+    return { recording: await instance.episode.recording({ signal }), error: null };
+  } catch (error) {
+    return { recording: null, error: messageOf(error) };
+  }
 }
 
 function isWorthWaiting(error: unknown, stage: EpisodeStage, { capacity, cancel, deadlineMs }: PlayOptions): boolean {

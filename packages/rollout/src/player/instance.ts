@@ -9,6 +9,8 @@ import type {
   EpisodeTask,
   ForfeitReason,
   OracleAction,
+  RecordedExchange,
+  RecordingRequest,
   ResetResult,
   Reward,
   RoleRewards,
@@ -74,10 +76,16 @@ export interface EpisodeInstance {
     digest(options?: Options): Promise<string>;
     oracle(options?: RoleOptions): Promise<readonly OracleAction[] | null>;
     children(options?: Options): Promise<readonly EpisodeChild[]>;
+    recording(options?: Options): Promise<readonly RecordedExchange[]>;
     forfeit(role: string, reason: ForfeitReason, options?: Options): Promise<boolean>;
   };
   reset(
-    episode: { readonly task?: EpisodeTask | null; readonly seed?: number; readonly observationsOnly?: boolean },
+    episode: {
+      readonly task?: EpisodeTask | null;
+      readonly seed?: number;
+      readonly observationsOnly?: boolean;
+      readonly recording?: RecordingRequest;
+    },
     options?: Options,
   ): Promise<ResetResult>;
   listTools(options?: RoleOptions): Promise<ToolDescriptor[]>;

@@ -1,4 +1,4 @@
-import type { Step, Trajectory } from "@aenv/contract";
+import type { RecordingRequest, Step, Trajectory } from "@aenv/contract";
 import { isOfProgram, replayAgent } from "../agents/replay.ts";
 import type { Episode } from "../episode/episode.ts";
 import { Match } from "../episode/match.ts";
@@ -34,6 +34,8 @@ export interface ReplayOptions {
   readonly instance: EpisodeInstance;
   readonly signal: AbortSignal;
   readonly now: () => number;
+  /** Whether models are called for what is not in the trajectory's recording; by default, that is an error. */
+  readonly recordingMode?: "recorded" | "fill";
 }
 
 /**
@@ -48,7 +50,7 @@ export async function replay(trajectory: Trajectory, options: ReplayOptions): Pr
 
 /** A trajectory's actions on a fresh instance, and where the environment first answered something else; rewards are not compared. */
 export async function playAgain(trajectory: Trajectory, options: ReplayOptions): Promise<PlayedAgain> {
-  const { instance, signal, now } = options;
+  const { instance, signal, now, recordingMode = "recorded" } = options;
   const recordsDigests = trajectory.steps.some(({ state_digest }) => state_digest !== null);
   const episode = await beginEpisode({
     instance,
@@ -57,6 +59,7 @@ export async function playAgain(trajectory: Trajectory, options: ReplayOptions):
     limits: limitsOf(trajectory),
     signal,
     recordsDigests,
+    recording: recordingOf(trajectory, recordingMode),
     now,
   });
   if (episode instanceof Match) return { episode, divergence: await playMatchAgain(trajectory, episode, signal) };
@@ -69,6 +72,12 @@ export async function playAgain(trajectory: Trajectory, options: ReplayOptions):
   );
   const divergence = compareSteps(trajectory.steps, episode.record.steps) ?? compareMessages(trajectory, episode);
   return { episode, divergence };
+}
+
+/** The answers of the environment's models, so that they need not be called again. */
+function recordingOf({ recording }: Trajectory, mode: "recorded" | "fill"): RecordingRequest | undefined {
+  if (recording === undefined) return undefined;
+  return { mode, entries: recording.map(({ path, model, digest, answer }) => ({ path, model, digest, answer })) };
 }
 
 /** Each role does again what it did, when it is its turn. */

@@ -20,7 +20,7 @@ export type RescoreResult =
  * else than before, the trajectory is not one of the new version, and gets no score.
  */
 export async function rescore(trajectory: Trajectory, options: ReplayOptions): Promise<RescoreResult> {
-  const { episode, divergence } = await playAgain(trajectory, options);
+  const { episode, divergence } = await playAgain(trajectory, { ...options, recordingMode: "fill" });
   if (divergence !== null) return { kind: "diverged", divergence };
   const outcome = await episode.score(trajectory.reward_args);
   const played = stepsOf(episode);

@@ -1,4 +1,4 @@
-import type { EpisodeTask, ForkFidelity } from "@aenv/contract";
+import type { EpisodeTask, ForkFidelity, RecordingRequest } from "@aenv/contract";
 import type { ToolLog, ToolProgress } from "../mcp/client.ts";
 import type { CallOptions } from "./sandbox-client.ts";
 
@@ -43,4 +43,6 @@ export interface NewEpisode {
   readonly task?: EpisodeTask | null;
   readonly seed?: number;
   readonly observationsOnly?: boolean;
+  /** Whether the environment's models are called, or answer from the recording of an earlier episode. */
+  readonly recording?: RecordingRequest;
 }

@@ -19,7 +19,9 @@ import {
   noAbilities,
   type OracleAction,
   oracleAnswer,
+  type RecordedExchange,
   type Reward,
+  recordingAnswer,
 } from "@aenv/contract";
 import type { z } from "zod";
 import { withQuery } from "../http/json-client.ts";
@@ -112,8 +114,13 @@ export class EpisodeClient {
     return this.#ask("children", "list the children", episodeChildren, undefined, options);
   }
 
+  /** The calls of models by the environment's own code in this episode. */
+  async recording(options: CallOptions = {}): Promise<readonly RecordedExchange[]> {
+    return (await this.#ask("recording", "read the recording", recordingAnswer, undefined, options)).exchanges;
+  }
+
   async #ask<S extends z.ZodType>(
-    name: "abilities" | "prompt" | "reply" | "status" | "digest" | "oracle" | "children",
+    name: "abilities" | "prompt" | "reply" | "status" | "digest" | "oracle" | "children" | "recording",
     doing: string,
     schema: S,
     body: unknown,
