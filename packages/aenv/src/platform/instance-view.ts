@@ -34,6 +34,7 @@ export function instanceFacts(one: InstanceRecord, output: Output): string {
       ["Updated", timeText(one.updated_at)],
       ["Expires", ends],
       ["For agents", linked(textOf(one.agent_url), "tools only", output)],
+      ["For A2A clients", linked(textOf(one.a2a_url), "tools only", output)],
       ...Object.entries(one.role_urls ?? {}).map(([role, url]) => [`For ${role}`, linked(url, "tools of the role only", output)] as const),
       ["For trainers", linked(trainerUrl(one) ?? "", "everything", output)],
     ],

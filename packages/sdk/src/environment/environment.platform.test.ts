@@ -7,6 +7,7 @@ import type { EnvironmentOptions } from "./options.ts";
 
 const REF = "weather-demo@1.0.0";
 const AGENT_URL = "http://127.0.0.1:8081/agent/abcdefghij234567abcd/mcp";
+const A2A_URL = "http://127.0.0.1:8081/agent/abcdefghij234567abcd/";
 
 let platform: WirePlatform;
 let clock: FakeClock;
@@ -22,7 +23,7 @@ function answerAsOurs(status = "Running"): void {
     if (seen.method !== "POST" || seen.path !== "/env-instance") return false;
     platform.alive.add("ours-1");
     const ip = status === "Running" ? "10.244.1.10" : "";
-    const data = { id: "ours-1", env: null, status, created_at: "", updated_at: "", ip, agent_url: AGENT_URL };
+    const data = { id: "ours-1", env: null, status, created_at: "", updated_at: "", ip, agent_url: AGENT_URL, a2a_url: A2A_URL };
     sendJson(response, { success: true, code: 0, message: "", data });
     return true;
   };
@@ -53,10 +54,11 @@ describe("on an AEnv platform", () => {
     await env.release();
   });
 
-  it("returns the agent URL that the platform reports", async () => {
+  it("returns the agent URL and the base URL for A2A that the platform reports", async () => {
     answerAsOurs();
     const env = weather();
     expect(await env.agentUrl()).toBe(AGENT_URL);
+    expect(await env.a2aUrl()).toBe(A2A_URL);
     await env.release();
   });
 

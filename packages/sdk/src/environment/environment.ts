@@ -203,6 +203,12 @@ export class Environment implements ToolSource {
     return roleUrlsOf(record);
   }
 
+  /** The base URL for A2A clients: tools and conversations of this instance, and nothing else. Null if it has none, as with roles. */
+  async a2aUrl(options: Pick<CallOptions, "signal"> = {}): Promise<string | null> {
+    const { record } = await this.#lifecycle.open(this.#signal(options));
+    return record.a2a_url ?? null;
+  }
+
   /**
    * The URL for an agent's MCP client: it gives access to this instance's tools and nothing else. Only a platform provides one.
    *

@@ -41,6 +41,7 @@ describe("instance create", { timeout: 60_000 }, () => {
     const { code, stdout } = await run(["instance", "create", "probe"], at());
     expect(code).toBe(0);
     expect(stdout).toMatch(/For agents +http:\/\/127\.0\.0\.1:\d+\/agent\/\w{20}\/mcp/);
+    expect(stdout).toMatch(/For A2A clients +http:\/\/127\.0\.0\.1:\d+\/agent\/\w{20}\/ /);
     expect(stdout).toContain('"mcpServers"');
     expect(stdout).toMatch(/probe-\w+ is released/);
     expect(await live()).toEqual([]);
