@@ -40,4 +40,23 @@ describeNeeding("frameworks", "an agent of the OpenAI Agents SDK that is publish
     expect(conversation).not.toContain("And 8?");
     expect(model.requests.at(-1)?.headers.authorization).toBe("Bearer key-of-the-caller");
   });
+
+  it("answers over A2A through the link of an agent, and keeps the conversation", async () => {
+    const { a2a_url: base } = await platform.create(ref);
+    const card = await (await fetch(`${base}.well-known/agent-card.json`)).json();
+    expect(card).toMatchObject({ description: "Knows about orders." });
+    const send = async (text: string, contextId?: string) => {
+      const message = { messageId: text, role: "ROLE_USER", parts: [{ text }], ...(contextId !== undefined && { contextId }) };
+      const response = await fetch(`${base}a2a`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "a2a-version": "1.0" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } }),
+      });
+      return ((await response.json()) as { result: { task: { contextId: string; status: object } } }).result.task;
+    };
+    const first = await send("Where is order 7?");
+    const said = (text: string) => ({ status: { state: "TASK_STATE_COMPLETED", message: { parts: [{ text }] } } });
+    expect(first).toMatchObject(said("Order 7 is on its way. (1)"));
+    expect(await send("And 8?", first.contextId)).toMatchObject(said("Order 8 is on its way. (2)"));
+  });
 });
