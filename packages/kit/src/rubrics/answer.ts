@@ -42,13 +42,18 @@ export function answerReward<State, Expected>(
   if (typeof expected !== "function") read(expected, (problem) => rubric.invalid(problem));
   const score = async (context: RewardContext<State>) => {
     const wanted = read(await resolveGiven(expected, context), (problem) => rubric.failed(problem));
-    const given = answer === undefined ? lastWords(context.path) : await answer(context);
+    const given = answer === undefined ? lastWords(ownPath(context)) : await answer(context);
     const text = asText(rubric, given);
     if (text === null || text.length > MAX_CHARACTERS) return 0;
     const found = search(text);
     return found === null || found.trim() === "" ? 0 : check(found, wanted);
   };
   return rubric.define(score, answer === undefined ? { path: true } : {});
+}
+
+/** What the agent of the reward's role has done; the whole path without roles, and for a reward of all roles. */
+export function ownPath<State>({ path, role }: RewardContext<State>): readonly PathStep[] {
+  return role === null || role === undefined ? path : path.filter((step) => step.role === role);
 }
 
 /** What the agent said last; null if it said nothing. */

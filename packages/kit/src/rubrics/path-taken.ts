@@ -1,5 +1,6 @@
 import { isObject } from "@aenv/contract";
 import type { PathCall, PathStep, RewardContext, RewardDefinition } from "../definition/definition.ts";
+import { ownPath } from "./answer.ts";
 import { isEqual } from "./json.ts";
 import { type Given, Rubric, type RubricOptions, resolveGiven, shown } from "./rubric.ts";
 
@@ -51,7 +52,7 @@ export function pathTaken<State = any>(options: PathTakenOptions<State>): Reward
       const [required, inOrder, forbidden] = [await read("called", context), await read("order", context), await read("never", context)];
       const wanted = required.length + inOrder.length;
       if (wanted + forbidden.length === 0 && options.most === undefined) throw rubric.failed("it checks nothing in this episode");
-      const tried = context.path.filter(isCall);
+      const tried = ownPath(context).filter(isCall);
       if (tried.length > most || tried.some((call) => forbidden.some((one) => matches(call, one)))) return 0;
       const made = tried.filter(({ isError }) => !isError);
       const found = required.filter((one) => isMadeAsOften(made, one)).length + longestStart(made, inOrder);

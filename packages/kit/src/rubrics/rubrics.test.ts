@@ -452,6 +452,24 @@ describe("pathTaken", () => {
   });
 });
 
+describe("with roles", () => {
+  const path: readonly PathStep[] = [
+    { tool: "bet", arguments: {}, isError: false, role: "white" },
+    { tool: "fold", arguments: {}, isError: false, role: "black" },
+    { say: "4", role: "white" },
+    { say: "5", role: "black" },
+  ];
+  const forRole = async (definition: RewardDefinition<never>, role: string | null) =>
+    definition.score({ path, role, task: null } as unknown as RewardContext<never>);
+
+  it("a reward sees the calls and the words of its own role, and one of all roles sees all", async () => {
+    const bet = pathTaken({ ...base, called: ["bet"], never: ["fold"] });
+    expect([await forRole(bet, "white"), await forRole(bet, "black"), await forRole(bet, null)]).toEqual([1, 0, 0]);
+    const four = numericAnswer({ ...base, expected: 4 });
+    expect([await forRole(four, "white"), await forRole(four, "black"), await forRole(four, null)]).toEqual([1, 0, 0]);
+  });
+});
+
 describe("a ready-made reward", () => {
   const environmentWith = (tolerance: number) =>
     defineEnvironment({
