@@ -144,6 +144,13 @@ describe("sessions with roles", () => {
     await send("DELETE", `/sessions/${session}`);
   });
 
+  it("are not for the OpenEnv protocol, which has one agent, and says so", async () => {
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${platform.dataUrl}/openenv/${kuhn}/reset`, { method: "POST", headers, body: "{}" });
+    expect(answer.ok).toBe(false);
+    expect(await answer.text()).toContain("has the roles first, second, and this protocol is for one agent; use POST /sessions");
+  });
+
   it("refuse a step that names no role, or none of the environment's, and a role where there are none", async () => {
     const { session } = await begin(1);
     const bare = await send("POST", `/sessions/${session}/step`, { tool: { name: "act", arguments: { move: "p" } } });

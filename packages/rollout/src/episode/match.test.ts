@@ -9,6 +9,7 @@ import type { Players } from "../player/players.ts";
 import { replay } from "../replay/replay.ts";
 import { comparable } from "../replay/same.ts";
 import { scoreOf, summarise } from "../stats/summary.ts";
+import { ForkedGroups } from "./forked-groups.ts";
 import { playEpisode } from "./play.ts";
 import { type OwnPlayOptions, playOptions } from "./play-options.ts";
 
@@ -121,6 +122,25 @@ describe("an episode of several agents, one after the other", () => {
     });
     expect(await message({ first: bold, black: bold })).toMatchObject({
       message: "the environment has no role 'black'; its roles are first, second",
+    });
+  });
+
+  it("cannot be forked", async () => {
+    await using game = await serveGame(kuhn);
+    await using instance = await game.open();
+    const options = playOptions({
+      agent: bold,
+      limits: {},
+      deadlineMs: 30_000,
+      acquire: async () => ({ instance, provenance: newTrajectory().provenance, release: async () => {} }),
+      provenance: { model: null, client_version: "0" },
+      cancel: never,
+    });
+    await using forks = new ForkedGroups(options, 1);
+    const spec = { id: "e", run: null, attempt: 0, task: { id: null, split: null, index: null }, group: null, seed: 1, metadata: {} };
+    expect((await forks.play(spec)).outcome).toMatchObject({
+      kind: "unscored",
+      message: expect.stringContaining("has the roles first, second"),
     });
   });
 });
