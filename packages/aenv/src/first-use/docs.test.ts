@@ -28,6 +28,7 @@ const withNpm = "packages/aenv/README.md";
 /** The documents for users of the published package, and the commands that they expect to have been run. */
 const texts: Readonly<Record<string, readonly string[]>> = {
   [withNpm]: [],
+  "docs/guides/a2a.md": [],
   "docs/guides/agents.md": ["npm install aenvironment zod"],
   "docs/guides/backups.md": [],
   "docs/guides/capacity.md": [],
