@@ -7,7 +7,7 @@ export const longFiles: readonly string[] = [
   "environments/mini-terminal/src/platform-tests/rollout.test.ts",
   "packages/aenv/src/commands/{backup,end-to-end,replay,rescore,rollout-resume}.test.ts",
   "packages/aenv/src/commands/bench/run.test.ts",
-  "packages/aenv/src/platform-tests/{abuse,crash,hostile-*,openenv-web-sockets,services,workers}.test.ts",
+  "packages/aenv/src/platform-tests/{abuse,children,crash,crash-trees,hostile-*,openenv-web-sockets,services,workers}.test.ts",
   "packages/aenv/src/platform-tests/memory/**",
   "packages/contract/src/timed-signal.test.ts",
   "packages/kit/src/serve/many-instances.test.ts",

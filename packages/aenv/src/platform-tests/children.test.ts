@@ -4,12 +4,12 @@ import { callFunction, callTool, urlOf } from "./calls.ts";
 import { type Platform, projects, publish, startPlatform } from "./platform.ts";
 
 /** The root has a process of its own, or shares one; all others share processes. */
-describe.each(["instance", "shared"] as const)("a tree whose root has isolation '%s'", { timeout: 120_000 }, (isolation) => {
+describe.each(["instance", "shared"] as const)("a tree whose root has isolation '%s'", { timeout: 300_000 }, (isolation) => {
   const deepest = isolation === "instance" ? "mid/leaf" : "mid";
   let platform: Platform;
   let tree: string;
   beforeAll(async () => {
-    platform = await startPlatform();
+    platform = await startPlatform({ flags: { startTimeout: "5m" } });
     const leaf = await publish(platform, projects.probe, { isolation: "shared" });
     const uses = [{ name: "leaf", env: `${leaf.split("@")[0]}@^1`, reexport: ["count"] }];
     const mid = isolation === "shared" ? leaf : await publish(platform, projects.nest, { isolation: "shared", deployConfig: { uses } });
@@ -26,6 +26,13 @@ describe.each(["instance", "shared"] as const)("a tree whose root has isolation 
   });
   afterAll(() => platform?.close());
 
+  /** Waits for as long as a busy machine needs. */
+  const create = async (ref: string, request: Readonly<Record<string, unknown>> = {}) => {
+    let made = await platform.create(ref, request);
+    while (made.status === "Creating") made = (await platform.demand("GET", `/env-instance/${made.id}?wait=20s`)) as InstanceRecord;
+    expect(made).toMatchObject({ status: "Running" });
+    return made;
+  };
   const below = (id: string, path = deepest, name = "count") => callFunction(platform, id, "child", { path, function: name });
   const count = (id: string) => callTool(urlOf(platform, id), "count");
   const listed = async (query = "") =>
@@ -37,7 +44,7 @@ describe.each(["instance", "shared"] as const)("a tree whose root has isolation 
   const all = (paths: readonly string[]) => paths.filter((path) => isolation === "instance" || path !== "mid/leaf");
 
   it("is created, listed and deleted as one", async () => {
-    const { id } = await platform.create(tree, { seed: 4, task: "one" });
+    const { id } = await create(tree, { seed: 4, task: "one" });
     expect(await paths(id)).toEqual(all(["mid", "mid/leaf"]));
     expect((await listed()).map((one) => one.id)).toEqual([id]);
     expect((await count(id)).text).toBe("1");
@@ -53,7 +60,7 @@ describe.each(["instance", "shared"] as const)("a tree whose root has isolation 
   });
 
   it("has the re-exported tools of its children, at every level", async () => {
-    const { id } = await platform.create(tree);
+    const { id } = await create(tree);
     expect((await callTool(urlOf(platform, id), "mid__count")).text).toBe("1");
     if (isolation === "instance") {
       expect((await callTool(urlOf(platform, id), "mid__leaf__count")).text).toBe("2");
@@ -67,7 +74,7 @@ describe.each(["instance", "shared"] as const)("a tree whose root has isolation 
   });
 
   it("is forked with all states, and the copies go on apart", async () => {
-    const { id } = await platform.create(tree, { seed: 4 });
+    const { id } = await create(tree, { seed: 4 });
     await count(id);
     await count(id);
     const forks = (await platform.demand("POST", `/env-instance/${id}/fork`, { count: 8 })) as { id: string }[];
@@ -80,7 +87,7 @@ describe.each(["instance", "shared"] as const)("a tree whose root has isolation 
   });
 
   it("begins a new episode with new children, which have the same seeds for the same seed", async () => {
-    const { id } = await platform.create(tree, { seed: 4 });
+    const { id } = await create(tree, { seed: 4 });
     await count(id);
     const seeds = async () =>
       (await listed("&tree=true"))
@@ -98,7 +105,7 @@ describe.each(["instance", "shared"] as const)("a tree whose root has isolation 
   });
 
   it("is in the provenance of a trajectory, with versions and digests", async () => {
-    const { id } = await platform.create(tree, { seed: 4, task: "one" });
+    const { id } = await create(tree, { seed: 4, task: "one" });
     const response = await fetch(urlOf(platform, id, "/episode/children"));
     const { data } = (await response.json()) as { data: { path: string; environment: string; digest: string; task: string | null }[] };
     const shown = data.map(({ path, task }) => `${path} ${task}`).sort();
@@ -111,11 +118,11 @@ describe.each(["instance", "shared"] as const)("a tree whose root has isolation 
   });
 
   it("is stored as one snapshot, from which instances start", async () => {
-    const { id } = await platform.create(tree, { seed: 4 });
+    const { id } = await create(tree, { seed: 4 });
     await count(id);
     await platform.demand("POST", `/env-instance/${id}/snapshot`, { name: `at-one-${isolation}` });
     await count(id);
-    const copy = await platform.create(tree, { snapshot: `at-one-${isolation}` });
+    const copy = await create(tree, { snapshot: `at-one-${isolation}` });
     expect(await callFunction(platform, copy.id, "count")).toBe(1);
     expect((await count(copy.id)).text).toBe("2");
     expect(await below(copy.id)).toBe(2);
