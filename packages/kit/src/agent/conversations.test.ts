@@ -164,6 +164,12 @@ describe("an agent as an environment", () => {
     });
   });
 
+  it("never gives a conversation the id that a caller has chosen for another one", async () => {
+    const { instance } = await start();
+    expect(await send(instance, { message: "hello", context_id: "context-1" })).toMatchObject({ context_id: "context-1" });
+    expect(await send(instance, { message: "hello" })).toMatchObject({ context_id: "context-2", reply: "1: hello" });
+  });
+
   it("goes on with a task that asked for input, and takes no message for one that has ended", async () => {
     const { instance } = await start();
     expect(await send(instance, { message: "ask" })).toMatchObject({ state: "input-required", reply: "Which one?" });

@@ -267,9 +267,9 @@ export class Conversations {
   }
 
   #begin(message: IncomingMessage, earlier: Task | null): Task {
-    const running = [...this.#tasks.values()].filter(({ status }) => isRunning(status.state)).length;
-    if (running >= this.#limits.maxRunningTasks)
-      throw new ConversationFault("too_many", `${running} tasks are running or waiting; send more when one has ended`);
+    if (this.#turns >= this.#limits.maxRunningTasks)
+      throw new ConversationFault("too_many", `${this.#turns} tasks are running or waiting; send more when one has ended`);
+    this.#skipContextId(message.contextId);
     const contextId = earlier?.contextId ?? message.contextId ?? this.#newContextId();
     const context = this.#context(contextId);
     const task = earlier ?? this.#newTask(contextId);
@@ -399,12 +399,14 @@ export class Conversations {
     return task;
   }
 
-  /** A caller may have chosen the next number already. */
   #newContextId(): string {
-    let id: string;
-    do id = `context-${++this.#counters.context}`;
-    while (this.#contexts.has(id) || [...this.#tasks.values()].some(({ contextId }) => contextId === id));
-    return id;
+    return `context-${++this.#counters.context}`;
+  }
+
+  /** A caller that has chosen such an id must not get the conversation of another one. */
+  #skipContextId(chosen: string | undefined): void {
+    const number = Number(/^context-([1-9]\d{0,14})$/.exec(chosen ?? "")?.[1] ?? 0);
+    this.#counters.context = Math.max(this.#counters.context, number);
   }
 
   #newMessageId(): string {
