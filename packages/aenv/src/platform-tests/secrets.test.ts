@@ -111,7 +111,7 @@ describe.each(["instance", "shared"] as const)("a secret given to an environment
 
 /** Only responses to the owner contain the agent link. */
 function withoutLinks(data: unknown): unknown {
-  return JSON.parse(JSON.stringify(data ?? null, (key, value) => (key === "agent_url" ? undefined : value)));
+  return JSON.parse(JSON.stringify(data ?? null, (key, value) => (key === "agent_url" || key === "a2a_url" ? undefined : value)));
 }
 
 function secretOf(token: string): string {
