@@ -1,6 +1,6 @@
 /** The packages, and what the tests of all components share. */
 const SHARED =
-  "packages/|testing/|environments/(?:echo|swebench|terminal-bench)/|deploy/images/|interop/(?:python/|uv\\.sh|package)|package|vitest\\.config|tsconfig|\\.ci/";
+  "packages/|testing/|environments/(?:echo|games|swebench|terminal-bench)/|deploy/images/|interop/(?:python/|uv\\.sh|package)|package|vitest\\.config|tsconfig|\\.ci/";
 
 /**
  * Components whose tests take minutes, and the paths whose change can reach these tests. `.ci/run` with a base leaves out the components
@@ -12,7 +12,7 @@ export const reachedBy: Readonly<Record<string, RegExp>> = {
   helm: reached("deploy/helm/|interop/helm/|environments/mini-terminal/|examples/|docs/reference/"),
   harbor: reached("interop/harbor/"),
   "docker-compose": reached("interop/harbor/"),
-  "python-rl": reached("interop/python-rl/|python/|docs/guides/"),
+  "python-rl": reached("interop/(?:python-rl|mount)/|python/|docs/guides/"),
   "python-data": reached("interop/(?:python-rl|agents)/|python/"),
   "python-verifiers": reached("interop/python-verifiers/|interop/python-rl/|python/"),
   torch: reached("interop/python-rl/|python/|docs/guides/"),
