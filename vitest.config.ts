@@ -8,7 +8,7 @@ import { LongestFirst } from "./testing/src/longest-first.ts";
 const sharing = [
   "packages/{benchmark,contract,kit,rollout,sdk,server,trainer}/**/*.test.ts",
   "packages/sandbox/src/{images,init,lifecycle,pool,registry,spec}/**/*.test.ts",
-  "packages/sandbox/src/host/!(launcher).test.ts",
+  "packages/sandbox/src/host/!(launcher|remove-tree).test.ts",
   "packages/sandbox/src/kubernetes/{api,events,pod,service}/**/*.test.ts",
   "packages/aenv/src/{bundle,options,platform,project,terminal}/**/*.test.ts",
   "environments/{swebench,tau2,terminal-bench}/src/!(platform-tests)/**/*.test.ts",

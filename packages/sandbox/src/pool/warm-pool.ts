@@ -60,6 +60,8 @@ export class WarmPool<S, T> {
   readonly #options: WarmPoolOptions<S, T>;
   readonly #kinds = new Map<string, WarmKind<S, T>>();
   readonly #closing = new AbortController();
+  /** Also those of kinds that were dropped meanwhile. */
+  readonly #fillings = new Set<Promise<void>>();
 
   constructor(options: WarmPoolOptions<S, T>) {
     this.#options = options;
@@ -117,10 +119,14 @@ export class WarmPool<S, T> {
   /** Creates those that are missing. Never rejects: a failure is reported to `onFailure` and retried after a backoff. */
   fill(kind: WarmKind<S, T>, afterMs = 0): Promise<void> {
     if (kind.failure !== null && this.#options.now() < kind.failure.retryAt) return Promise.resolve();
-    kind.filling ??= this.#fill(kind, afterMs).finally(() => {
+    if (kind.filling !== null) return kind.filling;
+    const filling = this.#fill(kind, afterMs).finally(() => {
       kind.filling = null;
+      this.#fillings.delete(filling);
     });
-    return kind.filling;
+    this.#fillings.add(filling);
+    kind.filling = filling;
+    return filling;
   }
 
   async fillAll(): Promise<void> {
@@ -156,12 +162,8 @@ export class WarmPool<S, T> {
     this.#closing.abort(reason);
     const kinds = this.kinds;
     this.#kinds.clear();
-    await Promise.all(
-      kinds.map(async (kind) => {
-        await kind.filling;
-        await Promise.all([this.#options.forget?.(kind.spec), this.#destroy(kind, kind.held)]);
-      }),
-    );
+    await Promise.all(this.#fillings);
+    await Promise.all(kinds.flatMap((kind) => [this.#options.forget?.(kind.spec), this.#destroy(kind, kind.held)]));
   }
 
   /** Makes one at a time: many at once would slow down what is in use. */
