@@ -1,10 +1,27 @@
-import { readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { Environment } from "@aenv/sdk";
-import { type DockerDaemon, describeNeeding, pythonRlPath, startDocker, type Tree, temporaryTree } from "@aenv/testing";
+import {
+  type DockerDaemon,
+  describeNeeding,
+  dockerAuth,
+  type ImageRegistry,
+  originalSdkImage,
+  pythonRlPath,
+  startDocker,
+  startImageRegistry,
+  type Tree,
+  temporaryTree,
+} from "@aenv/testing";
 import { aenv } from "aenvironment/cli-tests";
 import { type Platform, publish, startPlatform } from "aenvironment/platform-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+/** A busy machine starts Python for longer than a minute. */
+const slowly = { startTimeout: "4m" };
 
 // Servers of others, pinned: what they offer differs between versions.
 const VERSION = "2026.8.31";
@@ -60,7 +77,7 @@ function useThem(tree: () => Tree, { flags, forks = false }: Place): void {
   let platform: Platform;
   beforeAll(async () => {
     if (flags.engine === "docker") daemon = await startDocker();
-    platform = await startPlatform({ flags: { ...flags, ...(daemon !== undefined && { dockerSocket: daemon.socket }) } });
+    platform = await startPlatform({ flags: { ...slowly, ...flags, ...(daemon !== undefined && { dockerSocket: daemon.socket }) } });
   }, 240_000);
   afterAll(async () => {
     await platform?.close();
@@ -117,14 +134,61 @@ function useThem(tree: () => Tree, { flags, forks = false }: Place): void {
 }
 
 describeNeeding("python-rl", "a real MCP server of PyPI, mounted", () => {
-  it("answers on the engine process", { timeout: 300_000 }, async () => {
-    using tree = temporaryTree();
+  let tree: Tree;
+  let project: string;
+  beforeAll(async () => {
+    tree = temporaryTree();
     // A Python that has pip.
     const path = [dirname(pythonRlPath), process.env.PATH].join(delimiter);
-    const project = await mount(tree, "time", ["uvx", "mcp-server-time@2026.10.19", "--local-timezone", "UTC"], path);
-    await using platform = await startPlatform();
-    await using env = await Environment.create(await publish(platform, project), { systemUrl: platform.controlUrl });
-    const { text } = await env.callTool("convert_time", { source_timezone: "UTC", time: "12:00", target_timezone: "Asia/Tokyo" });
-    expect(text).toContain("21:00");
+    project = await mount(tree, "time", ["uvx", "mcp-server-time@2026.10.19", "--local-timezone", "UTC"], path);
+  }, 600_000);
+  afterAll(() => tree?.[Symbol.dispose]());
+
+  const convert = async (platform: Platform, folder = project) => {
+    await using env = await Environment.create(await publish(platform, folder), { systemUrl: platform.controlUrl });
+    return (await env.callTool("convert_time", { source_timezone: "UTC", time: "12:00", target_timezone: "Asia/Tokyo" })).text;
+  };
+
+  it("answers on the engine process", { timeout: 240_000 }, async () => {
+    await using platform = await startPlatform({ flags: slowly });
+    expect(await convert(platform)).toContain("21:00");
+  });
+
+  describeNeeding("mmdebstrap", "in an image with Python", () => {
+    describeNeeding("docker-registry", "from a registry", () => {
+      let registry: ImageRegistry;
+      let inImage: string;
+      let flags: Readonly<Record<string, unknown>>;
+      beforeAll(async () => {
+        registry = await startImageRegistry();
+        const image = `${registry.host}/team/python:3`;
+        const access = ["--dest-tls-verify=false", `--dest-creds=${registry.username}:${registry.password}`];
+        await run("skopeo", ["copy", "--quiet", ...access, `docker-archive:${await originalSdkImage()}`, `docker://${image}`]);
+        inImage = join(tree.path, "time-in-image");
+        cpSync(project, inImage, { recursive: true });
+        for (const file of ["config.json", "src/index.ts"]) {
+          const text = readFileSync(join(project, file), "utf8");
+          writeFileSync(join(inImage, file), text.replace(/"python:[\d.]+-slim"/, JSON.stringify(image)));
+        }
+        writeFileSync(join(tree.path, "auth.json"), dockerAuth(registry));
+        flags = { ...slowly, registryAuth: join(tree.path, "auth.json"), insecureRegistries: [registry.host] };
+      }, 600_000);
+      afterAll(() => registry?.[Symbol.asyncDispose]());
+
+      describeNeeding("runc", "on the engine oci", () => {
+        it("answers", { timeout: 240_000 }, async () => {
+          await using platform = await startPlatform({ flags: { ...flags, engine: "oci", runtime: "runc" } });
+          expect(await convert(platform, inImage)).toContain("21:00");
+        });
+      });
+
+      describeNeeding("docker", "on the engine docker", () => {
+        it("answers", { timeout: 240_000 }, async () => {
+          await using daemon = await startDocker();
+          await using platform = await startPlatform({ flags: { ...flags, engine: "docker", dockerSocket: daemon.socket } });
+          expect(await convert(platform, inImage)).toContain("21:00");
+        });
+      });
+    });
   });
 });

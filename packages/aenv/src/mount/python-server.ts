@@ -49,6 +49,10 @@ export async function installFromPypi(
   const [module = "", attribute = "main"] = target.split(":");
   // Its scripts name the Python of this machine.
   for (const path of ["bin", ...globSync("**/__pycache__", { cwd: folder })]) rmSync(join(folder, path), { recursive: true, force: true });
+  // Compiled now, and valid whatever time the files get when they are unpacked: otherwise each start would compile them. Packages may
+  // have files that are templates or for another Python; those stay as they are.
+  const compile = ["-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", folder];
+  await runProgram("python3", compile, { what: `compiling ${spec}`, cwd: folder, ...run }).catch(() => undefined);
   const start = `import sys; sys.argv[0] = ${JSON.stringify(name)}; from ${module} import ${attribute.split(".")[0]}; sys.exit(${attribute}())`;
   return { name: wanted, version, python, command: ["python3", "-c", start, ...args] };
 }
