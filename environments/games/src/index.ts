@@ -73,7 +73,7 @@ export default defineEnvironment({
     return { game, seed, position: (games[game] as Game<unknown>).begin(seed), moves: 0, loser: null };
   },
 
-  // Whose turn it is: one role, both at once, or none when the game is over.
+  // The roles that may act now: one, both at once, or none when the game is over.
   turnOf: ({ state }) => turnOf(state),
 
   // Called when all of them have moved.

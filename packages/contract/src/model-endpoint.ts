@@ -20,7 +20,7 @@ export const rolloutModel = z.strictObject({
   api_key: headerText.default("none"),
   name: z.string().min(1).max(500).default("default"),
   api: z.enum(["chat", "responses", "messages"]).default("chat"),
-  /** Who records token ids: the service asks the endpoint for them, the trainer behind the endpoint does, or the service asks if it can. */
+  /** The party that records token ids: the service asks the endpoint for them, the trainer behind the endpoint does, or the service asks if it can. */
   tokens: z.enum(["service", "trainer", "auto"]).default("trainer"),
   sampling: z.record(z.string(), z.unknown()).default({}),
   /** Accepts sampling whose log-probabilities are biased, such as `top_p` below 1, although the service records tokens. */

@@ -58,7 +58,7 @@ export const rolloutRequest = z.strictObject({
   /** The models that the environment's code calls, by name, instead of those that it declares. */
   models: instanceModels.optional(),
   /**
-   * Who plays each role of an environment with roles, instead of `agent` and `model`. Of a list, one player is drawn by the seed: frozen
+   * The players of an environment with roles, instead of `agent` and `model`. Of a list, one player is drawn by the seed: frozen
    * opponents.
    */
   players: z

@@ -76,7 +76,7 @@ export const sessionStart = z.object({
 });
 export type SessionStart = z.infer<typeof sessionStart>;
 
-/** Who acts: needed in an environment with roles, and refused in others. */
+/** The role that acts. An environment with roles requires it, others refuse it. */
 const actingRole = roleName.optional();
 
 /** The body of `POST /sessions/:id/step`: a tool call, or words of the agent. */

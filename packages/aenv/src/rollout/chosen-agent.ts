@@ -19,7 +19,7 @@ import { getRun } from "./run-option.ts";
 /** An agent, and the model behind it where there is one. */
 export interface ChosenAgent extends AsyncDisposable {
   readonly agent: Agent;
-  /** Who plays the roles, if players were chosen; `agent` describes them then. */
+  /** The players of the roles, if some were chosen; `agent` then describes them. */
   readonly players?: Players;
   /** The model of programs, which reach it through the recording server. */
   readonly upstream: (UpstreamModel & { readonly name: string }) | null;
