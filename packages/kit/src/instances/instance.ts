@@ -8,26 +8,22 @@ import {
   PlatformError,
   type RecordingRequest,
   type SandboxGrant,
-  STATUS_META,
   type Task,
 } from "@aenv/contract";
 import { Conversations } from "../agent/conversations.ts";
 import { CONVERSATIONS, type ConversationContext } from "../agent/tools.ts";
 import { EpisodeChildren, type StoredChildren } from "../children/episode-children.ts";
 import type { CompiledTool, Toolset } from "../compile/environment.ts";
-import { type Checked, check } from "../compile/schema.ts";
-import { toolFailure, toToolResult } from "../compile/tool-result.ts";
+import { toolFailure } from "../compile/tool-result.ts";
 import type { EpisodeContext, HealthReport, StateContext } from "../definition/definition.ts";
 import { EpisodeModels } from "../models/episode-models.ts";
 import { Recording } from "../models/recording.ts";
 import { EpisodeSandboxes, type StoredCopies } from "../sandboxes/episode-sandboxes.ts";
-import { isPlatformFault } from "../sandboxes/faults.ts";
 import { turnsOf } from "./agent-turns.ts";
 import { AuthorEpisode } from "./author-episode.ts";
-import { type CallHooks, isPromise, untilAborted } from "./call.ts";
+import { type CallHooks, untilAborted } from "./call.ts";
 import { Changes } from "./changes.ts";
 import { Endpoints } from "./endpoints.ts";
-import { statusFrom } from "./episode-parts.ts";
 import { EpisodePath } from "./episode-path.ts";
 import { defaultHealth, runHealthCheck } from "./health.ts";
 import { RolePlay } from "./role-play.ts";
@@ -43,6 +39,7 @@ import {
   tearDown,
 } from "./setup.ts";
 import { type Snapshot, writeSnapshot } from "./snapshot.ts";
+import { ToolCalls } from "./tool-calls.ts";
 import type { ToolSurface } from "./tool-surface.ts";
 
 /** The inputs of an episode, without the id of its instance. */
@@ -71,9 +68,6 @@ export interface InstanceRights {
   readonly children?: readonly ChildGrant[] | undefined;
 }
 
-/** Makes the result of a call of what its tool returned. */
-type Finish = (value: unknown) => CallToolResult;
-
 const ONLY_ROLES = "this environment has roles, and only their agents have tools: each uses the link of its own role";
 
 /** How long a snapshot waits for running calls. */
@@ -101,6 +95,7 @@ export class Instance implements ToolSurface {
   readonly #calls = new RunningCalls();
   #authorEpisode: AuthorEpisode | undefined;
   #endpoints: Endpoints | undefined;
+  #toolCalls: ToolCalls | undefined;
   /** Null without roles. */
   readonly #play: RolePlay | null;
   readonly #changes = new Changes();
@@ -137,7 +132,7 @@ export class Instance implements ToolSurface {
               instanceId: () => this.#id,
               state: (role) => this.#stateContext(role),
               view: (role, hooks) => this.authorEpisode.view(role, hooks),
-              runTool: (tool, args, hooks, finish) => this.#checkAndRun(tool, args, hooks, finish),
+              runTool: (tool, args, hooks, finish) => this.#tooling.call(tool, args, hooks, finish),
               logFailure: (what, error, controller) => this.#logFailure(what, error, controller),
             },
             roleTools,
@@ -280,64 +275,27 @@ export class Instance implements ToolSurface {
   /** Runs a tool. A failure of its code becomes a result with `isError`; only a failure of the platform is thrown. */
   callTool(tool: CompiledTool, args: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     if (this.#play !== null) return toolFailure(ONLY_ROLES);
-    return this.#checkAndRun(tool, args, hooks);
-  }
-
-  #checkAndRun(tool: CompiledTool, args: unknown, hooks: CallHooks, finish?: Finish): CallToolResult | Promise<CallToolResult> {
-    try {
-      const checked = check(tool.input, args ?? {});
-      if (!(checked instanceof Promise)) return this.#runIfValid(tool, checked, hooks, finish);
-      return checked
-        .then((done) => this.#runIfValid(tool, done, hooks, finish))
-        .catch((error: unknown) => this.#toolFailed(tool, error, hooks));
-    } catch (error) {
-      return this.#toolFailed(tool, error, hooks);
-    }
-  }
-
-  #runIfValid(tool: CompiledTool, checked: Checked, hooks: CallHooks, finish?: Finish): CallToolResult | Promise<CallToolResult> {
-    if (checked.ok) return this.#record(tool, checked.value, hooks, finish);
-    return toolFailure(`Input validation error: Invalid arguments for tool ${tool.definition.name}: ${checked.problem}`);
+    return this.#tooling.call(tool, args, hooks);
   }
 
   /** Like `callTool`, for arguments that the tool's schema has already accepted. */
   runTool(tool: CompiledTool, input: unknown, hooks: CallHooks): CallToolResult | Promise<CallToolResult> {
     if (this.#play !== null) return toolFailure(ONLY_ROLES);
-    return this.#record(tool, input, hooks);
+    return this.#tooling.callChecked(tool, input, hooks);
   }
 
-  #record(tool: CompiledTool, input: unknown, hooks: CallHooks, finish?: Finish): CallToolResult | Promise<CallToolResult> {
-    if (this.#path === null) return this.#run(tool, input, hooks, finish);
-    const text = hooks.inputText?.() ?? JSON.stringify(input);
-    return this.#path.call(tool.definition.name, text, () => this.#run(tool, input, hooks, finish), hooks.role ?? null);
-  }
-
-  /** `finish` makes the result of what the tool returned; by default, it is what the agent sees. */
-  #run(tool: CompiledTool, input: unknown, hooks: CallHooks, finish?: Finish): CallToolResult | Promise<CallToolResult> {
-    const { name, timeoutMs } = tool.definition;
-    const toResult = finish ?? ((done: unknown) => toToolResult(this.#shown(done, hooks.role ?? null), tool.output, name));
-    try {
-      const run = () => this.#models.inStep(() => tool.definition.run(input as never, this.#context(hooks, input)));
-      const value = this.#calls.run(run, hooks.controller, timeoutMs, `tool '${name}'`);
-      const result = isPromise(value) ? value.then(toResult) : toResult(value);
-      if (!isPromise(result)) return this.#withStatus(result, hooks);
-      return result.catch((error: unknown) => this.#toolFailed(tool, error, hooks)).then((done) => this.#withStatus(done, hooks));
-    } catch (error) {
-      return this.#withStatus(this.#toolFailed(tool, error, hooks), hooks);
-    }
-  }
-
-  /** What the agent sees of a tool's result. */
-  #shown(result: unknown, role: string | null): unknown {
-    const { observation } = this.#host.environment.definition;
-    return this.#observationsOnly && observation !== undefined ? observation(result, this.#stateContext(role)) : result;
-  }
-
-  /** The agent gets the message; the stack goes to the log. */
-  #toolFailed({ definition }: CompiledTool, error: unknown, { controller }: CallHooks): CallToolResult {
-    this.#logFailure(`tool '${definition.name}'`, error, controller);
-    if (isPlatformFault(error)) throw error;
-    return toolFailure(messageOf(error));
+  get #tooling(): ToolCalls {
+    this.#toolCalls ??= new ToolCalls({
+      environment: this.#host.environment,
+      calls: this.#calls,
+      path: () => this.#path,
+      models: () => this.#models,
+      isObserved: () => this.#observationsOnly,
+      state: (role) => this.#stateContext(role),
+      context: (hooks, input) => this.#context(hooks, input),
+      logFailure: (what, error, controller) => this.#logFailure(what, error, controller),
+    });
+    return this.#toolCalls;
   }
 
   /** Failures after an abort are not logged: they are expected. */
@@ -347,25 +305,6 @@ export class Instance implements ToolSurface {
 
   #stateContext(role: string | null = null): StateContext<unknown> {
     return { ...this.#episode, state: this.#state, role };
-  }
-
-  /** Adds to a tool's result whether the episode is over, where the environment says so. */
-  #withStatus(result: CallToolResult, { controller }: CallHooks): CallToolResult | Promise<CallToolResult> {
-    const { status } = this.#host.environment.definition;
-    // With roles, the status also says whose turn it is after the whole call.
-    if (status === undefined || this.#play !== null) return result;
-    const add = (value: unknown): CallToolResult => ({ ...result, _meta: { [STATUS_META]: statusFrom(value) } });
-    // The tool has run, so its result counts whatever becomes of the status, which can be asked for again.
-    const fail = (error: unknown) => {
-      this.#logFailure("'status'", error, controller);
-      return result;
-    };
-    try {
-      const value = this.#calls.run(() => status(this.#stateContext()), controller, undefined, "'status'");
-      return isPromise(value) ? value.then(add).catch(fail) : add(value);
-    } catch (error) {
-      return fail(error);
-    }
   }
 
   /** The capabilities of MCP that the environment offers beside tools. */
