@@ -7,14 +7,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { callFunction, callTool, urlOf } from "./calls.ts";
 import { check } from "./crash/check.ts";
 import { Load } from "./crash/load.ts";
+import { killRecovering, playSeeds, seedsOr } from "./crash/runs.ts";
 import { lookAt } from "./crash/sandboxes.ts";
 import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
 import { World } from "./crash/world.ts";
 import { projects, publish } from "./platform.ts";
 import { removeHome } from "./processes.ts";
 
-const SEEDS = Number(process.env.AENV_CRASH_SEEDS ?? 5);
-const FIRST = Number(process.env.AENV_CRASH_FIRST ?? 1);
+const SEEDS = seedsOr(5);
 const FLAGS = { poolMin: 0, poolMax: 1, round: "200ms", startTimeout: "20s", maxHosts: 2 };
 
 describe("a server with trees of three levels that is killed at any moment", () => {
@@ -51,26 +51,14 @@ describe("a server with trees of three levels that is killed at any moment", () 
       await server.kill();
       world.counts.kills++;
     });
-    while (random.isOneIn(4)) {
-      const starting = startServerProcess(home, { flags: FLAGS, moments: random.below(2) * (1 + random.below(80)) });
-      await Promise.race([starting.ready.catch(() => {}), pause(random.next() * 1_000)]);
-      await starting.kill();
-      world.counts.kills++;
-    }
+    await killRecovering(home, FLAGS, world, random);
     server = await startServerProcess(home, { flags: FLAGS }).ready;
     await check([server], world, home);
   }
 
   it(
     `leaves no orphan, no doubled child and nothing in the quota over ${SEEDS} runs`,
-    async () => {
-      for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
-        await live(seed).catch((cause: unknown) => {
-          throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
-        });
-      }
-      console.log(`${SEEDS} runs: ${JSON.stringify(world.counts)}`);
-    },
+    () => playSeeds(SEEDS, world, live),
     60_000 + SEEDS * 30_000,
   );
 

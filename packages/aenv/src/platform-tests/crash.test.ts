@@ -6,15 +6,14 @@ import { Random } from "@aenv/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { check } from "./crash/check.ts";
 import { Load } from "./crash/load.ts";
+import { killRecovering, playSeeds, seedsOr } from "./crash/runs.ts";
 import { lookAt } from "./crash/sandboxes.ts";
 import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
 import { World } from "./crash/world.ts";
 import { projects, publish } from "./platform.ts";
 import { removeHome } from "./processes.ts";
 
-/** CI runs five, and the nightly run a hundred. `AENV_CRASH_SEEDS=1000` for a long run; `AENV_CRASH_FIRST` is the first seed. */
-const SEEDS = Number(process.env.AENV_CRASH_SEEDS ?? 10);
-const FIRST = Number(process.env.AENV_CRASH_FIRST ?? 1);
+const SEEDS = seedsOr(10);
 const FLAGS = { poolMin: 0, poolMax: 1, round: "200ms", startTimeout: "10s", maxHosts: 2 };
 
 describe("a server that is killed at any moment", () => {
@@ -41,12 +40,7 @@ describe("a server that is killed at any moment", () => {
     const random = new Random(seed);
     if (!random.isOneIn(3)) await server.dieAfter(1 + random.below(200));
     await new Load([server], world, random, refs).run(1 + random.below(60), () => kill(random));
-    while (random.isOneIn(4)) {
-      const starting = startServerProcess(home, { flags: FLAGS, moments: random.below(2) * (1 + random.below(80)) });
-      await Promise.race([starting.ready.catch(() => {}), pause(random.next() * 1_000)]);
-      await starting.kill();
-      world.counts.kills++;
-    }
+    await killRecovering(home, FLAGS, world, random);
     server = await startServerProcess(home, { flags: FLAGS }).ready;
     await check([server], world, home);
     if (!random.isOneIn(6)) return;
@@ -62,18 +56,7 @@ describe("a server that is killed at any moment", () => {
     world.counts.kills++;
   }
 
-  it(
-    `loses no acknowledged change and leaks nothing over ${SEEDS} runs`,
-    async () => {
-      for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
-        await live(seed).catch((cause: unknown) => {
-          throw new Error(`seed ${seed}: ${(cause as Error).message}`, { cause });
-        });
-      }
-      console.log(`${SEEDS} runs: ${JSON.stringify(world.counts)}`);
-    },
-    60_000 + SEEDS * 20_000,
-  );
+  it(`loses no acknowledged change and leaks nothing over ${SEEDS} runs`, () => playSeeds(SEEDS, world, live), 60_000 + SEEDS * 20_000);
 
   it("leaves nothing when it is stopped", async () => {
     await server.stop();

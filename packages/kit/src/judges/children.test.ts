@@ -2,6 +2,7 @@ import { PlatformError, readBoundedText } from "@aenv/contract";
 import { afterEach, describe, expect, it } from "vitest";
 import { defineEnvironment, type EnvironmentDefinition } from "../definition/definition.ts";
 import type { ModelCalls } from "../models/model.ts";
+import { turn } from "../models/testing/turn.ts";
 import { type Served, serve } from "../serve/serve.ts";
 import { childJudge, childUser, judgeEnvironment } from "./children.ts";
 import { judgedAnswer } from "./judged-answer.ts";
@@ -50,17 +51,6 @@ async function post(path: string, body: object = {}): Promise<unknown> {
   const response = await fetch(`${served?.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
   return JSON.parse(await readBoundedText(response.body, { maxBytes: 1_000_000 }));
 }
-
-const turn = {
-  completion_id: null,
-  finish_reason: "stop",
-  prompt_token_ids: null,
-  completion_token_ids: null,
-  logprobs: null,
-  weight_versions: [],
-  prompt_tokens: 1,
-  completion_tokens: 1,
-};
 
 describe("a judge that is a child", () => {
   const say = () => post("/episode/reply", { message: { role: "assistant", content: "Oslo" } });

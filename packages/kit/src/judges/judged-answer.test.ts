@@ -2,6 +2,7 @@ import { type ChatMessage, PlatformError, readBoundedText } from "@aenv/contract
 import { afterEach, describe, expect, it } from "vitest";
 import { defineEnvironment, type EnvironmentDefinition, type RewardDefinition } from "../definition/definition.ts";
 import type { ModelCalls } from "../models/model.ts";
+import { turn } from "../models/testing/turn.ts";
 import { type Served, serve } from "../serve/serve.ts";
 import { judgedAnswer } from "./judged-answer.ts";
 import { verdictFor } from "./testing/scripted-model.ts";
@@ -14,13 +15,12 @@ afterEach(() => served?.close());
 /** The answer of an environment with this reward to a request for the reward, after the agent has said something. */
 async function rewardOf(reward: RewardDefinition, said: string | null, call: (messages: readonly ChatMessage[]) => string) {
   const asked: string[] = [];
-  const turn = { completion_id: null, finish_reason: "stop", prompt_token_ids: null, completion_token_ids: null, logprobs: null };
   const models: ModelCalls = {
     call: async (_, name, { messages }) => {
       asked.push(name);
       const content = call(messages as readonly ChatMessage[]);
       const message = { role: "assistant" as const, content };
-      return { message, turn: { ...turn, weight_versions: [], prompt_tokens: 1, completion_tokens: 1 } };
+      return { message, turn };
     },
   };
   const definition = defineEnvironment({ rewards: [reward] }) as EnvironmentDefinition;

@@ -3,17 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { defineEnvironment } from "../definition/definition.ts";
 import { type Served, serve } from "../serve/serve.ts";
 import type { ModelCalls } from "./model.ts";
-
-const turn = {
-  completion_id: null,
-  finish_reason: "stop",
-  prompt_token_ids: null,
-  completion_token_ids: null,
-  logprobs: null,
-  weight_versions: [],
-  prompt_tokens: 7,
-  completion_tokens: 2,
-};
+import { turn } from "./testing/turn.ts";
 
 const parrot = defineEnvironment({
   setup: () => ({ said: "" }),

@@ -4,17 +4,7 @@ import { z } from "zod";
 import { defineEnvironment } from "../definition/definition.ts";
 import { type Served, serve } from "../serve/serve.ts";
 import { Recording } from "./recording.ts";
-
-const turn = {
-  completion_id: null,
-  finish_reason: "stop",
-  prompt_token_ids: null,
-  completion_token_ids: null,
-  logprobs: null,
-  weight_versions: [],
-  prompt_tokens: 7,
-  completion_tokens: 2,
-};
+import { turn } from "./testing/turn.ts";
 
 /** A user who is a model, and a judge who is one. */
 const talk = defineEnvironment({

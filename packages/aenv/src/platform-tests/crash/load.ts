@@ -8,7 +8,7 @@ const MOST_SHARED = 12;
 const WORKERS = 4;
 
 /** Decides what happens: `Random` with a seed. */
-interface Choices {
+export interface Choices {
   next(): number;
   below(limit: number): number;
   isOneIn(chances: number): boolean;
